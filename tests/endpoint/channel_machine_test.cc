@@ -201,7 +201,7 @@ TEST(ChannelMachine, FailureIsTheLastEvent) {
     channel.become_ready();
     Floats tensor(1);
     ASSERT_TRUE(channel.machine.submit(tensor, channel.now, never));
-    script.events.push_back({.kind = EngineEvent::Kind::mismatched, .elapsed = seconds(2)});
+    script.events.push_back({.kind = EngineEvent::Kind::timed_out, .elapsed = seconds(2)});
     script.events.push_back({.kind = EngineEvent::Kind::completed});
     script.to_send = 5;
     channel.drain();
@@ -211,8 +211,63 @@ TEST(ChannelMachine, FailureIsTheLastEvent) {
     EXPECT_FALSE(channel.machine.submit(tensor, channel.now, never));
     channel.receive(std::vector<std::byte>(30));
     EXPECT_TRUE(script.handled.empty());
-    EXPECT_EQ(channel.error().reason, Reason::mismatched);
+    EXPECT_EQ(channel.error().reason, Reason::timed_out);
     EXPECT_EQ(channel.error().elapsed, seconds(2));
+}
+
+// A channel whose second tensor differs from that of other ranks.
+void make_difference(Script& script, Channel& channel, protocol::Tensor& tensor) {
+    channel.become_ready();
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(channel.machine.submit(tensor, channel.now, never));
+    script.events.push_back({.kind = EngineEvent::Kind::mismatched, .elapsed = seconds(2), .tensors_before = 1});
+    script.to_send = 5;
+    channel.drain();
+    EXPECT_EQ(channel.kinds(), std::vector{Kind::differs});
+    EXPECT_EQ(channel.events.back().number, 1U);
+    channel.machine.state("all_reduce of 30 float32", channel.now);
+    channel.pass(milliseconds(0));
+}
+
+wire::Joined statements_of(const ChannelMachineConfig& config, std::uint16_t others) {
+    wire::Joined message = joined(config, true);
+    message.statements = {{.count = others, .unit = 0, .member = 0, .text = "all_reduce of 20 float32"},
+                          {.count = 1, .unit = 0, .member = 1, .text = "all_reduce of 30 float32"}};
+    return message;
+}
+
+TEST(ChannelMachine, DifferenceIsStatedAndEndsTheChannelWithTheStatementsOfAllRanks) {
+    Script script;
+    Channel channel(scripted(script));
+    Floats tensor(1);
+    make_difference(script, channel, tensor);
+    const auto join = wire::decode_join(channel.out.packets.back().bytes);
+    ASSERT_TRUE(join);
+    ASSERT_EQ(join->statements.size(), 1U);
+    EXPECT_EQ(join->statements[0].text, "all_reduce of 30 float32");
+    EXPECT_FALSE(channel.machine.submit(tensor, channel.now, never));
+    EXPECT_EQ(script.to_send, 5U) << "nothing more is sent";
+    channel.control(statements_of(channel.config, 2));
+    EXPECT_EQ(channel.kinds(), std::vector{Kind::differs}) << "one rank has not stated anything yet";
+    channel.control(statements_of(channel.config, 3));
+    EXPECT_EQ(channel.kinds(), (std::vector{Kind::differs, Kind::failed}));
+    EXPECT_EQ(channel.count(wire::ControlType::leave), 1U);
+    EXPECT_EQ(channel.error().reason, Reason::mismatched);
+    EXPECT_EQ(channel.error().peer, "rank 1");
+    EXPECT_EQ(channel.error().elapsed, seconds(2));
+    EXPECT_THAT(channel.error().text,
+                HasSubstr("rank 1 called all_reduce of 30 float32, the others all_reduce of 20 float32"));
+}
+
+TEST(ChannelMachine, DifferenceEndsTheChannelAfterHalfASecondIfNoRankStatesAnything) {
+    Script script;
+    Channel channel(scripted(script));
+    Floats tensor(1);
+    make_difference(script, channel, tensor);
+    channel.pass(control::timing.statements - milliseconds(1));
+    EXPECT_EQ(channel.kinds(), std::vector{Kind::differs});
+    channel.pass(milliseconds(1));
+    EXPECT_EQ(channel.error().reason, Reason::mismatched);
+    EXPECT_EQ(channel.error().peer, "");
     EXPECT_THAT(channel.error().text, HasSubstr("different operations"));
 }
 

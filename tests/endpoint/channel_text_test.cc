@@ -165,6 +165,78 @@ TEST(ChannelText, EndedSwitchIsNamedWithTheRankThatRunsIt) {
     EXPECT_THAT(error.text, HasSubstr("the process of rank 0 ended"));
 }
 
+// The error of a busy rank 1 whose switch names this edge.
+Error error_of_edge(const wire::Edge& edge) {
+    return error_after(config_of(two_racks(), 1), [&](Channel& channel) {
+        wire::Joined lost = joined(channel.config, false, 0x1);
+        lost.edges = {edge};
+        channel.control(lost);
+        channel.pass(milliseconds(800), [&] { channel.control(lost); });
+    });
+}
+
+TEST(ChannelText, FailedEdgeNamesItsRankOrSwitchAndNoOther) {
+    using wire::EdgeKind;
+    using wire::Evidence;
+    const wire::Endpoint at{
+        .family = 4, .port = 4790, .host = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{2}}};
+    const struct {
+        wire::Edge edge;
+        Reason reason;
+        std::string peer;
+        std::string text;
+    } rows[] = {
+        {{EdgeKind::member, Evidence::closed, 1, 0}, Reason::refused, "rank 3", "the process of rank 3 ended"},
+        {{EdgeKind::member, Evidence::left, 0, 2}, Reason::failed, "rank 2", "rank 2 left the job"},
+        {{EdgeKind::member, Evidence::silence, 0, 2, 3100},
+         Reason::unreachable,
+         "rank 2",
+         "the switch at 10.0.0.1:4790 received nothing from rank 2 for 3.1 s"},
+        {{EdgeKind::member, Evidence::one_direction, 1, 0, 3000},
+         Reason::unreachable,
+         "rank 3",
+         "rank 3 received nothing from its switch for 3.0 s"},
+        {{EdgeKind::leaf, Evidence::silence, 1, 0, 3000, 0, at},
+         Reason::unreachable,
+         "10.0.0.2:4790",
+         "its parent received nothing from the switch at 10.0.0.2:4790 for 3.0 s"},
+        {{EdgeKind::leaf, Evidence::one_direction, 1, 0, 3000, 0, at},
+         Reason::unreachable,
+         "10.0.0.2:4790",
+         "the switch at 10.0.0.2:4790 received nothing from its parent for 3.0 s"},
+        {{EdgeKind::leaf, Evidence::closed, 1, 0, 500, 0, at},
+         Reason::refused,
+         "10.0.0.2:4790",
+         "the process of the switch at 10.0.0.2:4790 ended"},
+        {{EdgeKind::leaf, Evidence::left, 1, 0, 0, 0, at},
+         Reason::failed,
+         "10.0.0.2:4790",
+         "the switch at 10.0.0.2:4790 left the job"},
+        {{EdgeKind::parent, Evidence::silence, 0, 0, 3000, 0, at},
+         Reason::unreachable,
+         "10.0.0.2:4790",
+         "the switch at 10.0.0.1:4790 received nothing from its parent at 10.0.0.2:4790 for 3.0 s"},
+        {{EdgeKind::server, Evidence::silence, 0, 0, 3000, 0, at},
+         Reason::unreachable,
+         "10.0.0.2:4790",
+         "the last switch received nothing from the parameter server at 10.0.0.2:4790 for 3.0 s"},
+        {{EdgeKind::path_mtu, Evidence::too_long, 0, 2, 400, 1000},
+         Reason::too_large,
+         "rank 2",
+         "path MTU of rank 2 to the switch at 10.0.0.1:4790 is 1000 bytes"},
+        {{EdgeKind::path_mtu, Evidence::too_long, 1, 0, 400},
+         Reason::too_large,
+         "rank 3",
+         "path MTU of rank 3 to its switch is too small"},
+    };
+    for (const auto& row : rows) {
+        const Error error = error_of_edge(row.edge);
+        EXPECT_THAT(error.text, HasSubstr(row.text));
+        EXPECT_EQ(error.reason, row.reason) << row.text;
+        EXPECT_EQ(error.peer, row.peer) << row.text;
+    }
+}
+
 TEST(ChannelText, NarrowPathIsNamedWithItsMtuAndThePacketsOfTheJob) {
     const ChannelMachineConfig config = config_of(two_racks(), 1);
     const auto report = [](std::uint32_t bytes, std::uint32_t mtu) {

@@ -219,7 +219,18 @@ TEST(Rendezvous, RanksWithDifferentCountsAreMismatched) {
     ASSERT_TRUE(failed_with(one.barrier("ready", net::now()), Reason::timed_out));
     const auto met = zero.barrier("ready", longest_wait());
     ASSERT_TRUE(failed_with(met, Reason::mismatched)) << error_of(met);
-    EXPECT_EQ(met.error().text, "'ready': rank 1 expects a world of 3 ranks, rank 0 one of 2: use one world size");
+    EXPECT_EQ(met.error().text, "rank 1 expects a world of 3 ranks, the others 2: use one world size");
+}
+
+TEST(Rendezvous, RankOfAWiderWorldLearnsFromTheOthersThatItDiffers) {
+    MemoryStore store;
+    run_ranks(4, [&](std::uint32_t rank) {
+        Rendezvous meeting(store, party(rank, rank == 2 ? 6 : 4));
+        const auto met = meeting.all_gather("addresses", "", longest_wait());
+        ASSERT_TRUE(failed_with(met, Reason::mismatched)) << error_of(met);
+        EXPECT_EQ(met.error().text, "rank 2 expects a world of 6 ranks, the others 4: use one world size");
+        meeting.give_up(met.error(), all_names);
+    });
 }
 
 TEST(Rendezvous, InvalidNameOrPartyIsRefused) {

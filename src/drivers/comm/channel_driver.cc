@@ -171,6 +171,9 @@ void ChannelDriver::take_events(Time now) {
                 break;
             case endpoint::ChannelEvent::Kind::ready: exchange_.set_ready(); break;
             case endpoint::ChannelEvent::Kind::group_forgotten: group_forgotten_ = true; break;
+            case endpoint::ChannelEvent::Kind::differs:
+                machine_.state(in_flight_[event->number].work->called(), now);
+                break;
             // fail() ends all parts, so that a caller that sees the error finds the channel ended.
             case endpoint::ChannelEvent::Kind::failed:
                 return fail(endpoint::error_of(event->cause, machine_.config()), now);

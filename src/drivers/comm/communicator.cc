@@ -126,7 +126,7 @@ Result<void> Communicator::wait_ready(ChannelDriver& channel, store::Rendezvous&
 
 Result<Handle> Communicator::submit(Operation operation, std::unique_ptr<protocol::Tensor> tensor,
                                     std::uint64_t elements, std::uint32_t detail, std::uint64_t alignment,
-                                    Time deadline) {
+                                    std::string called, Time deadline) {
     const Time now = net::now();
     if (deadline == never) deadline = net::after(now, options_.timeout);
     const std::uint16_t purpose = purpose_of(operation, elements, detail);
@@ -136,6 +136,7 @@ Result<Handle> Communicator::submit(Operation operation, std::unique_ptr<protoco
         tensor = fit(std::move(tensor), {.operation = operation, .elements = elements, .detail = detail});
     }
     auto work = std::make_shared<Work>(operation, std::move(tensor), now, deadline);
+    work->set_called(std::move(called));
     const std::uint64_t payload = payload_lanes();
     const std::uint64_t fragments = (lanes + payload - 1) / payload;
     const std::uint64_t parts = std::clamp<std::uint64_t>(fragments / least_fragments_of_slice, 1, channels_.size());
@@ -207,7 +208,8 @@ Result<Handle> Communicator::all_reduce(std::vector<std::unique_ptr<protocol::Te
     std::unique_ptr<protocol::Tensor> whole =
         tensors.size() == 1 ? std::move(tensors.front()) : std::make_unique<tensor::Group>(std::move(tensors));
     const std::uint64_t alignment = type == numeric::ElementType::int64 ? tensor::lanes_of_int64 : 1;
-    return submit(operation, std::move(whole), elements, detail, alignment, deadline);
+    return submit(operation, std::move(whole), elements, detail, alignment,
+                  fmt::format("{} of {} {}", to_string(operation), elements, to_string(type)), deadline);
 }
 
 Result<Handle> Communicator::broadcast(void* data, std::size_t bytes, std::uint32_t root, Time deadline) {
@@ -220,12 +222,12 @@ Result<Handle> Communicator::broadcast(void* data, std::size_t bytes, std::uint3
     if (data == nullptr) return refuse(operation, Reason::malformed, "a buffer is NULL, but its size is above 0");
     const bool mine = rank_ == root;
     return submit(operation, tensor::make_broadcast_tensor(mine ? data : nullptr, mine ? nullptr : data, bytes), bytes,
-                  root, 1, deadline);
+                  root, 1, fmt::format("{} of {} bytes with root {}", to_string(operation), bytes, root), deadline);
 }
 
 Result<Handle> Communicator::barrier(Time deadline) {
     return submit(Operation::barrier, tensor::make_broadcast_tensor(nullptr, nullptr, ATP_LANE_BYTES), 1, 0, 1,
-                  deadline);
+                  "barrier", deadline);
 }
 
 Result<void> Communicator::push(std::uint64_t key, const void* values, std::size_t elements, numeric::ElementType type,
@@ -256,7 +258,8 @@ Result<void> Communicator::push(std::uint64_t key, const void* values, std::size
                                           static_cast<float>(options_.scale), 1.0);
     const std::uint64_t alignment = type == numeric::ElementType::int64 ? tensor::lanes_of_int64 : 1;
     auto work = submit(Operation::push, std::move(tensor), elements,
-                       detail_of(type, Reduction::sum) ^ mix(static_cast<std::uint32_t>(key)), alignment, deadline);
+                       detail_of(type, Reduction::sum) ^ mix(static_cast<std::uint32_t>(key)), alignment,
+                       fmt::format("push of {} {} to key {}", elements, to_string(type), key), deadline);
     if (!work) return tl::unexpected(work.error());
     entry.work = *std::move(work);
     return {};

@@ -140,7 +140,7 @@ class Communicator {
                                           Time deadline) const;
     [[nodiscard]] Result<Handle> submit(Operation operation, std::unique_ptr<protocol::Tensor> tensor,
                                         std::uint64_t elements, std::uint32_t detail, std::uint64_t alignment,
-                                        Time deadline);
+                                        std::string called, Time deadline);
 
     [[nodiscard]] std::uint64_t payload_lanes() const { return formation_.lanes - (options_.audit ? 1U : 0U); }
     [[nodiscard]] std::unique_ptr<protocol::Tensor> fit(std::unique_ptr<protocol::Tensor> tensor, const Kind& kind);

@@ -11,6 +11,7 @@
 #include <span>
 #include <thread>
 
+#include "base/dissent.h"
 #include "client/path_payload.h"
 #include "client/switch_client.h"
 #include "comm/option_table.h"
@@ -132,16 +133,18 @@ Result<std::vector<control::Announcement>> exchange_announcements(store::Rendezv
     const auto texts = rendezvous.all_gather(names[attempt], control::to_text(own), deadline);
     if (!texts) return tl::unexpected(texts.error());
     std::vector<control::Announcement> announcements;
+    std::vector<std::string> terms;
     for (std::size_t rank = 0; rank < texts->size(); ++rank) {
         auto announcement = control::announcement_from((*texts)[rank], static_cast<std::uint32_t>(rank));
         if (!announcement) return tl::unexpected(announcement.error());
-        if (announcement->terms != own.terms) {
-            return refuse(
-                Operation::rendezvous, Reason::mismatched, fmt::format("rank {}", rank),
-                fmt::format("its options are \"{}\", those of this rank \"{}\": use equal options on all ranks",
-                            announcement->terms, own.terms));
-        }
+        terms.push_back(announcement->terms);
         announcements.push_back(*std::move(announcement));
+    }
+    if (const auto dissent = dissent_of(terms)) {
+        return refuse(Operation::rendezvous, Reason::mismatched, fmt::format("rank {}", dissent->rank),
+                      fmt::format("rank {} has the options \"{}\", the others \"{}\": use equal options on all ranks",
+                                  dissent->rank, words_only_in(dissent->own, dissent->others),
+                                  words_only_in(dissent->others, dissent->own)));
     }
     return announcements;
 }

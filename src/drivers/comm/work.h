@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -41,6 +42,9 @@ class Work {
     // block.
     void on_done(std::function<void()> callback);
 
+    // For errors: the operation, its size and its type.
+    void set_called(std::string text) { called_ = std::move(text); }
+    [[nodiscard]] const std::string& called() const { return called_; }
     [[nodiscard]] Operation operation() const { return operation_; }
     [[nodiscard]] Time begun() const { return begun_; }
     [[nodiscard]] Time deadline() const { return deadline_; }
@@ -53,6 +57,7 @@ class Work {
 
   private:
     Operation operation_;
+    std::string called_;
     std::unique_ptr<protocol::Tensor> tensor_;
     std::vector<tensor::Slice> slices_;
     Time begun_;

@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <numeric>
 #include <optional>
 #include <utility>
 
+#include "base/dissent.h"
 #include "base/text.h"
 #include "net/clock.h"
 
@@ -16,6 +18,9 @@ namespace {
 
 // Each value begins with its owner's number of ranks, in four bytes, big-endian.
 constexpr std::size_t world_bytes = 4;
+
+// Limit of the ranks to which a rank that gives up reports, when others expect a wider world.
+constexpr std::uint32_t most_ranks = 4096;
 
 // In place of the number of ranks: the owner of the value has given up. The rank, the number of the reason and a text
 // follow, separated by blanks.
@@ -79,7 +84,9 @@ Result<void> Rendezvous::barrier(std::string_view name, Time deadline) {
 void Rendezvous::give_up(const Error& error, std::span<const std::string_view> names) {
     if (notified_ || displaced_ || names.empty() || !check(names.front())) return;
     notified_ = true;
-    const std::string text = to_string(error).substr(0, max_value_bytes / 2);
+    // A disagreement names the rank that differs, whoever found it.
+    const std::string whole = error.reason == Reason::mismatched ? error.text : to_string(error);
+    const std::string text = whole.substr(0, max_value_bytes / 2);
     const std::string value =
         with_world(gave_up, fmt::format("{} {} {}", party_.rank, static_cast<unsigned>(error.reason), text));
     if (!store_.set(key_of_giving_up(), value)) return;
@@ -87,7 +94,7 @@ void Rendezvous::give_up(const Error& error, std::span<const std::string_view> n
         if (!store_.set(key_of(name, party_.rank), value)) return;
     }
     // Ranks that wait in that operation wait for all values, so this rank sets the missing values.
-    const auto missing = store_.missing(keys_of(last_name_.empty() ? names.front() : last_name_));
+    const auto missing = store_.missing(keys_of(last_name_.empty() ? names.front() : last_name_, widest_));
     if (!missing) return;
     for (const std::string& key : *missing) {
         if (!store_.set(key, value)) return;
@@ -109,6 +116,7 @@ Failure Rendezvous::reason_of_giving_up(std::string_view value) {
     const auto rank = take_number(value);
     const auto reason = take_number(value);
     const bool known = reason && *reason <= static_cast<std::uint32_t>(Reason::failed);
+    if (rank && known && static_cast<Reason>(*reason) == Reason::mismatched) return mismatched(std::string(value));
     return fail(Operation::rendezvous, known ? static_cast<Reason>(*reason) : Reason::failed,
                 rank ? fmt::format("rank {}", *rank) : "another rank", fmt::format("gave up: {}", value));
 }
@@ -140,10 +148,10 @@ std::string Rendezvous::key_of(std::string_view name, std::uint32_t rank) const 
     return fmt::format("{}/{}/{}/{}", party_.prefix, party_.generation, name, rank);
 }
 
-std::vector<std::string> Rendezvous::keys_of(std::string_view name) const {
+std::vector<std::string> Rendezvous::keys_of(std::string_view name, std::uint32_t ranks) const {
     std::vector<std::string> keys;
-    keys.reserve(party_.world);
-    for (std::uint32_t rank = 0; rank < party_.world; ++rank) keys.push_back(key_of(name, rank));
+    keys.reserve(ranks);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) keys.push_back(key_of(name, rank));
     return keys;
 }
 
@@ -176,21 +184,22 @@ Result<std::vector<std::string>> Rendezvous::collect(std::string_view name, cons
         return missing_parties(name, ranks, std::move(values).error());
     }
     if (!values) return values;
+    std::vector<std::string> worlds(party_.world, std::to_string(party_.world));
     for (std::size_t at = 0; at < ranks.size(); ++at) {
-        std::string& value = (*values)[at];
-        const auto world = world_of(value);
+        const std::uint32_t world = world_of((*values)[at]).value_or(1);
         if (world == gave_up) {
-            Failure failure = reason_of_giving_up(value);
+            Failure failure = reason_of_giving_up((*values)[at]);
             failure.value().elapsed = net::now() - begin;
             return failure;
         }
-        if (world != party_.world) {
-            return mismatched(
-                fmt::format("'{}': rank {} expects a world of {} ranks, rank {} one of {}: use one world size", name,
-                            ranks[at], world.value_or(0), party_.rank, party_.world));
-        }
-        value.erase(0, world_bytes);
+        worlds[ranks[at]] = std::to_string(world);
+        widest_ = std::max(widest_, std::min(world, most_ranks));
     }
+    if (const auto dissent = dissent_of(worlds)) {
+        return mismatched(fmt::format("rank {} expects a world of {} ranks, the others {}: use one world size",
+                                      dissent->rank, dissent->own, dissent->others));
+    }
+    for (std::string& value : *values) value.erase(0, world_bytes);
     return values;
 }
 

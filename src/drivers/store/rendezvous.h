@@ -31,10 +31,11 @@ struct Party {
 //   timed_out   some ranks did not call in time; the text lists them
 //   mismatched  two processes have the same rank, a name was used twice, or ranks have different values of `world`
 //   malformed   the party or the name is invalid.
-//   If a rank has given up, the others fail with its reason, and the error names that rank.
+//   If a rank has given up, the others fail with its reason, and the error names that rank. If the ranks disagree, the
+//   error names the rank that differs from most others, on all ranks.
 class Rendezvous {
   public:
-    Rendezvous(Store& store, Party party) : store_(store), party_(std::move(party)) {}
+    Rendezvous(Store& store, Party party) : store_(store), party_(std::move(party)), widest_(party_.world) {}
 
     // The values of all ranks, by rank. A value has at most max_value_bytes - 4 bytes.
     [[nodiscard]] Result<std::vector<std::string>> all_gather(std::string_view name, std::string_view value,
@@ -62,13 +63,14 @@ class Rendezvous {
                                                            const std::vector<std::uint32_t>& ranks, Time deadline);
     [[nodiscard]] Failure missing_parties(std::string_view name, const std::vector<std::uint32_t>& ranks, Error error);
     [[nodiscard]] Failure mismatched(std::string text) const;
-    [[nodiscard]] std::vector<std::string> keys_of(std::string_view name) const;
+    [[nodiscard]] std::vector<std::string> keys_of(std::string_view name, std::uint32_t ranks) const;
     [[nodiscard]] std::string key_of_giving_up() const;
     // Decodes the value that a rank sets when it gives up.
     [[nodiscard]] Failure reason_of_giving_up(std::string_view value);
 
     Store& store_;
     Party party_;
+    std::uint32_t widest_;    // most ranks that any rank expects, as far as this rank knows
     std::string last_name_;   // of the operation that this rank called last
     bool notified_ = false;   // this rank gave up, or knows that another rank did: give_up() does nothing
     bool displaced_ = false;  // another process has this rank: its errors must not end the other ranks

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "control/statements.h"
+
 namespace atp::control {
 namespace {
 
@@ -76,6 +78,9 @@ void Branch::attach(const wire::Join& join, const wire::Address& from, Time now)
     for (const wire::JoiningUnit& unit : join.units) {
         for (const std::uint16_t rank : unit.ranks) child_of_rank[rank] = position.bit;
     }
+    if (!join.statements.empty()) {
+        stated[static_cast<std::uint16_t>(position.bit << 8U | position.member)] = join.statements;
+    }
     if (complete()) complete_units = units();
     note_children();
 }
@@ -99,6 +104,12 @@ void Branch::note_children() {
         by_group = by_group && child.receives_group;
         ++receivers;
     });
+}
+
+std::vector<wire::Statement> Branch::statements() const {
+    std::vector<wire::Statement> all;
+    for (const auto& [position, statements] : stated) add_statements(all, statements);
+    return all;
 }
 
 const Branch::Child* Branch::child_to(std::uint16_t rank) const {

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -76,6 +77,8 @@ struct Branch {
     std::optional<wire::Edge> edge;
     bool edge_is_above = false;
     std::uint32_t missing_units_above = 0;
+    std::map<std::uint16_t, std::vector<wire::Statement>> stated;  // by position: what a child stated last
+    std::vector<wire::Statement> stated_above;                     // of all members, as the parent reported them
     wire::Address group;    // on the last switch: the group that the terms name; no family: none
     bool by_group = false;  // every child receives the group: results go to it
     Time group_next{};      // earliest time of the next JOINED to the group
@@ -103,6 +106,8 @@ struct Branch {
     void for_each_child(Visit&& visit) {
         std::as_const(*this).for_each_child(mask, [&](const Child& child) { visit(const_cast<Child&>(child)); });
     }
+    // What all members below stated.
+    [[nodiscard]] std::vector<wire::Statement> statements() const;
     // The child that is this rank or leads to it; nullptr: none has joined.
     [[nodiscard]] const Child* child_to(std::uint16_t rank) const;
 

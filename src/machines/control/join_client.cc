@@ -66,6 +66,7 @@ void JoinClient::handle_joined(const wire::Joined& joined, const wire::Address& 
     switch_.handle_received(now);
     answered_at_ = now;
     data_address_ = from;
+    if (!joined.statements.empty()) statements_ = joined.statements;
     if (joined.hold_ms != 0) hold_ = std::chrono::milliseconds(joined.hold_ms);
     if (joined.ready) {
         edge_.reset();
@@ -161,7 +162,8 @@ void JoinClient::prepare_join(Time now) {
     const bool ready = state_ == State::ready;
     receives_group_ = group_open_ && reception_.assess(now, ready);
     if (group_open_ && reception_.reports_again()) group_due_ = true;
-    const bool hurries = !ready || switch_.suspects() || (group_open_ && reception_.hurries());
+    const bool hurries =
+        !ready || !own_statement_.empty() || switch_.suspects() || (group_open_ && reception_.hurries());
     interval_ = hurries ? timing.hurry : refresh_of(hold_);
     join_next_ = now + interval_;
     join_due_ = true;
@@ -213,12 +215,26 @@ void JoinClient::leave() {
     join_due_ = end_due_ = false;
 }
 
+void JoinClient::state(std::string text, Time now) {
+    own_statement_ = std::move(text);
+    own_statement_.resize(std::min<std::size_t>(own_statement_.size(), wire::max_statement_bytes));
+    join_next_ = now;
+}
+
+wire::Statement JoinClient::own_statement() const {
+    return {.count = 1,
+            .unit = config_.unit.unit,
+            .member = static_cast<std::uint8_t>(std::countr_zero(config_.unit.members)),
+            .text = own_statement_};
+}
+
 wire::Join JoinClient::join() const {
     return {.terms = config_.terms,
             .level = config_.level,
             .begun = was_ready(),
             .receives_group = receives_group_,
-            .units = {config_.unit}};
+            .units = {config_.unit},
+            .statements = own_statement_.empty() ? std::vector<wire::Statement>() : std::vector{own_statement()}};
 }
 
 // Why this member failed, for the others. An operation that failed is no failure of an edge.

@@ -103,6 +103,8 @@ class JoinClient {
     void handle_timeout(Time now);
     // Operations are in flight. A lost position ends the member only if one is.
     void set_busy(bool busy) { busy_ = busy; }
+    // Tells all members what this one called, after their operations differed: see statements().
+    void state(std::string text, Time now);
     // Gives the position up, with one LEAVE.
     void leave();
 
@@ -113,10 +115,13 @@ class JoinClient {
 
     // Destination of gradients: the sender of the last JOINED, before that the switch.
     [[nodiscard]] const wire::Address& data_address() const { return data_address_; }
+    [[nodiscard]] bool ended() const { return ended_; }
     [[nodiscard]] bool was_ready() const { return state_ != State::joining; }
     [[nodiscard]] std::uint8_t stream() const { return stream_; }    // of the first JOINED with `ready`
     [[nodiscard]] Time answered_at() const { return answered_at_; }  // last JOINED; Time{}: none
     [[nodiscard]] Duration hold() const { return hold_; }            // of the switch; until it states one, the default
+    // Of all members, as far as the switch knows them.
+    [[nodiscard]] const std::vector<wire::Statement>& statements() const { return statements_; }
     [[nodiscard]] const MemberCounters& counters() const { return counters_; }
     [[nodiscard]] const JoinClientConfig& config() const { return config_; }
 
@@ -143,6 +148,7 @@ class JoinClient {
     void check(Time now);
     void end(MemberCause cause);
     [[nodiscard]] MemberCause missing_cause(Duration elapsed) const;
+    [[nodiscard]] wire::Statement own_statement() const;
     [[nodiscard]] wire::Join join() const;
 
     JoinClientConfig config_;
@@ -158,7 +164,9 @@ class JoinClient {
     Time lost_since_{};  // valid in State::lost
     FailureDetector switch_{FailureDetector::Peer::answers};
     Duration hold_ = timing.hold;
-    std::optional<wire::Edge> edge_;     // State::lost: the first that the switch reported
+    std::optional<wire::Edge> edge_;  // State::lost: the first that the switch reported
+    std::string own_statement_;       // empty: none
+    std::vector<wire::Statement> statements_;
     Time too_long_since_ = never;        // first of the reports "too long" that follow each other within `hold`
     Time too_long_at_{};                 // the last one
     std::uint32_t packet_bytes_ = 0;     // of the longest of these packets; 0: not known
@@ -203,8 +211,20 @@ void persist_edge(std::optional<wire::Edge>& edge, Archive& archive) {
 }
 
 template <protocol::Archive Archive>
+void persist_statements(std::vector<wire::Statement>& statements, Archive& archive) {
+    auto size = static_cast<std::uint8_t>(statements.size());
+    archive.value(size);
+    statements.resize(size);
+    for (wire::Statement& statement : statements) {
+        archive.value(statement.count), archive.value(statement.unit), archive.value(statement.member);
+        persist_text(statement.text, archive);
+    }
+}
+
+template <protocol::Archive Archive>
 void JoinClient::persist(Archive& archive) {
     reception_.persist(archive), switch_.persist(archive), persist_edge(edge_, archive);
+    persist_text(own_statement_, archive), persist_statements(statements_, archive);
     archive.value(group_open_), archive.value(state_), archive.value(busy_), archive.value(ended_);
     archive.value(data_address_), archive.time(join_next_), archive.time(answered_at_), archive.time(lost_since_);
     archive.value(hold_), archive.time(looked_at_), archive.time(too_long_since_), archive.time(too_long_at_),

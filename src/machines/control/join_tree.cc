@@ -52,6 +52,8 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
     const Before was = before(*branch);
     branch->attach(join, from, now);
     note_child_failures(*branch, join, from);
+    const bool states = !join.statements.empty();
+    if (states) branch->up_next = std::min(branch->up_next, now);
     if (contradicts_itself(*branch)) {
         ++counters_.refused;
         refuse_all(*branch,
@@ -67,6 +69,8 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
     ascend(*branch, now);
     if (settle(*branch, was)) {
         branch->group_next = now;
+    } else if (states) {
+        notify_all(*branch);
     } else {
         notify(*branch, *branch->at(Branch::position_of(join)));
     }
@@ -170,7 +174,9 @@ void JoinTree::handle_joined(const wire::Joined& joined, const wire::Address& fr
     branch->up_hold = std::chrono::milliseconds(joined.hold_ms);
     branch->missing_units_above = joined.missing_units;
     if (!joined.edges.empty()) note_failure(*branch, joined.edges.front(), true);
-    settle(*branch, was);
+    const bool states = branch->stated_above != joined.statements;
+    branch->stated_above = joined.statements;
+    if (!settle(*branch, was) && states) notify_all(*branch);
 }
 
 void JoinTree::handle_refused(const wire::Refused& refused, const wire::Address& from) {
@@ -196,6 +202,7 @@ wire::Join JoinTree::join_upwards(const Branch& branch) {
         .level = static_cast<std::uint8_t>(branch.level == 0 && !branch.terms.has_single_unit() ? 1 : ATP_LEVELS),
         .begun = branch.begun || branch.up_ready,
         .units = branch.complete_units};
+    join.statements = branch.statements();
     if (branch.edge && !branch.edge_is_above && (!branch.complete() || branch.up_lost)) join.edges = {*branch.edge};
     return join;
 }
@@ -224,6 +231,7 @@ wire::Joined JoinTree::joined_of(const Branch& branch) const {
     wire::Joined joined{.job = branch.terms.job, .token = branch.terms.token, .channel = branch.terms.channel};
     joined.hold_ms = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(config_.hold).count());
     if (branch.edge) joined.edges = {*branch.edge};
+    joined.statements = branch.stated_above.empty() ? branch.statements() : branch.stated_above;
     joined.ready = branch.ready();
     joined.stream = branch.stream;
     joined.missing_units = branch.level == 0 ? branch.missing_units_above : branch.mask & ~branch.present;

@@ -29,6 +29,9 @@ struct Timing {
     // A longer delay of a machine's own timers means that its process did not run.
     Duration pause_slack = std::chrono::milliseconds(250);
 
+    // For which a rank waits for the statements of the others, after their operations differed.
+    Duration statements = std::chrono::milliseconds(500);
+
     // A rank whose tree was ready and is not any more. A missing member may return: if a switch restarts, all members
     // join again.
     Duration lost_grace = std::chrono::seconds(3);

@@ -37,7 +37,10 @@ class AtpEngine final : public ChannelEngine {
                            .answered = event->answered,
                            .answered_at = event->answered_at,
                            .missing_units = event->missing_units,
-                           .missing_members = event->missing_members};
+                           .missing_members = event->missing_members,
+                           .tensors_before = event->kind == protocol::WorkerEvent::Kind::mismatched
+                                                 ? event->mismatched_tensor - event->tensor
+                                                 : 0};
     }
     [[nodiscard]] bool failed() const override { return worker_.failed(); }
     [[nodiscard]] std::size_t packet_bytes() const override { return worker_.packet_bytes(); }

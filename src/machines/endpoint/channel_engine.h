@@ -28,6 +28,7 @@ struct EngineEvent {
     Time answered_at{};
     std::uint32_t missing_units = 0;  // units that were missing; 0: unknown
     std::uint32_t missing_members = 0;
+    std::uint64_t tensors_before = 0;  // mismatched: submitted tensors from this one to the one that differs
 };
 
 // The state machine of a rank on a channel: the worker of ATP, or that of another protocol (RankProtocol).

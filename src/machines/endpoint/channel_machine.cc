@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "control/statements.h"
 #include "wire/packet.h"
 
 namespace atp::endpoint {
 namespace {
 
 // Of the longest JOIN of a rank, and of shorter messages.
-constexpr std::size_t most_control_bytes = 256;
+constexpr std::size_t most_control_bytes = 1024;
 
 bool goes_up(std::span<const std::byte> bytes) {
     if (bytes.size() < ATP_HEADER_BYTES || wire::load_u8(bytes.data()) != ATP_VERSION) return false;
@@ -65,7 +66,7 @@ void ChannelMachine::handle_datagram(const wire::Datagram& datagram, Time now) {
         server_->server.handle_packet(datagram.bytes, congested, now);
     } else if (!trusts(*datagram.from)) {
         ++strays_;
-    } else if (!ended_) {
+    } else if (works()) {
         note_own_packet(datagram, now);
         engine_->handle_packet(datagram.bytes, congested, now);
     }
@@ -74,7 +75,7 @@ void ChannelMachine::handle_datagram(const wire::Datagram& datagram, Time now) {
 void ChannelMachine::handle_group_datagram(const wire::Datagram& datagram, Time now) {
     if (wire::control_type(datagram.bytes) == wire::ControlType::joined) {
         if (!client_.handle_message(datagram.bytes, *datagram.from, true, now)) ++strays_;
-    } else if (receiver_of_result(datagram.bytes) && !ended_) {
+    } else if (receiver_of_result(datagram.bytes) && works()) {
         client_.handle_data(*datagram.from, true, false, false, now);
         results_by_group_ = true;
         ++group_results_;
@@ -123,11 +124,11 @@ bool ChannelMachine::has_identity(std::span<const std::byte> bytes) const {
 void ChannelMachine::handle_timeout(Time now) {
     if (ended_) return;
     client_.handle_timeout(now);
-    engine_->handle_timeout(now);
+    if (!difference_) engine_->handle_timeout(now);
 }
 
 bool ChannelMachine::submit(protocol::Tensor& tensor, Time now, Time deadline) {
-    if (ended_ || !engine_->submit(tensor, now, deadline)) return false;
+    if (!works() || !engine_->submit(tensor, now, deadline)) return false;
     ++in_flight_;
     client_.set_busy(true);
     return true;
@@ -142,7 +143,13 @@ void ChannelMachine::end() {
 std::optional<ChannelEvent> ChannelMachine::poll_event(Time now) {
     using Kind = ChannelEvent::Kind;
     if (ended_) return std::nullopt;
+    if (difference_) return poll_difference(now);
     if (const auto event = engine_->poll_event()) {
+        if (event->kind == EngineEvent::Kind::mismatched) {
+            difference_ = cause_of(*event, now);
+            differs_until_ = now + control::timing.statements;
+            return ChannelEvent{.kind = Kind::differs, .number = event->tensors_before};
+        }
         if (event->kind != EngineEvent::Kind::completed) return fail(cause_of(*event, now));
         --in_flight_;
         client_.set_busy(in_flight_ != 0);
@@ -151,7 +158,8 @@ std::optional<ChannelEvent> ChannelMachine::poll_event(Time now) {
     auto event = client_.poll_event();
     if (!event) return std::nullopt;
     switch (event->kind) {
-        case control::MemberEvent::Kind::waiting: return ChannelEvent{Kind::waiting, std::move(event->cause)};
+        case control::MemberEvent::Kind::waiting:
+            return ChannelEvent{.kind = Kind::waiting, .cause = std::move(event->cause)};
         case control::MemberEvent::Kind::ready: return ChannelEvent{Kind::ready};
         case control::MemberEvent::Kind::group_forgotten: return ChannelEvent{Kind::group_forgotten};
         case control::MemberEvent::Kind::ended: break;
@@ -159,9 +167,18 @@ std::optional<ChannelEvent> ChannelMachine::poll_event(Time now) {
     return fail(std::move(event->cause));
 }
 
+// The switch collects the statements of all ranks. A rank that never reached the operation makes none.
+std::optional<ChannelEvent> ChannelMachine::poll_difference(Time now) {
+    const bool member_ended = client_.poll_event().has_value() && client_.ended();
+    const bool all = control::count_of(client_.statements()) >= config_.membership->workers();
+    if (!all && !member_ended && now < differs_until_) return std::nullopt;
+    difference_->statements = client_.statements();
+    return fail(*std::move(difference_));
+}
+
 ChannelEvent ChannelMachine::fail(ChannelCause cause) {
     end();
-    return {ChannelEvent::Kind::failed, std::move(cause)};
+    return {.kind = ChannelEvent::Kind::failed, .cause = std::move(cause)};
 }
 
 OperationCause ChannelMachine::cause_of(const EngineEvent& event, Time now) const {
@@ -194,7 +211,7 @@ void ChannelMachine::transmit_control(wire::Outbox& out) {
 
 ChannelMachine::Sent ChannelMachine::transmit(wire::Outbox& out, unsigned most_gradients, Time now) {
     Sent sent;
-    while (!ended_ && sent.gradients < most_gradients) {
+    while (works() && sent.gradients < most_gradients) {
         const std::span<std::byte> room = out.reserve(engine_->packet_bytes());
         if (room.empty()) {
             sent.no_room = true;
@@ -224,7 +241,8 @@ bool ChannelMachine::transmit_server(wire::Outbox& out) {
 }
 
 Time ChannelMachine::poll_timeout() const {
-    return ended_ ? never : std::min(engine_->poll_timeout(), client_.poll_timeout());
+    if (ended_) return never;
+    return std::min(difference_ ? differs_until_ : engine_->poll_timeout(), client_.poll_timeout());
 }
 
 protocol::ServerCounters ChannelMachine::server_counters() const {

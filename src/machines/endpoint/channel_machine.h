@@ -6,8 +6,10 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/time.h"
 #include "control/join_client.h"
@@ -39,10 +41,11 @@ struct ChannelMachineConfig {
 // Why an operation failed, and with it the channel.
 struct OperationCause {
     EngineEvent event;
-    Duration answerer_silent{};     // since the last packet of the answerer; valid if event.answered
-    Duration switch_silent{};       // since the last JOINED
-    bool switch_is_silent = false;  // for longer than three refreshes of a JOIN
-    std::string_view answerer;      // sender of the results
+    Duration answerer_silent{};                 // since the last packet of the answerer; valid if event.answered
+    Duration switch_silent{};                   // since the last JOINED
+    bool switch_is_silent = false;              // for longer than three refreshes of a JOIN
+    std::string_view answerer;                  // sender of the results
+    std::vector<wire::Statement> statements{};  // mismatched: what the members called, as far as it is known
 };
 
 // Why a channel ended. endpoint/channel_text.h turns it into an error.
@@ -54,9 +57,11 @@ struct ChannelEvent {
         waiting,          // the tree is not ready: `cause` names what is missing
         ready,            // the tree is ready for the first time
         group_forgotten,  // leave the group and join it again
+        differs,          // ranks called different operations: call state() with this rank's. `failed` follows
         failed,           // the channel ended: `cause`
     };
     Kind kind = Kind::completed;
+    std::uint64_t number = 0;  // differs: position of the operation among those in flight, from 0
     ChannelCause cause{};
 };
 
@@ -84,6 +89,8 @@ class ChannelMachine {
 
     // False: the worker's queue is full until the next event `completed`, or the channel has ended.
     [[nodiscard]] bool submit(protocol::Tensor& tensor, Time now, Time deadline);
+    // What this rank called, after the event `differs`: the other ranks read it, and this rank reads theirs.
+    void state(std::string called, Time now) { client_.state(std::move(called), now); }
     // Ends the channel and prepares LEAVE.
     void end();
 
@@ -115,6 +122,8 @@ class ChannelMachine {
     void note_own_packet(const wire::Datagram& datagram, Time now);
     [[nodiscard]] bool has_identity(std::span<const std::byte> bytes) const;
     [[nodiscard]] OperationCause cause_of(const EngineEvent& event, Time now) const;
+    [[nodiscard]] bool works() const { return !ended_ && !difference_; }
+    [[nodiscard]] std::optional<ChannelEvent> poll_difference(Time now);
     [[nodiscard]] ChannelEvent fail(ChannelCause cause);
     [[nodiscard]] bool transmit_server(wire::Outbox& out);
 
@@ -123,11 +132,13 @@ class ChannelMachine {
     bool has_tokens_;  // of engine_
     control::JoinClient client_;
     std::unique_ptr<HostedServer> server_;
-    wire::Address server_down_;    // switch that receives the hosted server's results
-    bool answer_due_ = false;      // JOINED to server_down_
-    bool begun_ = false;           // engine_->begin() was called
-    bool ended_ = false;           // failed, or end() was called
-    std::uint64_t in_flight_ = 0;  // tensors that engine_ has
+    wire::Address server_down_;                 // switch that receives the hosted server's results
+    bool answer_due_ = false;                   // JOINED to server_down_
+    bool begun_ = false;                        // engine_->begin() was called
+    bool ended_ = false;                        // failed, or end() was called
+    std::optional<OperationCause> difference_;  // ranks called different operations
+    Time differs_until_ = never;                // for which this rank waits for the statements of the others
+    std::uint64_t in_flight_ = 0;               // tensors that engine_ has
     Time served_at_{};
     std::uint64_t strays_ = 0;
     std::uint64_t group_results_ = 0;

@@ -25,13 +25,23 @@ Error error_of_overflow(const OperationCause& cause, const ChannelMachineConfig&
                                 config.terms.scale, wire::to_string(config.terms.protocol))};
 }
 
-Error error_of_mismatch(const OperationCause& cause) {
+// Names the rank whose call differs from that of most ranks. The first statement is that of most ranks.
+Error error_of_mismatch(const OperationCause& cause, const ChannelMachineConfig& config) {
+    constexpr std::string_view advice = "make all ranks call the same sequence with equal types and sizes";
+    if (cause.statements.size() >= 2) {
+        const wire::Statement& others = cause.statements.front();
+        const wire::Statement& odd = cause.statements.back();
+        const std::string rank = list_of_ranks(*config.membership, 1U << odd.unit, 1U << odd.member);
+        return {.operation = Operation::wait,
+                .reason = Reason::mismatched,
+                .peer = rank,
+                .elapsed = cause.event.elapsed,
+                .text = fmt::format("{} called {}, the others {}: {}", rank, odd.text, others.text, advice)};
+    }
     return {.operation = Operation::wait,
             .reason = Reason::mismatched,
             .elapsed = cause.event.elapsed,
-            .text =
-                "the ranks called different operations: make all ranks call the same sequence with equal types "
-                "and sizes"};
+            .text = fmt::format("the ranks called different operations: {}", advice)};
 }
 
 // The address of the switch, after the rank whose process runs it.
@@ -65,7 +75,7 @@ Error error_of_silence(const OperationCause& cause, const ChannelMachineConfig& 
 
 Error error_of_operation(const OperationCause& cause, const ChannelMachineConfig& config) {
     switch (cause.event.kind) {
-        case EngineEvent::Kind::mismatched: return error_of_mismatch(cause);
+        case EngineEvent::Kind::mismatched: return error_of_mismatch(cause, config);
         case EngineEvent::Kind::overflowed: return error_of_overflow(cause, config);
         default: return error_of_silence(cause, config);
     }

@@ -223,6 +223,7 @@ void Worker::handle_wait(const atp_header& header, Time now) {
     ++counters_.waits;
     if (header.argument == ATP_WAIT_MISMATCHED) {
         mismatched_ = true;
+        mismatched_tensor_ = operations_.find(header.seq);
         fail(now);
         return;
     }
@@ -241,10 +242,7 @@ Time Worker::poll_timeout() const { return failed_ || idle() ? never : std::min(
 
 void Worker::handle_timeout(Time now) {
     if (failed_ || idle()) return;
-    if (now >= operations_.deadline()) {
-        fail(now);
-        return;
-    }
+    if (now >= operations_.deadline()) return fail(now);
     if (now < timer_) return;
     if (!ATP_BREAK(no_probe)) ask_or_resend();
     // Fragments in flight may wait for another worker's timer. Measuring them would make timers raise each other.
@@ -290,6 +288,7 @@ std::optional<WorkerEvent> Worker::poll_event() {
         event.answered_at = answered_at_;
         event.missing_units = missing_units_;
         event.missing_members = missing_members_;
+        event.mismatched_tensor = mismatched_tensor_;
     }
     return event;
 }

@@ -78,6 +78,7 @@ struct WorkerEvent {
     Time answered_at{};
     std::uint32_t missing_units = 0;
     std::uint32_t missing_members = 0;
+    std::uint64_t mismatched_tensor = 0;  // for mismatched: the tensor at that position
 };
 
 // One worker's end of one channel: sends the fragments of the submitted tensors in order and delivers their sums.
@@ -198,6 +199,7 @@ class Worker {
     bool echo_ = false;  // the downlink was marked: set ECN on the next gradient
     bool failed_ = false;
     bool mismatched_ = false;
+    std::uint64_t mismatched_tensor_ = 0;  // valid if mismatched_
     Time failed_at_{};
     Time timer_ = never;
     std::uint32_t backoff_ = 0;  // expiries since the last progress
@@ -223,7 +225,8 @@ void Worker::persist(Archive& archive) {
     archive.value(tensors_started_), archive.value(expected_), archive.value(next_seq_), archive.value(unacked_);
     archive.value(recovery_until_), archive.value(measured_from_), archive.value(late_from_);
     losses_.persist(archive), resends_.persist(archive), probes_.persist(archive);
-    archive.value(echo_), archive.value(failed_), archive.value(mismatched_), archive.time(failed_at_);
+    archive.value(echo_), archive.value(failed_), archive.value(mismatched_), archive.time(failed_at_),
+        archive.value(mismatched_tensor_);
     archive.time(timer_), archive.value(backoff_);
     round_trip_.persist(archive);
     archive.value(answered_), archive.time(answered_at_);

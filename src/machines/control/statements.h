@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What members say that they called, after their operations differed (docs/protocol.md#joined).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "wire/control.h"
+
+namespace atp::control {
+
+// Adds the statements of another member, or of a switch, to `all`. Equal texts become one, which names the lowest
+// place. The text that most members state comes first; of equally many, the one with the lowest place. The result has
+// at most wire::max_statements texts.
+void add_statements(std::vector<wire::Statement>& all, std::span<const wire::Statement> more);
+
+// Members that made a statement.
+[[nodiscard]] std::uint32_t count_of(std::span<const wire::Statement> statements);
+
+}  // namespace atp::control
