@@ -107,7 +107,7 @@ TEST(Evidence, IdleJobSurvivesARestartedLeaf) {
     each(2, [&](std::uint32_t rank) { expect_sum(*ranks[rank], several_windows, 3); });
 }
 
-// Its sockets are open, so no message reports that it does not run: this takes the hold time of 10 s.
+// Its sockets are open, so no message reports that it does not run: this takes the hold time.
 TEST(Evidence, H77_SilentSwitchIsNamedByEveryRank) {
     const auto node = start(small_switch());
     const auto ranks = Job(2, {address_of(*node)}).formed();
@@ -118,7 +118,7 @@ TEST(Evidence, H77_SilentSwitchIsNamedByEveryRank) {
         EXPECT_EQ(error.operation, Operation::all_reduce);
         EXPECT_EQ(error.reason, Reason::unreachable) << to_string(error);
         EXPECT_EQ(error.peer, address_of(*node));
-        EXPECT_TRUE(says(error, "no answer from the switch at " + address_of(*node) + " for 10."));
+        EXPECT_TRUE(says(error, "no answer from the switch at " + address_of(*node) + " for 3."));
     });
 }
 
@@ -131,17 +131,18 @@ std::string narrow_path_after_forming() {
     std::mutex mutex;
     each(2, [&](std::uint32_t rank) {
         const Error error = first_error(*ranks[rank]);
-        const std::string expected = "path MTU of rank " + std::to_string(rank) + " to the switch at " +
-                                     address_of(*node) + " is 300 bytes, the packets of this job have 332";
+        // The first rank that finds it may tell the others before they do.
+        const bool names = says(error, "path MTU of rank ") && says(error, "to the switch at " + address_of(*node)) &&
+                           says(error, "is 300 bytes");
         const std::scoped_lock lock(mutex);
-        if (error.reason != Reason::too_large || error.text.find(expected) == std::string::npos) {
+        if (error.reason != Reason::too_large || !names) {
             problem += to_string(error) + "; ";
         }
     });
     return problem;
 }
 
-TEST(Evidence, LoweredMtuIsNamedByEveryRankThatSends) {
+TEST(Evidence, LoweredMtuIsNamedByEveryRank) {
     const auto found = run_in_own_network(1500, narrow_path_after_forming);
     if (!found) GTEST_SKIP() << "this host allows no network namespace";
     EXPECT_EQ(*found, "");
