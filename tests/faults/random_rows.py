@@ -48,8 +48,10 @@ def _pause(draw, shape):
 def _cut_host(draw, shape):
     number = draw.choice(table.ALL)
     address = ADDRESSES[SHAPES[shape][number // 2 if shape == "racks:2x2" else 0]]
-    fault = table.Link((f"cut@host{number}{draw.choice(DIRECTIONS)}",))
-    return fault, table.rank(number), {number: table.switch(address)}, False
+    direction = draw.choice(DIRECTIONS)
+    # A switch that is heard but does not hear the rank tells it so.
+    own = table.rank(number, address) if direction == ":up" else table.switch(address)
+    return table.Link((f"cut@host{number}{direction}",)), table.rank(number), {number: own}, False
 
 
 def _cut_rack(draw, shape):
