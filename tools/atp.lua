@@ -6,7 +6,7 @@
 
 -- tools/write_wire writes the tables from src/machines/wire/wire.toml.
 local VERSION = 0xA1
-local CONTROL_VERSION = 0xA3
+local CONTROL_VERSION = 0xA4
 local HEADER_BYTES = 48
 local LANE_BYTES = 4
 local PREFIX_BYTES = 4
@@ -91,7 +91,7 @@ local PACKET = {
 }
 
 local PREFIX = {
-    { name = "version", kind = "u8", text = "`0xA3`", size = 1 },
+    { name = "version", kind = "u8", text = "`0xA4`", size = 1 },
     { name = "type", kind = "u8", text = "16 to 23", size = 1 },
     { name = "reserved", kind = "zero", text = "0", size = 2 },
 }

@@ -136,7 +136,7 @@ TEST(OptionTable, ValuesOutsideOfTheirBoundsAreAProblem) {
 // Normative, docs/protocol.md#procedure: ranks of other implementations compare these bytes.
 TEST(AgreedText, OfTheDefaultsIsTheOneOfTheProtocolPage) {
     EXPECT_EQ(agreed_text({}),
-              "version=3 protocol=atp channels=1 lanes=0 window=0 scale=100000000 scaling=fixed lane_type=int32 "
+              "version=4 protocol=atp channels=1 lanes=0 window=0 scale=100000000 scaling=fixed lane_type=int32 "
               "audit=false halve=true multicast=off server=0");
 }
 
@@ -153,7 +153,7 @@ TEST(AgreedText, OfOtherValuesHasEachInItsPlace) {
     options.server = ServerPlace::dedicated;
     options.dedicated_servers = {"a:1", "b:2"};
     EXPECT_EQ(agreed_text(options),
-              "version=3 protocol=atp channels=4 lanes=352 window=64 scale=0.1 scaling=dynamic lane_type=int16 "
+              "version=4 protocol=atp channels=4 lanes=352 window=64 scale=0.1 scaling=dynamic lane_type=int16 "
               "audit=true halve=true multicast=239.1.0.0/20 server=2 a:1 b:2");
 }
 

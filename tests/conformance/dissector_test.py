@@ -189,7 +189,7 @@ class Dissector(unittest.TestCase):
         for row, fields in zip(rows, dissected([bytes_of(row) for row in rows], ports=(40_123, 50_321))):
             with self.subTest(row["description"]):
                 self.assertEqual(differences(of_packet(row), fields), [])
-        strangers = [b"\xa1\x07" + bytes(46), b"\xa1\x01" + bytes(20), b"\xa3\x20\0\0", b"GET /"]
+        strangers = [b"\xa1\x07" + bytes(46), b"\xa1\x01" + bytes(20), b"\xa4\x20\0\0", b"GET /"]
         self.assertEqual(dissected(strangers, ports=(40_123, 50_321)), [{}] * len(strangers))
 
     def test_comparison_finds_exchanged_fields(self) -> None:

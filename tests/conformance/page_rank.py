@@ -171,7 +171,7 @@ class Rank:
     def _agree(self) -> None:
         flag = "true" if self._audits else "false"
         terms = (
-            "version=3 protocol=atp channels=1 lanes=0 window=0 scale=100000000 scaling=fixed lane_type=int32 "
+            "version=4 protocol=atp channels=1 lanes=0 window=0 scale=100000000 scaling=fixed lane_type=int32 "
             f"audit={flag} halve=true multicast=off server=0"
         )
         address, port = self._socket.getsockname()

@@ -105,7 +105,7 @@ TEST(ChannelText, RefusalRepeatsTheTextOfTheSwitch) {
     EXPECT_THAT(error_of_refused(wire::Refusal::full, "").text, HasSubstr("\"full\""));
     error = error_of_refused(wire::Refusal::version, "");
     EXPECT_EQ(error.reason, Reason::version_mismatch);
-    EXPECT_THAT(error.text, HasSubstr("it speaks version 3"));
+    EXPECT_THAT(error.text, HasSubstr("it speaks version 4"));
     EXPECT_EQ(error_of_refused(wire::Refusal::version, "update it").text, "update it");
 }
 

@@ -24,7 +24,7 @@ class Field(NamedTuple):
 
 # tools/write_wire writes the tables from src/machines/wire/wire.toml.
 VERSION = 0xA1
-CONTROL_VERSION = 0xA3
+CONTROL_VERSION = 0xA4
 LANE_BYTES = 4
 MAX_LANES = 16364
 LEVELS = 2

@@ -207,7 +207,7 @@ std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions) {
     flags.parsed("--ageing", config.ageing, "TIME", parse_duration, duration_forms,
                  "Idle time after which another fragment may claim an aggregator [500ms]");
     flags.parsed("--hold", config.hold, "TIME", parse_wait, wait_forms,
-                 "Time without a JOIN after which a member is removed [10s]");
+                 "Time without a JOIN after which a member is removed [3s]");
     flags.parsed("--spin", config.spin, "TIME", parse_duration, duration_forms,
                  "Time for which a thread polls before it sleeps; lowers latency, keeps a core busy [0]");
     flags.number("--busy-poll", options->busy_poll_us, 0, 1'000'000, "SO_BUSY_POLL of the sockets, in us [0]");

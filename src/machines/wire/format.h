@@ -44,7 +44,7 @@
 #define ATP_VERSION 0xA1u
 
 /* First byte of a control message, whose version changes independently. */
-#define ATP_CONTROL_VERSION 0xA3u
+#define ATP_CONTROL_VERSION 0xA4u
 
 /* Length of a lane. */
 #define ATP_LANE_BYTES 4u
