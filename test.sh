@@ -136,7 +136,7 @@ next format
 step format tools/lint.sh format
 if [[ $quick == yes ]]; then
     next release
-    kinds=(base wire numeric protocol hazards control tensor net store client comm conformance e2e)
+    kinds=(base wire numeric protocol hazards control endpoint tensor net store client comm conformance e2e)
     targets=("${kinds[@]/#/tests/}")
     # python.convergence needs the laboratory's program, which this build leaves out.
     build release atp_torch "${targets[@]/%//all}" &&

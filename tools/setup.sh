@@ -13,7 +13,7 @@ demo_packages=(
     build-essential cmake ninja-build git               # the build itself
     ccache                                              # makes a second build faster
     libhwy-dev                                          # vector instructions
-    libcli11-dev libfmt-dev nlohmann-json3-dev          # the command
+    libcli11-dev libfmt-dev nlohmann-json3-dev          # atp and atp-lab
     libexpected-dev                                     # results of operations
     libtomlplusplus-dev                                 # descriptions of clusters
     python3-dev                                         # the extension for PyTorch

@@ -208,7 +208,8 @@ def demonstrate(arguments: argparse.Namespace) -> bool:
     }
     print(f"\n{table(figures)}\n")
     print(
-        f"All workers and the switch share {figures['cores']} cores without links, so steps/s compares software only.\n"
+        f"All workers and the switch run on the {figures['cores']} cores of this host and use no network links, "
+        "so steps/s compares only the software.\n"
         "The losses differ because the two systems round their sums differently. Gain of a switch on limited links: "
         "docs/results/real-packets.md"
     )

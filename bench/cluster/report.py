@@ -266,7 +266,7 @@ class Report:
 
 _LEGEND = """\
 Mbit/s per rank: bits of the tensor divided by the median time, added over all jobs on a host; median of the rounds.
-CPU s/GB: user and system time of all ranks and switch daemons, per GB that a rank contributes to a sum. For ranks of
+CPU s/GB: user and system time of all ranks and switch daemons, per GB of tensors, added over all ranks. For ranks of
 PyTorch it includes their start. switch: the daemons alone. +ports: the daemons and the kernel's work for packets that
 arrive at the switches' ports, including the sums of a kernel switch; known with --offloads off. machine: all work of
 the processors, including other programs. busy: share of all processors' time that was not idle; near 1, the processors

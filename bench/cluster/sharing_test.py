@@ -31,7 +31,7 @@ def turn(*seconds):
 
 
 def samples(*rates):
-    """One sample per second on a line of 80 bit/s. Each of `rates` is the bytes of (job, flow, results) in one second,
+    """One sample per second on a link of 80 bit/s. Each of `rates` is the bytes of (job, flow, results) in one second,
     at most 10."""
     counted = [sharing.Sample(0.0, 0, 0, 0)]
     for at, (job, flow, results) in enumerate(rates, start=1):

@@ -62,7 +62,7 @@ class Bridge(networks.NetworkTest):
         self.finish(workers)
         self.assertLess(self.kernel()["packets"]["claimed"], 0.9 * fragments)
 
-    def test_results_of_the_same_host_free_a_small_table_of_two_jobs(self):
+    def test_results_of_servers_on_the_same_host_free_the_aggregators_that_two_jobs_share(self):
         self.start_switch(memory="1MB")
         both = [self.start_workers("16MB", asked="bridge", meet_at=port) for port in (29500, 29501)]
         for workers in both:

@@ -73,7 +73,7 @@ struct OptionRow {
 [[nodiscard]] std::span<const OptionRow> option_table();
 [[nodiscard]] const OptionRow* find_option(std::string_view name);  // nullptr: no row has the name
 
-// "a whole number from 1 to 64". Completes the sentence "give ...".
+// "a whole number from 1 to 64". Completes the sentence "use ...".
 [[nodiscard]] std::string accepted_values(const OptionRow& row);
 // "1", "none", "as many as all paths carry".
 [[nodiscard]] std::string default_text(const OptionRow& row);

@@ -15,7 +15,7 @@ namespace atp::staging {
 // Ownership: borrows elements and lanes, which must stay valid until the step is done.
 // Calling order: any. Loads run in the order of their calls, and so do stores. Loads and stores do not wait for each
 //   other.
-// Threads: any. A call may make the device the current device of its thread.
+// Threads: any. A call may make the device the current device of the calling thread.
 // Failure: a step that fails is done with an error, and so is every step after it.
 class DeviceQueue {
   public:

@@ -59,7 +59,7 @@ struct Plan {
     std::vector<Option> options;  // options without ATP first; the option with every possible switch last
     std::vector<JobPlan> jobs;
     std::vector<SwitchPlan> switches;
-    std::vector<Duration> without;  // by job, with one parameter server each
+    std::vector<Duration> without;  // iteration of each job without ATP: with one parameter server for each job
     std::vector<Purchase> purchases;
     std::vector<Shortage> shortages;
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a state machine exposes its whole state. Each machine has one member template
+// How a state machine exposes its whole state. A machine that the model checker can save has a template
 //
 //     template <class Archive> void persist(Archive& archive);
 //
 // It passes every field that can change after construction to archive.value(field) or archive.time(field), in a fixed
 // order and with loops over arrays, and changes nothing else. One function serves saving, loading and hashing. The
-// model checker takes snapshots with it, a trace prints them, and a test fails if a field is missing.
+// model checker saves, loads and hashes states with it, and a test fails if a field is missing.
 //
 // An archive offers:
 //     value(T&)   for integers, enums, bools and trivially copyable records without padding

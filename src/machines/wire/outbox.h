@@ -17,8 +17,8 @@ namespace atp::wire {
 // Calling order: reserve(), write the packet, commit(); or borrow(). Then repeat() for each further receiver.
 // Threads: none.
 // Failure: without room, reserve() returns nothing and borrow() and repeat() return false. There is room again after
-//   the next flush. An outbox that flushes by itself in expect(), reserve() or borrow() then has no last packet, so
-//   repeat() returns false: the caller borrows the packet again.
+//   the next flush. If expect(), reserve() or borrow() flushes, earlier packets cannot be repeated any more:
+//   repeat() returns false until the next commit() or borrow() succeeds.
 class Outbox {
   public:
     virtual ~Outbox() = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shipped machines keep every invariant in every state of the quick configurations, and the exploration has the
-// documented size.
+// The shipped machines keep every invariant in every state of the quick configurations. The exploration is
+// repeatable, and stops at its limit.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -18,7 +18,7 @@ namespace {
 
 std::string name_of(const testing::TestParamInfo<Configuration>& info) {
     std::string name{info.param.name};
-    for (char& queued_message : name) queued_message = queued_message == '-' ? '_' : queued_message;
+    for (char& letter : name) letter = letter == '-' ? '_' : letter;
     return name;
 }
 

@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(SimulateCommand, MissingMemoryIsReported) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "sanitizers need more addresses than this leaves";
+    GTEST_SKIP() << "sanitizers need more address space than `ulimit -v 1000000` permits";
 #endif
     const Outcome outcome = atp("simulate --aggregators 16777216 --bytes 4", "ulimit -v 1000000");
     EXPECT_EQ(outcome.status, 1) << outcome.output;
