@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/tree_log.h"
+
+namespace atp::observe {
+namespace {
+
+using Kind = control::TreeNotice::Kind;
+
+// A member without a rank is a switch.
+void write_member(Log& log, LogEvent of_worker, LogEvent of_leaf, const control::TreeNotice& notice) {
+    const LogEvent event = notice.rank ? of_worker : of_leaf;
+    const LogField name = notice.rank ? LogField("rank", *notice.rank) : LogField("unit", notice.unit);
+    log.write(event, {{"job", notice.job}, {"channel", notice.channel}, name, {"address", notice.address}});
+}
+
+// `address`: of no family if nobody but this switch is the reason.
+void write_failure(Log& log, LogEvent event, const control::TreeNotice& notice) {
+    if (notice.address.family() == wire::Family::none) {
+        log.write(event, {{"job", notice.job}, {"channel", notice.channel}, {"reason", notice.reason}});
+    } else {
+        log.write(
+            event,
+            {{"job", notice.job}, {"channel", notice.channel}, {"address", notice.address}, {"reason", notice.reason}});
+    }
+}
+
+void write_parent(Log& log, LogEvent event, const control::TreeNotice& notice) {
+    log.write(event, {{"job", notice.job}, {"channel", notice.channel}, {"address", notice.address}});
+}
+
+}  // namespace
+
+void write_notice(Log& log, const control::TreeNotice& notice) {
+    switch (notice.kind) {
+        case Kind::job_formed:
+            log.write(LogEvent::job_formed, {{"job", notice.job},
+                                             {"channel", notice.channel},
+                                             {"level", notice.level},
+                                             {"address", notice.address}});
+            break;
+        case Kind::job_ready:
+            log.write(LogEvent::job_ready,
+                      {{"job", notice.job}, {"channel", notice.channel}, {"members", notice.members}});
+            break;
+        case Kind::job_left: log.write(LogEvent::job_left, {{"job", notice.job}, {"channel", notice.channel}}); break;
+        case Kind::job_failed: write_failure(log, LogEvent::job_failed, notice); break;
+        case Kind::job_refused: write_failure(log, LogEvent::job_refused, notice); break;
+        case Kind::member_joined: write_member(log, LogEvent::member_joined, LogEvent::leaf_joined, notice); break;
+        case Kind::member_left: write_member(log, LogEvent::member_left, LogEvent::leaf_left, notice); break;
+        case Kind::member_expired: write_member(log, LogEvent::member_expired, LogEvent::leaf_expired, notice); break;
+        case Kind::parent_ready: write_parent(log, LogEvent::parent_ready, notice); break;
+        case Kind::parent_silent: write_parent(log, LogEvent::parent_silent, notice); break;
+    }
+}
+
+}  // namespace atp::observe
