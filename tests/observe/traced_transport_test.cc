@@ -35,6 +35,15 @@ std::vector<std::string> events_in(const std::string& path, const std::string& w
     return events;
 }
 
+double time_of(const std::string& path, const std::string& what) {
+    std::ifstream file(path);
+    for (std::string text; std::getline(file, text);) {
+        const auto line = wire::parse_trace_line(text);
+        if (line && line->what == what) return line->time_us;
+    }
+    return 0;
+}
+
 TEST(TracedTransport, PacketsInBothDirectionsAreTracedWithBothAddresses) {
     const std::string path =
         std::filesystem::temp_directory_path() / ("atp-traced-transport-" + std::to_string(getpid()));
@@ -64,6 +73,7 @@ TEST(TracedTransport, PacketsInBothDirectionsAreTracedWithBothAddresses) {
     EXPECT_EQ(events_in(path, link),
               (std::vector<std::string>{"sent 1", "sent 1", "sent 2", "received 1", "received 1", "received 2"}));
     EXPECT_EQ(events_in(path, to_string(one->local())), std::vector<std::string>{"completed 3"});
+    EXPECT_GT(time_of(path, "completed"), time_of(path, "sent")) << "it has the time of the call";
     std::filesystem::remove(path);
 }
 

@@ -29,7 +29,8 @@ constexpr unsigned events_per_pass = 1 << 14;  // of one queue, before the next 
 constexpr unsigned last_passes = 1 << 12;      // bounds the end if a sender goes on
 constexpr std::size_t longest_datagram_bytes = 1 << 16;
 constexpr auto longest_pause = std::chrono::milliseconds(20);
-constexpr int low_priority = 10;  // of nice: packets come first where cores are few
+constexpr int lowest_priority = 19;       // of nice: packets come first where cores are few
+constexpr std::size_t most_names = 4096;  // of peers: forged senders have any number of addresses
 
 std::string host_name() {
     std::array<char, 256> name{};
@@ -45,7 +46,7 @@ void become_background() {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, nullptr);
-    static_cast<void>(setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), low_priority));
+    static_cast<void>(setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), lowest_priority));
 }
 
 std::string wall_time() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
@@ -179,13 +180,19 @@ void TraceFile::append(const TraceQueue& queue, const TraceQueue::Event& event) 
     // The lanes are not copied: describe_datagram() prints their number only.
     std::ranges::copy(event.copied, datagram_.begin());
     const std::string packet = wire::describe_datagram(std::span(datagram_).first(event.datagram_bytes));
-    std::string where = queue.local();
+    where_ = queue.local();
     if (event.peer.family() != wire::Family::none) {
-        const std::string peer = to_string(event.peer);
-        where = event.arrived ? peer + '>' + where : where + '>' + peer;
+        const std::string& peer = name_of(event.peer);
+        event.arrived ? where_.insert(0, 1, '>').insert(0, peer) : where_.append(1, '>').append(peer);
     }
-    wire::append_trace_line(text_, event.time, where, event.what, packet);
+    wire::append_trace_line(text_, event.time, where_, event.what, packet);
     ++in_text_;
+}
+
+const std::string& TraceFile::name_of(const wire::Address& peer) {
+    if (const auto known = names_.find(peer); known != names_.end()) return known->second;
+    if (names_.size() == most_names) names_.clear();
+    return names_[peer] = to_string(peer);
 }
 
 void TraceFile::write_events() {

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -28,8 +29,8 @@ struct TraceFileConfig {
 // %% is a percent sign.
 [[nodiscard]] std::string trace_path(std::string_view pattern, std::uint32_t rank);
 
-// A trace of packets (wire/trace.h) in a file. One thread of its own, with a low priority, makes the text and writes
-// it.
+// A trace of packets (wire/trace.h) in a file. One thread of its own, with the lowest priority, makes the text and
+// writes it.
 //
 // Ownership: owns the file, the thread and all queues. An object that has a queue holds a shared pointer to the file.
 // Calling order: open() or shared(); add_queue() for each thread that has packets; the destructor writes what is queued
@@ -68,6 +69,7 @@ class TraceFile {
     void run();
     bool write_queued();
     void append(const TraceQueue& queue, const TraceQueue::Event& event);
+    [[nodiscard]] const std::string& name_of(const wire::Address& peer);
     void write_events();
     void write_note(std::string_view what);
     std::uint64_t write_text();
@@ -88,6 +90,8 @@ class TraceFile {
     std::uint64_t written_ = 0;
     std::uint64_t lost_ = 0;           // events that the file did not take
     std::vector<std::byte> datagram_;  // of the event that is described
+    std::string where_;                // of that event
+    std::unordered_map<wire::Address, std::string> names_;
     std::thread thread_;
 };
 

@@ -49,9 +49,10 @@ void TraceQueue::packet(Time now, std::string_view what, std::span<const std::by
     const Record record{.size = static_cast<std::uint32_t>(size),
                         .datagram_bytes = static_cast<std::uint32_t>(bytes.size()),
                         .copied_bytes = static_cast<std::uint32_t>(copied),
+                        .what_bytes = static_cast<std::uint16_t>(what.size()),
                         .arrived = arrived,
                         .time = now,
-                        .what = what,
+                        .what = what.data(),
                         .peer = peer != nullptr ? *peer : wire::Address()};
     std::memcpy(at, &record, sizeof record);
     std::memcpy(at + sizeof record, bytes.data(), copied);
@@ -73,7 +74,7 @@ bool TraceQueue::take(Event& event) {
         std::memcpy(&record, at, sizeof record);
         returned_ += size;
         event = {.time = record.time,
-                 .what = record.what,
+                 .what = {record.what, record.what_bytes},
                  .peer = record.peer,
                  .arrived = record.arrived,
                  .datagram_bytes = record.datagram_bytes,

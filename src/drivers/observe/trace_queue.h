@@ -48,9 +48,10 @@ class TraceQueue final : public wire::TraceSink {
         std::uint32_t size = 0;
         std::uint32_t datagram_bytes = 0;
         std::uint32_t copied_bytes = 0;
+        std::uint16_t what_bytes = 0;
         bool arrived = false;
         Time time{};
-        std::string_view what{};
+        const char* what = nullptr;
         wire::Address peer{};
     };
     static constexpr std::size_t alignment = 64;

@@ -9,6 +9,23 @@
 namespace atp::observe {
 namespace {
 
+// Events of the machine behind a transport. The machine has the time of its batch, which is before the packets of the
+// batch are received. The time of the call keeps the events of a fragment in order.
+//
+// Ownership: borrows the queue. Threads, failure: as TraceQueue.
+class MachineEvents final : public wire::TraceSink {
+  public:
+    explicit MachineEvents(wire::TraceSink& queue) : queue_(queue) {}
+
+    void packet(Time, std::string_view what, std::span<const std::byte> bytes, const wire::Address* peer,
+                bool arrived) override {
+        queue_.packet(net::now(), what, bytes, peer, arrived);
+    }
+
+  private:
+    wire::TraceSink& queue_;
+};
+
 // Decorates a transport: passes each call on, and copies the packet to the trace.
 //
 // Ownership: owns the transport; shares the trace file, which owns the queue `sink`.
@@ -16,7 +33,9 @@ namespace {
 class TracedTransport final : public net::Transport {
   public:
     TracedTransport(std::unique_ptr<net::Transport> transport, std::shared_ptr<TraceFile> file, wire::TraceSink& sink)
-        : transport_(std::move(transport)), file_(std::move(file)), sink_(sink) {}
+        : transport_(std::move(transport)), file_(std::move(file)), sink_(sink), events_(sink) {}
+
+    [[nodiscard]] wire::TraceSink& events() { return events_; }
 
     void expect(std::uint32_t packets) override { transport_->expect(packets); }
     [[nodiscard]] std::span<std::byte> reserve(std::size_t max_bytes) override {
@@ -74,6 +93,7 @@ class TracedTransport final : public net::Transport {
     std::unique_ptr<net::Transport> transport_;
     std::shared_ptr<TraceFile> file_;
     wire::TraceSink& sink_;
+    MachineEvents events_;
     std::span<std::byte> reserved_;    // of the last reserve()
     std::span<const std::byte> last_;  // of the last commit() or borrow(), for repeat()
 };
@@ -83,8 +103,9 @@ class TracedTransport final : public net::Transport {
 std::unique_ptr<net::Transport> trace_transport(std::unique_ptr<net::Transport> transport,
                                                 std::shared_ptr<TraceFile> file, wire::TraceSink** events) {
     wire::TraceSink& sink = file->add_queue(to_string(transport->local()));
-    if (events != nullptr) *events = &sink;
-    return std::make_unique<TracedTransport>(std::move(transport), std::move(file), sink);
+    auto traced = std::make_unique<TracedTransport>(std::move(transport), std::move(file), sink);
+    if (events != nullptr) *events = &traced->events();
+    return traced;
 }
 
 }  // namespace atp::observe

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/trace.h"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -86,8 +87,9 @@ std::optional<Number> whole_number(std::string_view text) {
 
 void append_trace_line(std::string& text, Time now, std::string_view where, std::string_view what,
                        std::string_view packet) {
-    fmt::format_to(std::back_inserter(text), "{:.3f}{} {} {}", to_microseconds(now.time_since_epoch()), time_unit,
-                   where, what);
+    const std::int64_t ns = now.time_since_epoch().count();
+    fmt::format_to(std::back_inserter(text), FMT_COMPILE("{}.{:03}{} "), ns / 1000, ns % 1000, time_unit);
+    text.append(where).append(1, ' ').append(what);
     if (!packet.empty()) text.append(1, ' ').append(packet);
     text += '\n';
 }
