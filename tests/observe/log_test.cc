@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/log.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -62,6 +65,39 @@ TEST(Log, JsonLineOnStderrIsOneObjectWithTime) {
     EXPECT_EQ(line["job"], 7);
     EXPECT_EQ(line["reason"], "100% \"sure\" {}");
     EXPECT_EQ(line.size(), 5U);
+}
+
+// Standard error is a pipe that is full and that nobody reads.
+class BlockedStderr {
+  public:
+    BlockedStderr() : before_(dup(STDERR_FILENO)) {
+        std::array<int, 2> ends{};
+        EXPECT_EQ(pipe2(ends.data(), O_NONBLOCK), 0);
+        reader_ = ends[0];
+        const std::vector<char> bytes(4096);
+        while (write(ends[1], bytes.data(), bytes.size()) > 0) {
+        }
+        EXPECT_EQ(fcntl(ends[1], F_SETFL, 0), 0) << "a write blocks";
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[1]);
+    }
+    ~BlockedStderr() {
+        dup2(before_, STDERR_FILENO);
+        close(before_);
+        close(reader_);
+    }
+    BlockedStderr(const BlockedStderr&) = delete;
+    BlockedStderr& operator=(const BlockedStderr&) = delete;
+
+  private:
+    int before_;
+    int reader_ = -1;
+};
+
+TEST(Log, BlockedStderrKeepsTheLogFromNeitherWritingNorEnding) {
+    const BlockedStderr blocked;
+    Log log({.limit = {.most = 10'000, .period = std::chrono::hours(1)}, .queued_lines = 4096});
+    for (int job = 0; job < 5000; ++job) log.write(LogEvent::job_ready, {{"job", job}});
 }
 
 TEST(Log, LevelOffWritesNothing) {

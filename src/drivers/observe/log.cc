@@ -4,19 +4,20 @@
 #include <spdlog/async_logger.h>
 #include <spdlog/details/thread_pool.h>
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
 
 #include <csignal>
 #include <optional>
 #include <vector>
 
 #include "net/clock.h"
+#include "observe/stderr_sink.h"
 
 namespace atp::observe {
 namespace {
 
 // Times are in UTC, so that lines of all hosts compare.
 constexpr const char* text_pattern = "%Y-%m-%dT%H:%M:%S.%eZ %v";
+constexpr Duration longest_end = std::chrono::seconds(1);  // of writing what is queued, if standard error is blocked
 constexpr const char* json_pattern = R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ",%v})";
 
 void block_signals() {
@@ -30,14 +31,15 @@ void block_signals() {
 struct Log::Queue {
     Queue(LogFormat format, std::size_t queued_lines)
         : threads(std::make_shared<spdlog::details::thread_pool>(queued_lines, 1, block_signals)),
-          logger(std::make_shared<spdlog::async_logger>("atp", std::make_shared<spdlog::sinks::stderr_sink_mt>(),
-                                                        threads, spdlog::async_overflow_policy::overrun_oldest)) {
+          logger(std::make_shared<spdlog::async_logger>("atp", sink, threads,
+                                                        spdlog::async_overflow_policy::overrun_oldest)) {
         const char* const pattern = format == LogFormat::json ? json_pattern : text_pattern;
         logger->set_formatter(
             std::make_unique<spdlog::pattern_formatter>(pattern, spdlog::pattern_time_type::utc, "\n"));
         logger->set_level(spdlog::level::trace);  // Log decides by its table
     }
 
+    std::shared_ptr<StderrSink> sink = std::make_shared<StderrSink>();
     std::shared_ptr<spdlog::details::thread_pool> threads;  // outlives the logger, which only observes it
     std::shared_ptr<spdlog::async_logger> logger;
 };
@@ -55,6 +57,7 @@ Log::~Log() {
         emit(row_of(LogEvent::log_suppressed),
              std::vector<LogField>{{"event", "queue"}, {"count", static_cast<std::uint64_t>(lost)}});
     }
+    queue_->sink->end_by(net::now() + longest_end);
 }
 
 void Log::write(LogEvent event, std::initializer_list<LogField> fields) {

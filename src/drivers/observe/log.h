@@ -28,7 +28,7 @@ struct LogConfig {
 // Ownership: owns a queue of a bounded number of lines, and a thread that writes them to standard error, so that a
 //   slow reader of standard error delays no packet. With a receiver it has neither.
 // Calling order: write() any number of times; poll() now and then, so that counts of suppressed lines appear soon after
-//   a flood. The destructor writes what is queued.
+//   a flood. The destructor writes what is queued; if standard error is blocked, for at most 1 s.
 // Threads: any thread calls write() and poll(). The thread of the queue takes no signals.
 // Failure: none. If the queue is full, the oldest line is dropped; the end of the log counts the dropped lines.
 class Log {
