@@ -89,10 +89,10 @@ TEST(SwitchLog, JobThatRunsIsFormedReadyAndLeftWithItsMembers) {
     EXPECT_THAT(log.line("member joined job="), HasSubstr(" address=127.0.0.1:"));
     EXPECT_THAT(log.line("member left job="), HasSubstr(" address=127.0.0.1:"));
     EXPECT_EQ(log.line("job failed"), "");
-    EXPECT_EQ(log.line("member expired"), "");
+    EXPECT_EQ(log.line("member lost"), "");
 }
 
-TEST(SwitchLog, SilentMemberExpiresAndItsJobFails) {
+TEST(SwitchLog, SilentMemberIsLostAndItsJobFails) {
     LogOfNode log;
     auto config = small_switch();
     config.hold = std::chrono::milliseconds(300);
@@ -101,9 +101,10 @@ TEST(SwitchLog, SilentMemberExpiresAndItsJobFails) {
     SilentWorker worker;
     worker.join(7, node->address());
     EXPECT_TRUE(log.shows("job failed"));
-    EXPECT_EQ(log.line("member expired"), "member expired job=7 channel=0 rank=0 address=" + worker.address());
+    EXPECT_EQ(log.line("member lost"),
+              "member lost job=7 channel=0 rank=0 address=" + worker.address() + " reason=silence");
     EXPECT_THAT(log.line("job failed"), StartsWith("job failed job=7 channel=0 address=" + worker.address() +
-                                                   " reason=\"no member sent a JOIN"));
+                                                   " reason=\"member 0 of unit 0 sent nothing for "));
 }
 
 TEST(SwitchLog, RefusedJobIsLoggedWithItsAddressAndReason) {
@@ -131,7 +132,7 @@ TEST(SwitchLog, ParentThatComesAndGoesIsLogged) {
     const auto leaf = start(config);
     EXPECT_TRUE(log.shows("parent ready address=" + parent));
     root.reset();
-    EXPECT_TRUE(log.shows("parent silent address=" + parent));
+    EXPECT_TRUE(log.shows("parent lost address=" + parent));
 }
 
 comm::Options logging_to(LogOfNode& log) {

@@ -37,18 +37,18 @@ TEST(TreeLog, EachNoticeIsOneLineWithItsFields) {
               "member joined job=7 channel=3 rank=2 address=10.0.0.1:4791");
     EXPECT_EQ(line_of({.kind = Kind::member_left, .address = sender, .rank = 0}),
               "member left job=7 channel=3 rank=0 address=10.0.0.1:4791");
-    EXPECT_EQ(line_of({.kind = Kind::member_expired, .address = sender, .rank = 2}),
-              "member expired job=7 channel=3 rank=2 address=10.0.0.1:4791");
+    EXPECT_EQ(line_of({.kind = Kind::member_lost, .address = sender, .rank = 2, .reason = "silence"}),
+              "member lost job=7 channel=3 rank=2 address=10.0.0.1:4791 reason=silence");
     EXPECT_EQ(line_of({.kind = Kind::member_joined, .address = sender, .unit = 1}),
               "leaf joined job=7 channel=3 unit=1 address=10.0.0.1:4791");
     EXPECT_EQ(line_of({.kind = Kind::member_left, .address = sender, .unit = 1}),
               "leaf left job=7 channel=3 unit=1 address=10.0.0.1:4791");
-    EXPECT_EQ(line_of({.kind = Kind::member_expired, .address = sender, .unit = 1}),
-              "leaf expired job=7 channel=3 unit=1 address=10.0.0.1:4791");
+    EXPECT_EQ(line_of({.kind = Kind::member_lost, .address = sender, .unit = 1, .reason = "closed"}),
+              "leaf lost job=7 channel=3 unit=1 address=10.0.0.1:4791 reason=closed");
     EXPECT_EQ(line_of({.kind = Kind::parent_ready, .address = sender}),
               "parent ready job=7 channel=3 address=10.0.0.1:4791");
-    EXPECT_EQ(line_of({.kind = Kind::parent_silent, .address = sender}),
-              "parent silent job=7 channel=3 address=10.0.0.1:4791");
+    EXPECT_EQ(line_of({.kind = Kind::parent_lost, .address = sender, .reason = "closed"}),
+              "parent lost job=7 channel=3 address=10.0.0.1:4791 reason=closed");
 }
 
 }  // namespace

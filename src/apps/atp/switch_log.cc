@@ -62,7 +62,7 @@ void log_start(observe::Log& log, const switchd::SwitchNode& node, const observe
 void log_stop(observe::Log& log, const switchd::SwitchNode& node, const std::vector<Error>& failures) {
     for (const Error& failure : failures) log.write(LogEvent::switch_failed, {{"reason", to_string(failure)}});
     const client::SwitchReport report = node.snapshot();
-    std::uint64_t completed = 0, received = 0, sent = 0, refused = 0, left = 0, expired = 0;
+    std::uint64_t completed = 0, received = 0, sent = 0, refused = 0, left = 0, expired = 0, closed = 0;
     for (const client::ShardReport& shard : report.shards) {
         completed += shard.packets.events[ATP_EVENT_COMPLETED];
         received += shard.udp.received_packets;
@@ -70,6 +70,7 @@ void log_stop(observe::Log& log, const switchd::SwitchNode& node, const std::vec
         refused += shard.tree.refused;
         left += shard.tree.left;
         expired += shard.tree.expired;
+        closed += shard.tree.closed;
     }
     log.write(LogEvent::switch_stopped, {{"uptime_ms", static_cast<std::uint64_t>(report.uptime_s * 1e3)},
                                          {"received_packets", received},
@@ -77,7 +78,8 @@ void log_stop(observe::Log& log, const switchd::SwitchNode& node, const std::vec
                                          {"completed", completed},
                                          {"joins_refused", refused},
                                          {"members_left", left},
-                                         {"members_expired", expired}});
+                                         {"members_expired", expired},
+                                         {"members_closed", closed}});
 }
 
 void log_kernel_stop(observe::Log& log, const std::vector<std::string>& interfaces,

@@ -10,7 +10,15 @@ using Kind = control::TreeNotice::Kind;
 void write_member(Log& log, LogEvent of_worker, LogEvent of_leaf, const control::TreeNotice& notice) {
     const LogEvent event = notice.rank ? of_worker : of_leaf;
     const LogField name = notice.rank ? LogField("rank", *notice.rank) : LogField("unit", notice.unit);
-    log.write(event, {{"job", notice.job}, {"channel", notice.channel}, name, {"address", notice.address}});
+    if (notice.reason.empty()) {
+        log.write(event, {{"job", notice.job}, {"channel", notice.channel}, name, {"address", notice.address}});
+    } else {
+        log.write(event, {{"job", notice.job},
+                          {"channel", notice.channel},
+                          name,
+                          {"address", notice.address},
+                          {"reason", notice.reason}});
+    }
 }
 
 // `address`: of no family if nobody but this switch is the reason.
@@ -22,10 +30,6 @@ void write_failure(Log& log, LogEvent event, const control::TreeNotice& notice) 
             event,
             {{"job", notice.job}, {"channel", notice.channel}, {"address", notice.address}, {"reason", notice.reason}});
     }
-}
-
-void write_parent(Log& log, LogEvent event, const control::TreeNotice& notice) {
-    log.write(event, {{"job", notice.job}, {"channel", notice.channel}, {"address", notice.address}});
 }
 
 }  // namespace
@@ -47,9 +51,12 @@ void write_notice(Log& log, const control::TreeNotice& notice) {
         case Kind::job_refused: write_failure(log, LogEvent::job_refused, notice); break;
         case Kind::member_joined: write_member(log, LogEvent::member_joined, LogEvent::leaf_joined, notice); break;
         case Kind::member_left: write_member(log, LogEvent::member_left, LogEvent::leaf_left, notice); break;
-        case Kind::member_expired: write_member(log, LogEvent::member_expired, LogEvent::leaf_expired, notice); break;
-        case Kind::parent_ready: write_parent(log, LogEvent::parent_ready, notice); break;
-        case Kind::parent_silent: write_parent(log, LogEvent::parent_silent, notice); break;
+        case Kind::member_lost: write_member(log, LogEvent::member_lost, LogEvent::leaf_lost, notice); break;
+        case Kind::parent_ready:
+            log.write(LogEvent::parent_ready,
+                      {{"job", notice.job}, {"channel", notice.channel}, {"address", notice.address}});
+            break;
+        case Kind::parent_lost: write_failure(log, LogEvent::parent_lost, notice); break;
     }
 }
 

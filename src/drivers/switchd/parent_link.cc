@@ -52,8 +52,11 @@ void ParentLink::handle_ready(int, net::Ready, Time now) {
 void ParentLink::update() {
     const bool answers = client_.answers();
     if (answers_.exchange(answers) == answers || log_ == nullptr) return;
-    const auto event = answers ? observe::LogEvent::parent_ready : observe::LogEvent::parent_silent;
-    log_->write(event, {{"address", client_.peer()}});
+    if (answers) {
+        log_->write(observe::LogEvent::parent_ready, {{"address", client_.peer()}});
+    } else {
+        log_->write(observe::LogEvent::parent_lost, {{"address", client_.peer()}, {"reason", "silence"}});
+    }
 }
 
 void ParentLink::handle_timeout(Time now) {
