@@ -6,6 +6,7 @@
 #include <spdlog/pattern_formatter.h>
 
 #include <csignal>
+#include <exception>
 #include <optional>
 #include <vector>
 
@@ -49,7 +50,16 @@ Log::Log(const LogConfig& config) : config_(config), limit_(event_table().size()
         queue_ = std::make_unique<Queue>(config_.format, config_.queued_lines);
 }
 
+// Without memory, the last lines are lost.
 Log::~Log() {
+    try {
+        finish();
+    } catch (const std::exception&) {
+        return;
+    }
+}
+
+void Log::finish() {
     report_suppressed(never);
     if (queue_ == nullptr) return;
     const std::size_t lost = queue_->threads->overrun_counter();

@@ -45,6 +45,7 @@ class Log {
   private:
     struct Queue;
 
+    void finish();
     void report_suppressed(Time now);
     void emit(const EventRow& row, std::span<const LogField> fields);
 

@@ -16,6 +16,7 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <exception>
 #include <map>
 #include <utility>
 
@@ -107,7 +108,14 @@ TraceFile::TraceFile(const TraceFileConfig& config, net::Descriptor file, std::s
     thread_ = std::thread([this] { run(); });
 }
 
-TraceFile::~TraceFile() { close(); }
+// Without memory, the last line and the line in the log are lost.
+TraceFile::~TraceFile() {
+    try {
+        close();
+    } catch (const std::exception&) {
+        return;
+    }
+}
 
 wire::TraceSink& TraceFile::add_queue(std::string local) {
     auto queue = std::make_unique<TraceQueue>(std::move(local), config_.queue_bytes);
