@@ -15,6 +15,7 @@ demo_packages=(
     libhwy-dev                                          # vector instructions
     libcli11-dev libfmt-dev nlohmann-json3-dev          # atp and atp-lab
     libexpected-dev                                     # results of operations
+    libspdlog-dev                                       # the log
     libtomlplusplus-dev                                 # descriptions of clusters
     python3-dev                                         # the extension for PyTorch
 )

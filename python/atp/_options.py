@@ -30,6 +30,8 @@ class Options:
             (switch, colocated, or dedicated:host:port[,host:port...]). Variable ATP_SERVER. [switch]
         timeout: Longest duration of an operation, and of forming a group (seconds above 0, or a timedelta).
             Variable ATP_TIMEOUT. [that of init_process_group]
+        trace: File that gets a line for each packet sent and received (a path, with %r for the rank, %p for the
+            process and %h for the host). Variable ATP_TRACE. [none]
     """
 
     switch: str | None = None
@@ -41,6 +43,7 @@ class Options:
     multicast: str | None = None
     server: str | None = None
     timeout: timedelta | float | None = None
+    trace: str | None = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class PlainSettings:
     scaling: str
     lanes: str
     multicast: str
+    trace: str
 
 
 # By the name of an attribute: environment variable, name in the table, default, and accepted values.
@@ -65,6 +69,7 @@ VARIABLES = {
     "multicast": "ATP_MULTICAST",
     "server": "ATP_SERVER",
     "timeout": "ATP_TIMEOUT",
+    "trace": "ATP_TRACE",
 }
 NATIVE_NAMES = {
     "rack": "rack",
@@ -72,6 +77,7 @@ NATIVE_NAMES = {
     "scaling": "scaling",
     "lanes": "lane_type",
     "multicast": "multicast",
+    "trace": "trace",
 }
 DEFAULTS = {
     "rack": "",
@@ -79,6 +85,7 @@ DEFAULTS = {
     "scaling": "fixed",
     "lanes": "int32",
     "multicast": "off",
+    "trace": "",
 }
 CHOICES = {
     "scaling": ("fixed", "dynamic"),

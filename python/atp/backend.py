@@ -7,6 +7,7 @@ import atexit
 import ipaddress
 import logging
 import os
+import re
 import socket
 import sys
 import time
@@ -16,11 +17,11 @@ from typing import Any
 
 import torch.distributed as dist
 
-from . import _C
+from . import _C, _log
 from .options import Options, Settings, settle
 from .topology import Place
 
-logger = logging.getLogger("atp")
+logger = _log.logger
 
 # A running switch answers at once; a switch that is starting may take this long.
 _REACH_S = 30.0
@@ -70,7 +71,10 @@ def create_backend(given: Any, options: Options | None) -> Any:
         store = _fresh_store(given.store, rank)
         address, hosts = _find_switch(settings, store, rank, timeout)
         own_store = dist.PrefixStore("atp", store)
-        communicator = _C.form(own_store, rank, size, settings.native(address), hosts, settings.timeout_s)
+        native = settings.native(address)
+        native["trace"] = _with_rank(native["trace"], _place(given).rank)
+        _log.start()
+        communicator = _C.form(own_store, rank, size, native, hosts, settings.timeout_s)
         fallback = _make_fallback(dist.PrefixStore("gloo", store), rank, size, timeout, address)
         backend = _C.create_backend(communicator, own_store, fallback, hosts, _report(rank))
     except dist.DistBackendError:
@@ -186,6 +190,11 @@ def _listen_address() -> str:
     return f"[{local}]:0" if ":" in local else f"{local}:0"
 
 
+def _with_rank(pattern: str, rank: int) -> str:
+    """Replaces %r by the rank in the program. The extension would take the rank in a group."""
+    return re.sub("%[%r]", lambda part: str(rank) if part[0] == "%r" else part[0], pattern)
+
+
 def _active_backends() -> list[Any]:
     return [backend for backend in _Process.backends if _C.is_active(backend)]
 
@@ -203,3 +212,4 @@ def _leave() -> None:
     _end_backends(_C.abort if failed else _C.shutdown)
     if _Process.switch is not None:
         _Process.switch.stop()
+    _log.stop()

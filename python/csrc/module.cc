@@ -2,6 +2,7 @@
 // Python bindings of the backend. python/atp/ reads the configuration and calls these functions.
 #include <pybind11/chrono.h>
 #include <pybind11/functional.h>
+#include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include <map>
@@ -12,6 +13,7 @@
 
 #include "client/switch_client.h"
 #include "comm/option_table.h"
+#include "log_lines.h"
 #include "net/clock.h"
 #include "net/local_route.h"
 #include "net/resolve.h"
@@ -67,6 +69,7 @@ std::shared_ptr<comm::Communicator> form(const c10::intrusive_ptr<c10d::Store>& 
     options.hosts_switch = hosts_switch;
     options.timeout = duration_of(timeout_s);
     options.join_timeout = duration_of(timeout_s);
+    options.log_receiver = [](observe::Severity severity, std::string_view line) { log_lines().push(severity, line); };
     const py::gil_scoped_release no_lock;
     StoreAdapter adapter(store);
     auto formed = comm::Communicator::form(adapter, rank, size, options);
@@ -110,6 +113,10 @@ PYBIND11_MODULE(_C, module) {
     module.def("shutdown", &shut_down, py::arg("backend"), no_lock);
     module.def("abort", &abort, py::arg("backend"), no_lock);
     module.def("reach_switch", &reach_switch, py::arg("address"), py::arg("timeout_s"), no_lock);
+    module.def(
+        "take_log_lines", [] { return log_lines().take(); }, no_lock);
+    module.def(
+        "close_log_lines", [] { log_lines().close(); }, no_lock);
     module.def("address_towards", &address_towards, py::arg("address"), no_lock);
     register_push_pull(module);
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "net/clock.h"
+#include "wire/address.h"
 
 namespace atp::test {
 namespace {
@@ -84,6 +85,13 @@ int Program::status() {
     status_ = WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
     reader_.join();
     return status_;
+}
+
+std::string free_port() {
+    constexpr unsigned first = 20'000, processes = 1'500, of_a_process = 8;
+    static unsigned asked = 0;
+    const unsigned port = first + static_cast<unsigned>(getpid()) % processes * of_a_process + asked++ % of_a_process;
+    return to_string(wire::Address::loopback(wire::Family::ipv4, static_cast<std::uint16_t>(port)));
 }
 
 }  // namespace atp::test

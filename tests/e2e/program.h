@@ -36,4 +36,8 @@ class Program {
     std::thread reader_;
 };
 
+// A free port for rank 0. It is below the kernel's ephemeral ports, and tests that run at the same time get different
+// ports.
+[[nodiscard]] std::string free_port();
+
 }  // namespace atp::test

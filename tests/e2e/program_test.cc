@@ -18,15 +18,6 @@ namespace {
 
 constexpr int interrupted = 130;
 
-// A free port for rank 0. It is below the kernel's ephemeral ports, and tests that run at the same time get different
-// ports.
-std::string free_port() {
-    constexpr unsigned first = 20'000, processes = 1'500, of_a_process = 8;
-    static unsigned asked = 0;
-    const unsigned port = first + static_cast<unsigned>(getpid()) % processes * of_a_process + asked++ % of_a_process;
-    return to_string(wire::Address::loopback(wire::Family::ipv4, static_cast<std::uint16_t>(port)));
-}
-
 std::uint32_t members_of(const switchd::SwitchNode& node) {
     const auto channels = node.snapshot().shards[0].channels;
     return channels.empty() ? 0 : channels.front().present;

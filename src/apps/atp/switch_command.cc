@@ -15,6 +15,7 @@
 
 #include "apps/atp/kernel_flags.h"
 #include "apps/atp/kernel_part.h"
+#include "apps/atp/switch_log.h"
 #include "apps/common/flags.h"
 #include "apps/common/output.h"
 #include "apps/common/signals.h"
@@ -38,6 +39,9 @@ struct SwitchOptions {
     bool json = false;
     std::uint32_t busy_poll_us = 0;
     KernelPartConfig kernel;
+    std::optional<observe::Severity> log_level;  // nullopt: info; with `quiet`: error
+    observe::LogFormat log_format = observe::LogFormat::text;
+    std::string trace;
     switchd::SwitchNodeConfig config;
     Given given;
     SwitchAdditions additions;
@@ -137,6 +141,25 @@ Result<std::unique_ptr<KernelPart>> start_kernel_part(SwitchOptions& options) {
     return part;
 }
 
+observe::LogConfig log_config(const SwitchOptions& options) {
+    const auto usual = options.quiet ? observe::Severity::error : observe::Severity::info;
+    return {.level = options.log_level.value_or(usual), .format = options.log_format};
+}
+
+// Counts of suppressed lines appear within a second after their period.
+void wait_for_stop(const StopSignals& signals, observe::Log& log) {
+    constexpr Duration between_polls = std::chrono::seconds(1);
+    while (!signals.wait_for(between_polls)) log.poll();
+}
+
+Result<void> open_trace(SwitchOptions& options) {
+    if (options.trace.empty()) return {};
+    auto trace = observe::TraceFile::open({.path = options.trace}, options.config.log);
+    if (!trace) return tl::unexpected(trace.error());
+    options.config.trace = *std::move(trace);
+    return {};
+}
+
 int run_switch(SwitchOptions options) {
     if (auto completed = complete(options); !completed) return misused(completed.error());
     if (const auto misuse = find_misuse(options.kernel, options.config, options.given)) return misused(*misuse);
@@ -147,6 +170,9 @@ int run_switch(SwitchOptions options) {
         }
     }
     const StopSignals signals;
+    options.config.log = std::make_shared<observe::Log>(log_config(options));
+    observe::Log& log = *options.config.log;
+    if (auto opened = open_trace(options); !opened) return misused(opened.error());
     const auto kernel = start_kernel_part(options);
     if (!kernel) return misused(kernel.error());
     switchd::SwitchNode::Elsewhere elsewhere;
@@ -157,11 +183,18 @@ int run_switch(SwitchOptions options) {
     print_start(**node, options);
     if (!show_output()) return exit_failed;
     if (*kernel != nullptr) (*kernel)->commit();
-    static_cast<void>(signals.wait());
+    log_start(log, **node, log_config(options), options.trace);
+    wait_for_stop(signals, log);
     std::vector<Error> failures;
     if (const auto failure = (*node)->failure()) failures.push_back(*failure);
     (*node)->stop();
-    if (*kernel != nullptr) std::ranges::copy((*kernel)->stop(), std::back_inserter(failures));
+    if (options.config.trace) options.config.trace->close();
+    log_stop(log, **node, failures);
+    if (*kernel != nullptr) {
+        const std::vector<Error> attached = (*kernel)->stop();
+        log_kernel_stop(log, options.kernel.interfaces, attached);
+        std::ranges::copy(attached, std::back_inserter(failures));
+    }
     for (const Error& failure : failures) fmt::print(stderr, "atp switch: {}\n", to_string(failure));
     if (!failures.empty()) return exit_failed;
     if (!options.quiet && !options.json) fmt::print("stopped\n");
@@ -211,6 +244,13 @@ std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions) {
     flags.parsed("--spin", config.spin, "TIME", parse_duration, duration_forms,
                  "Time for which a thread polls before it sleeps; lowers latency, keeps a core busy [0]");
     flags.number("--busy-poll", options->busy_poll_us, 0, 1'000'000, "SO_BUSY_POLL of the sockets, in us [0]");
+    flags.parsed("--log-level", options->log_level, "LEVEL", observe::severity_of, observe::severity_forms,
+                 "Least severity of the lines on standard error: trace, debug, info, warn, error, off [info; with "
+                 "--quiet: error]");
+    flags.parsed("--log-format", options->log_format, "FORMAT", observe::log_format_of, "text or json",
+                 "Format of these lines: text, or json with one object each [text]");
+    flags.text("--trace", options->trace, "FILE",
+               "Write a line for each packet sent and received to this file, which only its owner can read [none]");
     flags.flag("--quiet", options->quiet, "Print errors only");
     flags.flag("--json", options->json, "Print the started configuration as JSON");
     if (options->additions.add_flags) options->additions.add_flags(*command);

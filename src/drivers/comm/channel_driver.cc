@@ -43,7 +43,11 @@ Result<std::unique_ptr<ChannelDriver>> ChannelDriver::open(std::unique_ptr<net::
 
 ChannelDriver::ChannelDriver(std::unique_ptr<net::EventLoop> loop, std::unique_ptr<net::Transport> transport,
                              const ChannelPlan& plan)
-    : loop_(std::move(loop)), transport_(std::move(transport)), machine_(plan.machine), datagrams_(batch_packets) {}
+    : loop_(std::move(loop)),
+      transport_(std::move(transport)),
+      machine_(plan.machine),
+      datagrams_(batch_packets),
+      on_end_(plan.ended) {}
 
 ChannelDriver::~ChannelDriver() { stop(); }
 
@@ -234,8 +238,8 @@ void ChannelDriver::fail(const Error& error, Time now) {
     std::ranges::move(waiting_, std::back_inserter(parts));
     waiting_.clear();
     exchange_.close(error, parts);
-    if (!ended_) {
-        ended_ = true;
+    if (!std::exchange(ended_, true)) {
+        if (on_end_) on_end_(error);
         // Without LEAVE, the other members would wait for this rank.
         machine_.transmit_control(*transport_);
         static_cast<void>(transport_->flush());

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 
 #include "comm/formation.h"
 #include "comm/option_table.h"
 #include "net/clock.h"
+#include "observe/traced_transport.h"
 #include "protocol/sequence.h"
 #include "tensor/adaptive_tensor.h"
 #include "tensor/bundle.h"
@@ -30,6 +32,18 @@ constexpr Duration longest_pause = std::chrono::seconds(2);
 
 Failure refuse(Operation operation, Reason reason, std::string text) {
     return fail(operation, reason, {}, std::move(text));
+}
+
+std::string variable(const char* name) {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? std::string() : value;
+}
+
+// A word in ATP_LOG that is no level counts as unset: ranks must not fail for their log.
+observe::LogConfig log_config(const Options& options) {
+    const auto level = observe::severity_of(variable("ATP_LOG"));
+    const auto usual = options.log_receiver ? observe::Severity::debug : observe::Severity::warn;
+    return {.level = level.value_or(usual), .queued_lines = 256, .receiver = options.log_receiver};
 }
 
 std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, const Options& options) {
@@ -72,20 +86,59 @@ Result<std::unique_ptr<Communicator>> Communicator::form(store::Store& store, st
 }
 
 Communicator::Communicator(std::uint32_t rank, std::uint32_t world, const Options& options)
-    : rank_(rank), world_(world), options_(options) {}
+    : rank_(rank), world_(world), options_(options), log_(std::make_shared<observe::Log>(log_config(options))) {}
 
 // Stop the channels first: their threads read members that the destructor frees, such as pushed values.
 Communicator::~Communicator() {
     feed_->close();
     for (const auto& channel : channels_) channel->stop();
+    if (!failed_) log_->write(observe::LogEvent::job_left, {{"job", formation_.job}, {"rank", rank_}});
+}
+
+Result<void> Communicator::open_trace() {
+    const std::string pattern = options_.trace.empty() ? variable("ATP_TRACE") : options_.trace;
+    if (pattern.empty()) return {};
+    auto trace = observe::TraceFile::shared({.path = observe::trace_path(pattern, rank_)}, log_);
+    if (!trace) return tl::unexpected(trace.error());
+    trace_ = *std::move(trace);
+    return {};
+}
+
+void Communicator::log_ready() {
+    log_->write(observe::LogEvent::job_ready, {{"job", formation_.job},
+                                               {"rank", rank_},
+                                               {"world", world_},
+                                               {"switch", options_.switch_address},
+                                               {"channels", formation_.channels},
+                                               {"lanes", formation_.lanes},
+                                               {"window", formation_.window},
+                                               {"aggregators", formation_.aggregators},
+                                               {"levels", formation_.levels}});
+    for (const std::string& text : without()) {
+        const observe::MissingFeature missing = observe::missing_feature(text);
+        log_->write(observe::LogEvent::feature_missing, {{"name", missing.name}, {"reason", missing.reason}});
+    }
+}
+
+// The first failure of a channel ends all of them. The end by the caller is none.
+void Communicator::log_failure(const Error& error) {
+    if (error.reason == Reason::closed || failed_.exchange(true)) return;
+    log_->write(observe::LogEvent::job_failed,
+                {{"job", formation_.job}, {"rank", rank_}, {"reason", to_string(error)}});
 }
 
 Result<void> Communicator::set_up(store::Store& store) {
     const Time deadline = net::after(net::now(), options_.join_timeout);
     store::Rendezvous rendezvous(
         store, {.prefix = options_.name, .generation = options_.generation, .rank = rank_, .world = world_});
-    auto done = set_up(rendezvous, deadline);
-    if (!done) rendezvous.give_up(done.error(), names_of_formation());
+    auto done = open_trace();
+    if (done) done = set_up(rendezvous, deadline);
+    if (done) {
+        log_ready();
+    } else {
+        log_failure(done.error());
+        rendezvous.give_up(done.error(), names_of_formation());
+    }
     return done;
 }
 
@@ -94,7 +147,10 @@ Result<void> Communicator::set_up(store::Rendezvous& rendezvous, Time deadline) 
     if (!formed) return tl::unexpected(formed.error());
     formation_ = formed->formation;
     for (std::size_t i = 0; i < formed->plans.size(); ++i) {
-        auto channel = ChannelDriver::open(std::move(formed->sockets[i]), formed->plans[i]);
+        auto& socket = formed->sockets[i];
+        if (trace_ != nullptr) socket = observe::trace_transport(std::move(socket), trace_);
+        formed->plans[i].ended = [this](const Error& error) { log_failure(error); };
+        auto channel = ChannelDriver::open(std::move(socket), formed->plans[i]);
         if (!channel) return tl::unexpected(channel.error());
         channels_.push_back(*std::move(channel));
     }

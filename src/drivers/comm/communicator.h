@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -18,6 +19,8 @@
 #include "comm/options.h"
 #include "comm/work.h"
 #include "numeric/element_type.h"
+#include "observe/log.h"
+#include "observe/trace_file.h"
 #include "store/rendezvous.h"
 #include "store/store.h"
 #include "tensor/scale_history.h"
@@ -136,6 +139,9 @@ class Communicator {
     Communicator(std::uint32_t rank, std::uint32_t world, const Options& options);
     [[nodiscard]] Result<void> set_up(store::Store& store);
     [[nodiscard]] Result<void> set_up(store::Rendezvous& rendezvous, Time deadline);
+    [[nodiscard]] Result<void> open_trace();
+    void log_ready();
+    void log_failure(const Error& error);
     [[nodiscard]] Result<void> wait_ready(ChannelDriver& channel, store::Rendezvous& rendezvous, Time begin,
                                           Time deadline) const;
     [[nodiscard]] Result<Handle> submit(Operation operation, std::unique_ptr<protocol::Tensor> tensor,
@@ -152,6 +158,9 @@ class Communicator {
     std::uint32_t world_;
     Options options_;
     Formation formation_;
+    std::shared_ptr<observe::Log> log_;
+    std::shared_ptr<observe::TraceFile> trace_;  // nullptr: none
+    std::atomic<bool> failed_{false};            // the log has the first failure
     std::shared_ptr<Feed> feed_ = std::make_shared<Feed>(*this);
     std::vector<std::unique_ptr<ChannelDriver>> channels_;
     std::mutex order_;  // gives all channels the operations in one order

@@ -258,6 +258,20 @@ constexpr std::array rows{
               .fallback = "8388608",
               .c_field = "socket_buffer_bytes",
               .help = "Bytes of a socket's buffer, per direction"},
+    OptionRow{.name = "trace",
+              .field = &Options::trace,
+              .type = OptionType::text,
+              .scope = OptionScope::own,
+              .fallback = "",
+              .fallback_help = "that of ATP_TRACE, otherwise none",
+              .accepted = "a path, with %r for the rank, %p for the process and %h for the host",
+              .python = "trace",
+              .python_fallback_help = "none",
+              .environment = "ATP_TRACE",
+              .flag = "--trace",
+              .placeholder = "FILE",
+              .help = "File that gets a line for each packet sent and received",
+              .page = "debugging.md#packet-traces"},
 };
 
 constexpr std::uint32_t most_of(std::string_view name) { return std::ranges::find(rows, name, &OptionRow::name)->most; }

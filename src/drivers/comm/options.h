@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "base/time.h"
 #include "control/group_range.h"
 #include "endpoint/rank_protocol.h"
+#include "observe/events.h"
 #include "protocol/policy_hooks.h"
 #include "tensor/number_form.h"
 #include "wire/control.h"
@@ -78,7 +80,14 @@ struct Options {
     bool gro = true;
     // Bytes of a socket's buffer, per direction. Own. [8388608]
     std::uint32_t socket_buffer_bytes = 8388608;
+    // File that gets a line for each packet sent and received (a path, with %r for the rank, %p for the process and %h
+    // for the host). Own. [that of ATP_TRACE, otherwise none]
+    std::string trace;
     // End of the written part.
+
+    // Receives each line of this rank's log, on any thread. Empty: standard error gets lines at `warn` and above, or at
+    // the level of ATP_LOG.
+    std::function<void(observe::Severity, std::string_view line)> log_receiver{};
 
     // The process of this rank runs the switch that `switch_address` names. Other ranks name this rank if it ends. Own.
     bool hosts_switch = false;

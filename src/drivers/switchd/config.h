@@ -12,6 +12,8 @@
 #include "endpoint/shard_protocol.h"
 #include "net/transport.h"
 #include "net/udp_config.h"
+#include "observe/log.h"
+#include "observe/trace_file.h"
 #include "wire/address.h"
 
 namespace atp::switchd {
@@ -31,6 +33,9 @@ struct SwitchNodeConfig {
     Duration ageing = std::chrono::milliseconds(500);      // as protocol::SwitchConfig
     Duration hold = control::timing.hold;                  // a member without a JOIN for this long is removed
     Duration spin{0};                                      // time to poll before a thread sleeps
+
+    std::shared_ptr<observe::Log> log{};          // nullptr: none
+    std::shared_ptr<observe::TraceFile> trace{};  // gets all packets of the shards; nullptr: none
 
     // For experiments; the product sets none of these. Each is called once per shard, with its number.
     std::function<Result<std::unique_ptr<net::Transport>>(const net::UdpConfig&, std::uint32_t)> open_transport{};

@@ -100,7 +100,7 @@ Result<void> SwitchNode::open_shards() {
         shards_.push_back(*std::move(shard));
     }
     if (config_.parent.family() != wire::Family::none) {
-        auto link = ParentLink::open(config_.parent, *loops_.front());
+        auto link = ParentLink::open(config_.parent, *loops_.front(), config_.log.get());
         if (!link) return tl::unexpected(link.error());
         parent_ = *std::move(link);
         machine_.set_parent(parent_->client());
@@ -113,6 +113,9 @@ void SwitchNode::stop() {
     for (const auto& loop : loops_) loop->stop();
     for (std::thread& thread : threads_) {
         if (thread.joinable()) thread.join();
+    }
+    if (!threads_.empty()) {
+        for (const auto& shard : shards_) shard->publish();  // for totals
     }
     threads_.clear();
 }

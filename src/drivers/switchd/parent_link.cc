@@ -7,7 +7,8 @@
 
 namespace atp::switchd {
 
-Result<std::unique_ptr<ParentLink>> ParentLink::open(const wire::Address& parent, net::EventLoop& loop) {
+Result<std::unique_ptr<ParentLink>> ParentLink::open(const wire::Address& parent, net::EventLoop& loop,
+                                                     observe::Log* log) {
     net::UdpConfig config{.local = wire::Address::any(parent.family(), 0),
                           .gso = false,
                           .gro = false,
@@ -18,7 +19,7 @@ Result<std::unique_ptr<ParentLink>> ParentLink::open(const wire::Address& parent
                           .send_packets = 16};
     auto socket = net::UdpSocket::open(config);
     if (!socket) return tl::unexpected(socket.error());
-    std::unique_ptr<ParentLink> link(new ParentLink(parent, loop, *std::move(socket)));
+    std::unique_ptr<ParentLink> link(new ParentLink(parent, loop, log, *std::move(socket)));
     loop.add(*link);
     if (auto watched = loop.watch(*link, link->socket_->descriptor(), {}); !watched) {
         return tl::unexpected(watched.error());
@@ -26,8 +27,10 @@ Result<std::unique_ptr<ParentLink>> ParentLink::open(const wire::Address& parent
     return link;
 }
 
-ParentLink::ParentLink(const wire::Address& parent, net::EventLoop& loop, std::unique_ptr<net::UdpSocket> socket)
+ParentLink::ParentLink(const wire::Address& parent, net::EventLoop& loop, observe::Log* log,
+                       std::unique_ptr<net::UdpSocket> socket)
     : loop_(loop),
+      log_(log),
       socket_(std::move(socket)),
       client_(
           {.peer = parent, .first_nonce = (std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}()}) {
@@ -43,13 +46,23 @@ void ParentLink::handle_ready(int, net::Ready, Time now) {
     for (std::size_t i = 0; i < *count; ++i) {
         static_cast<void>(client_.handle_message(datagrams[i].bytes, *datagrams[i].from, now));
     }
-    answers_ = client_.answers();
+    update();
+}
+
+void ParentLink::update() {
+    const bool answers = client_.answers();
+    if (answers_.exchange(answers) == answers || log_ == nullptr) return;
+    if (answers) {
+        log_->write(observe::LogEvent::parent_ready, {{"address", client_.peer()}});
+    } else {
+        log_->write(observe::LogEvent::parent_lost, {{"address", client_.peer()}, {"reason", "silence"}});
+    }
 }
 
 void ParentLink::handle_timeout(Time now) {
     if (now < client_.poll_timeout()) return;
     client_.handle_timeout(now);
-    answers_ = client_.answers();
+    update();
     std::array<std::byte, wire::least_hello_bytes> hello{};
     const auto size = client_.poll_transmit(hello, now);
     const std::span<std::byte> room = socket_->reserve(hello.size());

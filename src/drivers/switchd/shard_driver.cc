@@ -8,6 +8,8 @@
 
 #include "net/local_route.h"
 #include "net/udp_socket.h"
+#include "observe/traced_transport.h"
+#include "observe/tree_log.h"
 #include "protocol/switch.h"
 
 namespace atp::switchd {
@@ -17,7 +19,8 @@ constexpr Duration publish_interval = std::chrono::milliseconds(100);
 constexpr std::size_t batch_errors = 8;
 
 endpoint::ShardMachineConfig machine_config(const SwitchNodeConfig& config, std::uint32_t number,
-                                            std::shared_ptr<control::SwitchRoom> room, const net::Transport& socket) {
+                                            std::shared_ptr<control::SwitchRoom> room, const net::Transport& socket,
+                                            wire::TraceSink* trace) {
     return {.table = {.aggregators = aggregators_of_shard(config),
                       .lanes = config.lanes,
                       .jobs = config.jobs,
@@ -30,7 +33,8 @@ endpoint::ShardMachineConfig machine_config(const SwitchNodeConfig& config, std:
                      .server_bytes = config.server_bytes / config.shards,
                      .hold = config.hold},
             .is_first = number == 0,
-            .reaches_groups = socket.reaches_groups()};
+            .reaches_groups = socket.reaches_groups(),
+            .trace = trace};
 }
 
 Result<std::unique_ptr<net::Transport>> open_transport(const SwitchNodeConfig& config, std::uint32_t number) {
@@ -55,8 +59,10 @@ Result<std::unique_ptr<ShardDriver>> ShardDriver::open(const SwitchNodeConfig& c
                                                        std::shared_ptr<control::SwitchRoom> room) {
     auto socket = open_transport(config, number);
     if (!socket) return tl::unexpected(socket.error());
+    wire::TraceSink* trace = nullptr;
+    if (config.trace) socket = observe::trace_transport(*std::move(socket), config.trace, &trace);
     std::unique_ptr<ShardDriver> shard(
-        new ShardDriver(config, number, loop, std::move(dispatch), std::move(room), *std::move(socket)));
+        new ShardDriver(config, number, loop, std::move(dispatch), std::move(room), *std::move(socket), trace));
     loop.add(*shard);
     if (auto watched = loop.watch(*shard, shard->socket_->descriptor(), {}); !watched) {
         return tl::unexpected(watched.error());
@@ -65,12 +71,14 @@ Result<std::unique_ptr<ShardDriver>> ShardDriver::open(const SwitchNodeConfig& c
 }
 
 ShardDriver::ShardDriver(const SwitchNodeConfig& config, std::uint32_t number, net::EventLoop& loop, Dispatch dispatch,
-                         std::shared_ptr<control::SwitchRoom> room, std::unique_ptr<net::Transport> socket)
+                         std::shared_ptr<control::SwitchRoom> room, std::unique_ptr<net::Transport> socket,
+                         wire::TraceSink* trace)
     : loop_(loop),
       dispatch_(std::move(dispatch)),
+      log_(config.log),
       socket_(std::move(socket)),
       outbox_(*socket_, config.udp.send_packets),
-      machine_(machine_config(config, number, std::move(room), *socket_),
+      machine_(machine_config(config, number, std::move(room), *socket_, trace),
                config.open_protocol ? config.open_protocol(number) : nullptr),
       datagrams_(endpoint::ShardMachine::most_batch) {
     publish();
@@ -133,6 +141,9 @@ void ShardDriver::take_events() {
                 }
                 break;
         }
+    }
+    while (const auto notice = machine_.poll_notice()) {
+        if (log_ != nullptr) observe::write_notice(*log_, *notice);
     }
 }
 

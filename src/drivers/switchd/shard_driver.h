@@ -54,7 +54,8 @@ class ShardDriver final : public net::Actor {
 
   private:
     ShardDriver(const SwitchNodeConfig& config, std::uint32_t number, net::EventLoop& loop, Dispatch dispatch,
-                std::shared_ptr<control::SwitchRoom> room, std::unique_ptr<net::Transport> socket);
+                std::shared_ptr<control::SwitchRoom> room, std::unique_ptr<net::Transport> socket,
+                wire::TraceSink* trace);
 
     static constexpr int batches_per_round = 8;
 
@@ -66,6 +67,7 @@ class ShardDriver final : public net::Actor {
 
     net::EventLoop& loop_;
     Dispatch dispatch_;
+    std::shared_ptr<observe::Log> log_;  // nullptr: none
     std::unique_ptr<net::Transport> socket_;
     ShardOutbox outbox_;
     endpoint::ShardMachine machine_;

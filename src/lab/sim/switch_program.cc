@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The path of a job's packets: through the shipped switches along the job's tree, to its state machines.
-#include <fmt/format.h>
-
 #include <bit>
 
 #include "endpoint/routing.h"
 #include "sim/rank_program.h"
 #include "wire/packet.h"
+#include "wire/trace.h"
 
 namespace atp::sim {
 namespace {
@@ -43,12 +42,7 @@ class SiteReceivers {
 
 }  // namespace
 
-std::string AtpJob::describe(std::span<std::byte> bytes) const {
-    wire::Packet packet;
-    const wire::DecodeError error = wire::decode(bytes, packet);
-    return error == wire::DecodeError::none ? wire::to_string(packet.header, packet.lane_count())
-                                            : fmt::format("undecodable: {}", wire::to_string(error));
-}
+std::string AtpJob::describe(std::span<std::byte> bytes) const { return wire::describe_datagram(bytes); }
 
 void AtpJob::receive(const Arrival& arrival, Time now) {
     const std::span<const std::byte> bytes = shared_.network.pool().bytes(arrival.packet);
@@ -77,7 +71,7 @@ void AtpJob::forward(const Arrival& arrival, Time now) {
     shared_.switches[at].handle_packet(packet_buffer, now);
     pool.resize(packet, packet_buffer.size);
     const protocol::Verdict& verdict = packet_buffer.verdict;
-    shared_.network.notify(at, event_name(verdict.event), packet, now);
+    shared_.network.notify(at, trace_event(verdict.event, verdict.route == protocol::Route::drop), packet, now);
     if (verdict.route == protocol::Route::drop) {
         pool.release(packet);
         return;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes one line per event of a packet, suitable for grep.
-//
-//   12.034us s0>p0 sent GRADIENT job=1 token=... seq=17 ...
-//   13.100us s0 completed ...
 #pragma once
 
 #include <cstdio>
+#include <string>
 #include <string_view>
 
 #include "base/time.h"
+#include "protocol/switch_event.h"
 
 namespace atp::sim {
 
+// Writes the events of packets to a file, in the format of wire/trace.h with virtual time.
 class Trace {
   public:
     // Borrows the file, which the caller closes.
@@ -23,8 +22,10 @@ class Trace {
 
   private:
     std::FILE* file_;
+    std::string line_;
 };
 
-[[nodiscard]] std::string_view event_name(unsigned atp_switch_event);
+using protocol::event_name;
+using protocol::trace_event;
 
 }  // namespace atp::sim

@@ -49,6 +49,7 @@ wire::Edge JoinTree::edge_to_parent(const Branch& branch, wire::Evidence evidenc
 // The first failure is the cause: others follow from it.
 void JoinTree::note_failure(Branch& branch, const wire::Edge& edge, bool is_above) {
     if (branch.edge) return;
+    if (edge.evidence != wire::Evidence::left) report_failure(branch, edge);
     branch.edge = edge;
     branch.edge_is_above = is_above;
 }
@@ -69,6 +70,7 @@ void JoinTree::note_child_failures(Branch& branch, const wire::Join& join, const
 
 bool JoinTree::settle(Branch& branch, const Before& before) {
     if (branch.ready()) branch.edge.reset();
+    if (branch.ready() && !before.ready) report(TreeNotice::Kind::job_ready, branch);
     const bool changed = branch.ready() != before.ready || branch.edge.has_value() != before.failed;
     if (changed) notify_all(branch);
     return changed;
@@ -143,6 +145,7 @@ bool JoinTree::examine_children(Branch& branch, Time now) {
         const State state = child.detector.assess(now, config_.hold);
         if (state != State::alive) {
             ++(state == State::closed ? counters_.closed : counters_.expired);
+            report_member(TreeNotice::Kind::member_lost, branch, child, to_string(evidence_of(state)));
             failures.push_back({Branch::position_of(branch.level, child.unit),
                                 edge_to(branch, child, evidence_of(state), child.detector.lasted(now))});
         } else if (now - child.detector.received_at() >= late && now - child.asked_at >= timing.hurry) {
@@ -158,6 +161,7 @@ void JoinTree::examine_parent(Branch& branch, Time now) {
     const State state = branch.up_detector.assess(now, hold_of_parent(branch));
     if (state == State::alive) return;
     const Before was = before(branch);
+    report(TreeNotice::Kind::parent_lost, branch, branch.up, std::string(to_string(evidence_of(state))));
     note_failure(branch, edge_to_parent(branch, evidence_of(state), branch.up_detector.lasted(now)), false);
     branch.up_lost = true;
     branch.up_ready = false;

@@ -9,6 +9,11 @@
 #include "numeric/exact_sum.h"
 
 namespace atp::control {
+namespace {
+
+using Notice = TreeNotice::Kind;
+
+}  // namespace
 
 std::uint64_t server_bytes_of(const wire::ChannelTerms& terms) {
     if (terms.protocol != wire::ChannelProtocol::atp) return 0;
@@ -41,6 +46,12 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
     if (!objection && branch == nullptr) objection = take_room(join.terms.job);
     if (objection) {
         ++counters_.refused;
+        report({.kind = Notice::job_refused,
+                .job = join.terms.job,
+                .channel = join.terms.channel,
+                .level = join.level,
+                .address = from,
+                .reason = objection->text});
         outbox_.push_back({from, wire::Refused{.job = join.terms.job,
                                                .token = join.terms.token,
                                                .channel = join.terms.channel,
@@ -48,21 +59,26 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
                                                .text = std::move(objection->text)}});
         return;
     }
-    if (branch == nullptr) branch = &open_branch(join, now);
+    if (branch == nullptr) {
+        branch = &open_branch(join, now);
+        report(Notice::job_formed, *branch, from);
+    }
     const Before was = before(*branch);
+    const bool was_member = branch->at(Branch::position_of(join)) != nullptr;
     branch->attach(join, from, now);
+    if (!was_member) report_member(Notice::member_joined, *branch, *branch->at(Branch::position_of(join)));
     note_child_failures(*branch, join, from);
     const bool states = !join.statements.empty();
     if (states) branch->up_next = std::min(branch->up_next, now);
     if (contradicts_itself(*branch)) {
         ++counters_.refused;
-        refuse_all(*branch,
-                   {.job = join.terms.job,
-                    .token = join.terms.token,
-                    .channel = join.terms.channel,
-                    .reason = wire::Refusal::terms,
-                    .text = "the ranks of the job are not 0, 1, ... once each: give each process its own rank"});
-        close(*branch);
+        const char* const why = "the ranks of the job are not 0, 1, ... once each: give each process its own rank";
+        refuse_all(*branch, {.job = join.terms.job,
+                             .token = join.terms.token,
+                             .channel = join.terms.channel,
+                             .reason = wire::Refusal::terms,
+                             .text = why});
+        close(*branch, why, from);
         return;
     }
     open_server(*branch);
@@ -123,6 +139,7 @@ void JoinTree::opened(std::uint32_t job, std::uint16_t channel, std::uint8_t str
     if (branch == nullptr) return;
     branch->opened = true;
     branch->stream = stream;
+    report(Notice::job_ready, *branch);
     notify_all(*branch);
 }
 
@@ -130,12 +147,10 @@ void JoinTree::could_not_open(std::uint32_t job, std::uint16_t channel, std::str
     Branch* branch = find(job, channel);
     if (branch == nullptr) return;
     ++counters_.refused;
-    refuse_all(*branch, {.job = job,
-                         .token = branch->terms.token,
-                         .channel = channel,
-                         .reason = wire::Refusal::full,
-                         .text = std::move(why)});
-    close(*branch);
+    refuse_all(
+        *branch,
+        {.job = job, .token = branch->terms.token, .channel = channel, .reason = wire::Refusal::full, .text = why});
+    close(*branch, std::move(why));
 }
 
 void JoinTree::handle_leave(const wire::Leave& leave, const wire::Address& from, Time now) {
@@ -153,6 +168,7 @@ void JoinTree::handle_leave(const wire::Leave& leave, const wire::Address& from,
         return;
     }
     ++counters_.left;
+    report_member(Notice::member_left, *branch, *child);
     const wire::Edge edge =
         leave.edges.empty() ? edge_to(*branch, *child, wire::Evidence::left, {}) : leave.edges.front();
     detach(*branch, position, edge, now);
@@ -167,6 +183,7 @@ void JoinTree::handle_joined(const wire::Joined& joined, const wire::Address& fr
         return;
     }
     const Before was = before(*branch);
+    if (joined.ready && !branch->up_ready) report(Notice::parent_ready, *branch, from);
     branch->up_detector.handle_received(now);
     branch->up_lost = false;
     branch->up_data = from;
@@ -188,7 +205,7 @@ void JoinTree::handle_refused(const wire::Refused& refused, const wire::Address&
     wire::Refused passed_on = refused;
     passed_on.text = fmt::format("{} (sent by {})", refused.text, to_string(from));
     refuse_all(*branch, passed_on);
-    close(*branch);
+    close(*branch, std::move(passed_on.text), from);
 }
 
 void JoinTree::refuse_all(const Branch& branch, const wire::Refused& refused) {
@@ -250,8 +267,10 @@ void JoinTree::notify_all(const Branch& branch) {
     branch.for_each_child([&](const Branch::Child& child) { notify(branch, child); });
 }
 
-void JoinTree::close(Branch& branch) {
+void JoinTree::close(Branch& branch, std::string why, const wire::Address& culprit) {
     const wire::ChannelTerms terms = branch.terms;
+    if (!why.empty()) report(Notice::job_failed, branch, culprit, std::move(why));
+    report(Notice::job_left, branch);
     if (!branch.hosts && branch.up_detector.received_at() != Time{}) {
         const wire::JoiningUnit& unit = branch.children[static_cast<unsigned>(std::countr_zero(branch.mask))].unit;
         wire::Leave leave{

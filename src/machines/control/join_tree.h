@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "control/channel_rules.h"
 #include "control/switch_room.h"
 #include "control/timing.h"
+#include "control/tree_notice.h"
 #include "wire/control.h"
 #include "wire/send_error.h"
 
@@ -67,6 +69,7 @@ struct TreeCounters {
 //   or could_not_open().
 // Calling order: handle_*() for each control message, handle_timeout() at poll_timeout(). After each, poll_event() and
 //   poll_transmit() until they return nothing. Answer the event `opened` with opened() or could_not_open().
+//   poll_notice() is for the log: without calls to it, the oldest notices are dropped.
 // Threads: none.
 // Failure: a refused JOIN is answered with the reason and counted. It changes nothing, unless it completes the channel
 //   with inconsistent ranks: then all members are refused, and the channel is closed.
@@ -95,6 +98,7 @@ class JoinTree {
     };
     std::optional<Transmit> poll_transmit();
     std::optional<TreeEvent> poll_event();
+    std::optional<TreeNotice> poll_notice();
     [[nodiscard]] Time poll_timeout() const { return next_sweep_; }
 
     // nullptr: no member of the channel has joined.
@@ -144,7 +148,7 @@ class JoinTree {
     [[nodiscard]] static Before before(const Branch& branch) { return {branch.ready(), branch.edge.has_value()}; }
     // True: all children were notified.
     bool settle(Branch& branch, const Before& before);
-    static void note_failure(Branch& branch, const wire::Edge& edge, bool is_above);
+    void note_failure(Branch& branch, const wire::Edge& edge, bool is_above);
     void note_child_failures(Branch& branch, const wire::Join& join, const wire::Address& from);
     void excuse_pause(Time now);
     // True: the branch is destroyed.
@@ -169,7 +173,14 @@ class JoinTree {
     void notify(const Branch& branch, const Branch::Child& child);
     void notify_all(const Branch& branch);
     void notify_group(Branch& branch, const wire::Address& near, Time now);
-    void close(Branch& branch);
+    // `why`: the channel failed, because of `culprit` if it has a family; empty: its last member is gone.
+    void close(Branch& branch, std::string why = {}, const wire::Address& culprit = {});
+    void report(TreeNotice notice);
+    void report(TreeNotice::Kind kind, const Branch& branch, const wire::Address& address = {},
+                std::string reason = {});
+    void report_member(TreeNotice::Kind kind, const Branch& branch, const Branch::Child& child,
+                       std::string_view reason = {});
+    void report_failure(const Branch& branch, const wire::Edge& edge);
     [[nodiscard]] static wire::Join join_upwards(const Branch& branch);
     [[nodiscard]] wire::Joined joined_of(const Branch& branch) const;
     void wake_at(Time when);
@@ -180,6 +191,7 @@ class JoinTree {
     std::uint64_t server_bytes_ = 0;  // reserved for servers of branches
     std::deque<Transmit> outbox_;
     std::deque<TreeEvent> events_;
+    std::deque<TreeNotice> notices_;  // at most 1024
     Time next_sweep_ = never;
     Key last_key_ = 0;
     Branch* last_ = nullptr;  // result of the last find(): packets arrive in bursts of one channel

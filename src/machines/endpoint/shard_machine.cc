@@ -12,6 +12,7 @@
 
 #include "endpoint/branch_receivers.h"
 #include "endpoint/routing.h"
+#include "protocol/switch_event.h"
 #include "wire/control.h"
 
 namespace atp::endpoint {
@@ -125,11 +126,19 @@ void ShardMachine::answer_by_protocol(std::span<std::byte> bytes, const wire::Ad
 
 void ShardMachine::process_batch(wire::Outbox& out, Time now) {
     switch_.handle_batch(packets_, now);
+    if (config_.trace != nullptr) {
+        for (const protocol::PacketBuffer& packet : packets_) trace(packet, now);
+    }
     for (const protocol::PacketBuffer& packet : packets_) {
         if (packet.verdict.route != protocol::Route::drop) forward(packet, out, now);
     }
     packets_.clear();
     scratch_used_ = 0;
+}
+
+void ShardMachine::trace(const protocol::PacketBuffer& packet, Time now) {
+    const bool drops = packet.verdict.route == protocol::Route::drop;
+    config_.trace->packet(now, protocol::trace_event(packet.verdict.event, drops), bytes_of(packet), nullptr, false);
 }
 
 void ShardMachine::forward(const protocol::PacketBuffer& packet, wire::Outbox& out, Time now) {
@@ -239,6 +248,7 @@ bool ShardMachine::drain(const BusyServer& busy, wire::Outbox& out, Time now) {
         const bool is_flush = type_of(buffer.data()) == ATP_TYPE_FLUSH;
         if (is_flush) std::memcpy(flush.data(), buffer.data(), flush.size());
         switch_.handle_packet(packet, now);
+        if (config_.trace != nullptr) trace(packet, now);
         if (packet.verdict.route == protocol::Route::up) {
             server.handle_packet(bytes_of(packet), false, now);
         } else if (packet.verdict.route == protocol::Route::down) {

@@ -19,6 +19,7 @@
 #include "wire/datagram.h"
 #include "wire/outbox.h"
 #include "wire/send_error.h"
+#include "wire/trace.h"
 
 namespace atp::endpoint {
 
@@ -27,7 +28,8 @@ struct ShardMachineConfig {
     control::JoinTreeConfig tree{};  // the machine sets `other`
     // Datagrams of this shard come to the address of the node: control messages become events for it.
     bool is_first = false;
-    bool reaches_groups = true;  // false: packets to a multicast group would not arrive
+    bool reaches_groups = true;        // false: packets to a multicast group would not arrive
+    wire::TraceSink* trace = nullptr;  // gets what the table does with each packet; nullptr: none
 };
 
 struct ShardEvent {
@@ -53,8 +55,8 @@ struct ShardMachineCounters {
 // their branches of the tree, and the servers that it hosts.
 //
 // Ownership: owns all of these. The constructor allocates everything except branches and servers, which are created and
-//   removed with their jobs within a bound. Borrows datagrams and the outbox for the duration of a call, but the outbox
-//   may refer to datagrams until it is flushed.
+//   removed with their jobs within a bound. Borrows the trace, and datagrams and the outbox for the duration of a call,
+//   but the outbox may refer to datagrams until it is flushed.
 // Calling order: handle_batch() for received datagrams, handle_message() for control messages from the node,
 //   handle_timeout() at poll_timeout(). After each, poll_event() until it returns nothing, then flush the outbox; only
 //   then handle_batch() again. handle_room() when an outbox without room has been flushed.
@@ -76,6 +78,7 @@ class ShardMachine {
     void handle_room(wire::Outbox& out, Time now) { drain_servers(out, now); }
     void handle_timeout(wire::Outbox& out, Time now);
     std::optional<ShardEvent> poll_event();
+    std::optional<control::TreeNotice> poll_notice() { return tree_.poll_notice(); }  // for the log
     [[nodiscard]] Time poll_timeout() const { return tree_.poll_timeout(); }
 
     [[nodiscard]] bool has_answers() const { return !busy_.empty(); }  // which wait for room
@@ -105,6 +108,7 @@ class ShardMachine {
                      wire::Outbox& out);
     void answer_by_protocol(std::span<std::byte> bytes, const wire::Address& from, wire::Outbox& out);
     void process_batch(wire::Outbox& out, Time now);
+    void trace(const protocol::PacketBuffer& packet, Time now);
     void forward(const protocol::PacketBuffer& packet, wire::Outbox& out, Time now);
     void forward_up(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out, Time now);
     void forward_down(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out);

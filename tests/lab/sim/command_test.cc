@@ -2,9 +2,12 @@
 // The program `atp-lab` run by a shell: its output and its exit status.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 
 namespace atp::sim {
@@ -85,6 +88,41 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"switch --listen 127.0.0.1:0 >/dev/full", 1, "standard output"},
                     Case{"switch --listen 127.0.0.1:0 --json >/dev/full", 1, "standard output"},
                     Case{"simulate --help >/dev/full", 1, "standard output"}));
+
+std::string temporary(const std::string& name) {
+    return (std::filesystem::temp_directory_path() / (name + std::to_string(getpid()))).string();
+}
+
+TEST(TraceCommand, LinesOfASimulationAreFiltered) {
+    const std::string file = temporary("atp-trace-");
+    const Outcome outcome = atp("trace " + file + " --job 1 --seq 3 --type GRADIENT --event completed",
+                                ATP_PROGRAM " simulate --topology star:2 --bytes 4kB --trace " + file + " >/dev/null");
+    std::filesystem::remove(file);
+    EXPECT_EQ(outcome.status, 0) << outcome.output;
+    EXPECT_NE(outcome.output.find("us s0 completed GRADIENT job=1 "), std::string::npos) << outcome.output;
+    EXPECT_NE(outcome.output.find(" seq=3 "), std::string::npos) << outcome.output;
+    EXPECT_EQ(std::ranges::count(outcome.output, '\n'), 1) << outcome.output;
+}
+
+TEST(TraceCommand, LinesOfSeveralFilesAreMergedByTime) {
+    const std::string one = temporary("atp-trace-one-"), two = temporary("atp-trace-two-");
+    const std::string before = "printf '20.000us a sent ACK job=1\\n100.000us a sent ACK job=2\\n' >" + one +
+                               " && printf '3.000us b received ACK job=3\\n' >" + two;
+    const Outcome outcome = atp("trace " + one + ' ' + two, before);
+    std::filesystem::remove(one);
+    std::filesystem::remove(two);
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.output, "3.000us b received ACK job=3\n20.000us a sent ACK job=1\n100.000us a sent ACK job=2\n");
+}
+
+TEST(TraceCommand, FileThatIsNoTraceOrCannotBeReadIsReported) {
+    const Outcome foreign = atp("trace " ATP_PROGRAM);
+    EXPECT_EQ(foreign.status, 1);
+    EXPECT_NE(foreign.output.find("lines are none of a trace"), std::string::npos);
+    const Outcome missing = atp("trace /no/file");
+    EXPECT_EQ(missing.status, 2);
+    EXPECT_NE(missing.output.find("cannot read /no/file"), std::string::npos) << missing.output;
+}
 
 TEST(SimulateCommand, MissingMemoryIsReported) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The logger `atp`: gets the lines that native threads write, in the same words as the log of `atp switch`."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+
+from . import _C
+
+logger = logging.getLogger("atp")
+
+_LEVELS = {
+    "trace": 5,
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "error": logging.ERROR,
+    "off": logging.CRITICAL + 1,
+}
+
+
+class _Process:
+    thread: threading.Thread | None = None
+
+
+def start() -> None:
+    """Starts the thread that gives lines to the logger, once in a process."""
+    if _Process.thread is not None:
+        return
+    _configure(os.environ.get("ATP_LOG", ""))
+    _Process.thread = threading.Thread(target=_forward, name="atp-log", daemon=True)
+    _Process.thread.start()
+
+
+def stop() -> None:
+    """Gives all lines to the logger and ends the thread, before the interpreter ends."""
+    _C.close_log_lines()
+    if _Process.thread is not None:
+        _Process.thread.join()
+
+
+def _configure(level: str) -> None:
+    """With ATP_LOG, the logger has this level, and writes to standard error unless the program has configured it."""
+    if level not in _LEVELS:
+        return
+    logger.setLevel(_LEVELS[level])
+    if not logger.hasHandlers():
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        logger.addHandler(handler)
+
+
+def _forward() -> None:
+    while lines := _C.take_log_lines():
+        for level, line in lines:
+            logger.log(level, "%s", line)

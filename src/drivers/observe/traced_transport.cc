@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/traced_transport.h"
+
+#include <string>
+#include <utility>
+
+#include "net/clock.h"
+
+namespace atp::observe {
+namespace {
+
+// Events of the machine behind a transport. The machine has the time of its batch, which is before the packets of the
+// batch are received. The time of the call keeps the events of a fragment in order.
+//
+// Ownership: borrows the queue. Threads, failure: as TraceQueue.
+class MachineEvents final : public wire::TraceSink {
+  public:
+    explicit MachineEvents(wire::TraceSink& queue) : queue_(queue) {}
+
+    void packet(Time, std::string_view what, std::span<const std::byte> bytes, const wire::Address* peer,
+                bool arrived) override {
+        queue_.packet(net::now(), what, bytes, peer, arrived);
+    }
+
+  private:
+    wire::TraceSink& queue_;
+};
+
+// Decorates a transport: passes each call on, and copies the packet to the trace.
+//
+// Ownership: owns the transport; shares the trace file, which owns the queue `sink`.
+// Calling order, threads, failure: as net::Transport.
+class TracedTransport final : public net::Transport {
+  public:
+    TracedTransport(std::unique_ptr<net::Transport> transport, std::shared_ptr<TraceFile> file, wire::TraceSink& sink)
+        : transport_(std::move(transport)), file_(std::move(file)), sink_(sink), events_(sink) {}
+
+    [[nodiscard]] wire::TraceSink& events() { return events_; }
+
+    void expect(std::uint32_t packets) override { transport_->expect(packets); }
+    [[nodiscard]] std::span<std::byte> reserve(std::size_t max_bytes) override {
+        return reserved_ = transport_->reserve(max_bytes);
+    }
+    void commit(std::size_t bytes, const wire::Address& to, wire::Ecn ecn) override {
+        last_ = reserved_.first(bytes);
+        sent(to);
+        transport_->commit(bytes, to, ecn);
+    }
+    [[nodiscard]] bool borrow(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn) override {
+        if (!transport_->borrow(bytes, to, ecn)) return false;
+        last_ = bytes;
+        sent(to);
+        return true;
+    }
+    [[nodiscard]] bool repeat(const wire::Address& to) override {
+        if (!transport_->repeat(to)) return false;
+        sent(to);
+        return true;
+    }
+    net::Flush flush() override { return transport_->flush(); }
+    [[nodiscard]] std::uint32_t waiting() const override { return transport_->waiting(); }
+
+    [[nodiscard]] Result<std::size_t> receive(std::span<wire::Datagram> datagrams) override {
+        auto count = transport_->receive(datagrams);
+        if (!count) return count;
+        const Time now = net::now();
+        for (const wire::Datagram& datagram : datagrams.first(*count)) {
+            sink_.packet(now, datagram.ecn == wire::Ecn::congested ? "received marked" : "received", datagram.bytes,
+                         datagram.from, true);
+        }
+        return count;
+    }
+    [[nodiscard]] bool has_more() const override { return transport_->has_more(); }
+    [[nodiscard]] Time poll_timeout() const override { return transport_->poll_timeout(); }
+
+    [[nodiscard]] std::size_t take_errors(std::span<wire::SendError> errors) override {
+        return transport_->take_errors(errors);
+    }
+
+    void reach_group(const wire::Address& group, const wire::Address& from) override {
+        transport_->reach_group(group, from);
+    }
+    [[nodiscard]] bool reaches_groups() const override { return transport_->reaches_groups(); }
+    [[nodiscard]] const wire::Address& local() const override { return transport_->local(); }
+    [[nodiscard]] int descriptor() const override { return transport_->descriptor(); }
+    [[nodiscard]] const net::UdpReport& report() const override { return transport_->report(); }
+    [[nodiscard]] const net::UdpCounters& counters() const override { return transport_->counters(); }
+    [[nodiscard]] std::string report_parts() const override { return transport_->report_parts(); }
+
+  private:
+    void sent(const wire::Address& to) { sink_.packet(net::now(), "sent", last_, &to, false); }
+
+    std::unique_ptr<net::Transport> transport_;
+    std::shared_ptr<TraceFile> file_;
+    wire::TraceSink& sink_;
+    MachineEvents events_;
+    std::span<std::byte> reserved_;    // of the last reserve()
+    std::span<const std::byte> last_;  // of the last commit() or borrow(), for repeat()
+};
+
+}  // namespace
+
+std::unique_ptr<net::Transport> trace_transport(std::unique_ptr<net::Transport> transport,
+                                                std::shared_ptr<TraceFile> file, wire::TraceSink** events) {
+    wire::TraceSink& sink = file->add_queue(to_string(transport->local()));
+    auto traced = std::make_unique<TracedTransport>(std::move(transport), std::move(file), sink);
+    if (events != nullptr) *events = &traced->events();
+    return traced;
+}
+
+}  // namespace atp::observe

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/tree_log.h"
+
+namespace atp::observe {
+namespace {
+
+using Kind = control::TreeNotice::Kind;
+
+// A member without a rank is a switch.
+void write_member(Log& log, LogEvent of_worker, LogEvent of_leaf, const control::TreeNotice& notice) {
+    const LogEvent event = notice.rank ? of_worker : of_leaf;
+    const LogField name = notice.rank ? LogField("rank", *notice.rank) : LogField("unit", notice.unit);
+    if (notice.reason.empty()) {
+        log.write(event, {{"job", notice.job}, {"channel", notice.channel}, name, {"address", notice.address}});
+    } else {
+        log.write(event, {{"job", notice.job},
+                          {"channel", notice.channel},
+                          name,
+                          {"address", notice.address},
+                          {"reason", notice.reason}});
+    }
+}
+
+// `address`: of no family if nobody but this switch is the reason.
+void write_failure(Log& log, LogEvent event, const control::TreeNotice& notice) {
+    if (notice.address.family() == wire::Family::none) {
+        log.write(event, {{"job", notice.job}, {"channel", notice.channel}, {"reason", notice.reason}});
+    } else {
+        log.write(
+            event,
+            {{"job", notice.job}, {"channel", notice.channel}, {"address", notice.address}, {"reason", notice.reason}});
+    }
+}
+
+}  // namespace
+
+void write_notice(Log& log, const control::TreeNotice& notice) {
+    switch (notice.kind) {
+        case Kind::job_formed:
+            log.write(LogEvent::job_formed, {{"job", notice.job},
+                                             {"channel", notice.channel},
+                                             {"level", notice.level},
+                                             {"address", notice.address}});
+            break;
+        case Kind::job_ready:
+            log.write(LogEvent::job_ready,
+                      {{"job", notice.job}, {"channel", notice.channel}, {"members", notice.members}});
+            break;
+        case Kind::job_left: log.write(LogEvent::job_left, {{"job", notice.job}, {"channel", notice.channel}}); break;
+        case Kind::job_failed: write_failure(log, LogEvent::job_failed, notice); break;
+        case Kind::job_refused: write_failure(log, LogEvent::job_refused, notice); break;
+        case Kind::member_joined: write_member(log, LogEvent::member_joined, LogEvent::leaf_joined, notice); break;
+        case Kind::member_left: write_member(log, LogEvent::member_left, LogEvent::leaf_left, notice); break;
+        case Kind::member_lost: write_member(log, LogEvent::member_lost, LogEvent::leaf_lost, notice); break;
+        case Kind::parent_ready:
+            log.write(LogEvent::parent_ready,
+                      {{"job", notice.job}, {"channel", notice.channel}, {"address", notice.address}});
+            break;
+        case Kind::parent_lost: write_failure(log, LogEvent::parent_lost, notice); break;
+    }
+}
+
+}  // namespace atp::observe

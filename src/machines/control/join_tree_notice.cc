@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a tree reports for the log of its switch.
+#include <fmt/format.h>
+
+#include "control/join_tree.h"
+
+namespace atp::control {
+namespace {
+
+constexpr std::size_t most_notices = 1024;
+
+// Otherwise the child is a switch.
+bool is_worker(const Branch& branch, const Branch::Child& child) {
+    if (branch.level == ATP_LEVELS) return false;
+    return branch.level == 0 || child.unit.direct || child.unit.members != child.unit.mask0;
+}
+
+std::string name_of(const wire::Edge& edge) {
+    switch (edge.kind) {
+        case wire::EdgeKind::member:
+        case wire::EdgeKind::path_mtu: return fmt::format("member {} of unit {}", edge.member, edge.unit);
+        case wire::EdgeKind::leaf: return fmt::format("the switch of unit {}", edge.unit);
+        case wire::EdgeKind::parent: return fmt::format("the parent of the switch of unit {}", edge.unit);
+        case wire::EdgeKind::server: return "the host of the server";
+    }
+    return "an unknown neighbour";
+}
+
+std::string reason_of(const wire::Edge& edge) {
+    const std::string name = name_of(edge);
+    switch (edge.evidence) {
+        case wire::Evidence::silence: return fmt::format("{} sent nothing for {} ms", name, edge.silent_ms);
+        case wire::Evidence::left: return name + " left";
+        case wire::Evidence::closed: return "the process of " + name + " ended";
+        case wire::Evidence::too_long: return fmt::format("the path MTU of {} is {} bytes", name, edge.detail);
+        case wire::Evidence::one_direction: return name + " receives nothing";
+    }
+    return name + " failed";
+}
+
+}  // namespace
+
+void JoinTree::report(TreeNotice notice) {
+    if (notices_.size() == most_notices) notices_.pop_front();
+    notices_.push_back(std::move(notice));
+}
+
+void JoinTree::report(TreeNotice::Kind kind, const Branch& branch, const wire::Address& address, std::string reason) {
+    report({.kind = kind,
+            .job = branch.terms.job,
+            .channel = branch.terms.channel,
+            .level = branch.level,
+            .address = address,
+            .members = branch.receivers,
+            .reason = std::move(reason)});
+}
+
+void JoinTree::report_member(TreeNotice::Kind kind, const Branch& branch, const Branch::Child& child,
+                             std::string_view reason) {
+    TreeNotice notice{.kind = kind,
+                      .job = branch.terms.job,
+                      .channel = branch.terms.channel,
+                      .level = branch.level,
+                      .address = child.address,
+                      .unit = child.unit.unit,
+                      .reason = std::string(reason)};
+    if (is_worker(branch, child)) notice.rank = child.unit.ranks.front();
+    report(std::move(notice));
+}
+
+void JoinTree::report_failure(const Branch& branch, const wire::Edge& edge) {
+    report(TreeNotice::Kind::job_failed, branch, address_of(edge.at), reason_of(edge));
+}
+
+std::optional<TreeNotice> JoinTree::poll_notice() {
+    if (notices_.empty()) return std::nullopt;
+    TreeNotice next = std::move(notices_.front());
+    notices_.pop_front();
+    return next;
+}
+
+}  // namespace atp::control

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log of a switch and of ranks, event by event, on real sockets.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "fabric.h"
+#include "net/clock.h"
+#include "net/udp_socket.h"
+#include "observe/log.h"
+#include "wire/control.h"
+
+namespace atp::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// Lines of one log, which several threads write.
+class LogOfNode {
+  public:
+    [[nodiscard]] std::shared_ptr<observe::Log> open() {
+        return std::make_shared<observe::Log>(
+            observe::LogConfig{.level = observe::Severity::debug,
+                               .receiver = [this](observe::Severity, std::string_view line) { add(line); }});
+    }
+    void add(std::string_view line) {
+        const std::scoped_lock lock(mutex_);
+        lines_.emplace_back(line);
+    }
+    // The first line that begins so; empty: none.
+    [[nodiscard]] std::string line(std::string_view begin) const {
+        const std::scoped_lock lock(mutex_);
+        const auto found =
+            std::ranges::find_if(lines_, [&](const std::string& line) { return line.starts_with(begin); });
+        return found == lines_.end() ? std::string() : *found;
+    }
+    // Lines of this rank that begin so.
+    [[nodiscard]] std::ptrdiff_t count(std::string_view begin, std::uint32_t rank) const {
+        const std::string of_rank = " rank=" + std::to_string(rank);
+        const std::scoped_lock lock(mutex_);
+        return std::ranges::count_if(lines_, [&](const std::string& line) {
+            return line.starts_with(begin) && line.find(of_rank) != std::string::npos;
+        });
+    }
+    [[nodiscard]] bool shows(std::string_view begin) const {
+        return eventually([&] { return !line(begin).empty(); });
+    }
+
+  private:
+    mutable std::mutex mutex_;
+    std::vector<std::string> lines_;
+};
+
+// A worker that sends one JOIN and is then silent.
+class SilentWorker {
+  public:
+    void join(std::uint32_t job, const wire::Address& to) {
+        wire::Join join;
+        join.terms.job = job, join.terms.token = 0x5eed;
+        join.terms.lanes = small_lanes, join.terms.window_log2 = 4, join.terms.aggregators = 16;
+        join.terms.mask1 = 1, join.terms.scale = 1e8;
+        join.units = {{.unit = 0, .members = 1, .mask0 = 3, .direct = false, .ranks = {0}}};
+        const auto room = socket_->reserve(1024);
+        socket_->commit(wire::encode(join, room), to, wire::Ecn::not_capable);
+        socket_->flush();
+    }
+    [[nodiscard]] std::string address() const { return to_string(socket_->local()); }
+
+  private:
+    std::unique_ptr<net::UdpSocket> socket_ =
+        *net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
+};
+
+TEST(SwitchLog, JobThatRunsIsFormedReadyAndLeftWithItsMembers) {
+    LogOfNode log;
+    auto config = small_switch();
+    config.log = log.open();
+    const auto node = start(config);
+    Job(2, {address_of(*node)}).run([](comm::Communicator& communicator) { succeeds(communicator.barrier()); });
+    EXPECT_TRUE(log.shows("job left job="));
+    EXPECT_THAT(log.line("job formed job="), HasSubstr(" channel=0 level=0 address=127.0.0.1:"));
+    EXPECT_THAT(log.line("job ready job="), HasSubstr(" channel=0 members=2"));
+    EXPECT_THAT(log.line("member joined job="), HasSubstr(" address=127.0.0.1:"));
+    EXPECT_THAT(log.line("member left job="), HasSubstr(" address=127.0.0.1:"));
+    EXPECT_EQ(log.line("job failed"), "");
+    EXPECT_EQ(log.line("member lost"), "");
+}
+
+TEST(SwitchLog, SilentMemberIsLostAndItsJobFails) {
+    LogOfNode log;
+    auto config = small_switch();
+    config.hold = std::chrono::milliseconds(300);
+    config.log = log.open();
+    const auto node = start(config);
+    SilentWorker worker;
+    worker.join(7, node->address());
+    EXPECT_TRUE(log.shows("job failed"));
+    EXPECT_EQ(log.line("member lost"),
+              "member lost job=7 channel=0 rank=0 address=" + worker.address() + " reason=silence");
+    EXPECT_THAT(log.line("job failed"), StartsWith("job failed job=7 channel=0 address=" + worker.address() +
+                                                   " reason=\"member 0 of unit 0 sent nothing for "));
+}
+
+TEST(SwitchLog, RefusedJobIsLoggedWithItsAddressAndReason) {
+    LogOfNode log;
+    auto config = small_switch();
+    config.jobs = 1;
+    config.log = log.open();
+    const auto node = start(config);
+    SilentWorker admitted, refused;
+    admitted.join(7, node->address());
+    ASSERT_TRUE(log.shows("job formed job=7"));
+    refused.join(8, node->address());
+    EXPECT_TRUE(log.shows("job refused"));
+    EXPECT_THAT(log.line("job refused"),
+                StartsWith("job refused job=8 channel=0 address=" + refused.address() + " reason=\""));
+}
+
+TEST(SwitchLog, ParentThatComesAndGoesIsLogged) {
+    LogOfNode log;
+    auto root = start(small_switch());
+    const std::string parent = address_of(*root);
+    auto config = small_switch();
+    config.parent = root->address();
+    config.log = log.open();
+    const auto leaf = start(config);
+    EXPECT_TRUE(log.shows("parent ready address=" + parent));
+    root.reset();
+    EXPECT_TRUE(log.shows("parent lost address=" + parent));
+}
+
+comm::Options logging_to(LogOfNode& log) {
+    comm::Options options = small_options();
+    options.log_receiver = [&log](observe::Severity, std::string_view line) { log.add(line); };
+    return options;
+}
+
+TEST(RankLog, JobThatRunsIsReadyAndLeftWithEffectiveSettings) {
+    const auto node = start(small_switch());
+    LogOfNode log;
+    Job(1, {address_of(*node)}, logging_to(log)).run([](comm::Communicator& communicator) {
+        succeeds(communicator.barrier());
+    });
+    EXPECT_THAT(log.line("job ready"),
+                HasSubstr("rank=0 world=1 switch=" + address_of(*node) + " channels=1 lanes=64 window=16"));
+    EXPECT_THAT(log.line("job left job="), HasSubstr(" rank=0"));
+    EXPECT_EQ(log.line("job failed"), "");
+}
+
+TEST(RankLog, JobThatCannotFormFailsWithTheErrorOfTheCall) {
+    const auto node = start(small_switch());
+    LogOfNode log;
+    comm::Options options = logging_to(log);
+    options.join_timeout = std::chrono::milliseconds(300);
+    const auto formed = Job(2, {address_of(*node)}, options).form(0);
+    ASSERT_FALSE(formed);
+    EXPECT_THAT(log.line("job failed"), HasSubstr("rank 1 of 2"));
+    EXPECT_EQ(log.line("job left"), "");
+}
+
+TEST(RankLog, OperationThatTimesOutFailsTheJobOnce) {
+    const auto node = start(small_switch());
+    LogOfNode log;
+    Job job(2, {address_of(*node)}, logging_to(log));
+    auto ranks = job.formed();
+    ASSERT_EQ(ranks.size(), 2U);
+    static_cast<void>(error_of(ranks[0]->barrier(net::now() + std::chrono::milliseconds(200))));
+    EXPECT_THAT(log.line("job failed job="), HasSubstr(" rank=0 reason=\"wait rank 1: timed out"));
+    ranks.clear();
+    EXPECT_EQ(log.count("job failed", 0), 1);
+    EXPECT_EQ(log.count("job left", 0), 0);
+}
+
+}  // namespace
+}  // namespace atp::test
