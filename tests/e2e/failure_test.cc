@@ -495,7 +495,7 @@ TEST(Departure, OfASwitchBlamesTheSwitchDespiteAnEarlierLateRank) {
     const auto ranks = job.formed();
     ASSERT_EQ(ranks.size(), 3U);
     std::vector<float> values(several_windows, 1.0F);
-    auto work = sum(*ranks[0], values, net::now() + seconds(6));
+    auto work = sum(*ranks[0], values, net::now() + seconds(3));  // before the hold time of the switch is over
     ASSERT_TRUE(work);
     std::this_thread::sleep_for(seconds(1));  // in this time the switch reports the missing rank to this rank
     node->stop();

@@ -83,7 +83,7 @@ TEST_P(KilledProcesses, AreNamedByTheOthers) {
             ASSERT_TRUE(work) << to_string(work.error());
             if (const auto done = (*work)->wait(); !done) {
                 EXPECT_EQ(done.error().operation, Operation::all_reduce);
-                EXPECT_EQ(done.error().reason, Reason::failed) << "not by the deadline";
+                EXPECT_EQ(done.error().reason, Reason::refused) << "not by the deadline";
                 EXPECT_TRUE(says(done.error(), "rank 2"));
                 break;
             }
