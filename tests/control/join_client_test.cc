@@ -324,7 +324,7 @@ TEST(JoinClient, H77_BusyMemberOfALostTreeEndsIfTheSwitchBecomesSilent) {
     EXPECT_EQ(member.cause().kind, Cause::switch_silent);
 }
 
-TEST(JoinClient, EveryNinthAnswerOrDataWithProofKeepsABusyMember) {
+TEST(JoinClient, AnswerToEveryNinthJoinOrDataWithTheTokenEvery2SecondsKeepsABusyMember) {
     Member by_joins;
     by_joins.become_ready();
     by_joins.client.set_busy(true);

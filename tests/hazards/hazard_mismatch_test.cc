@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// If the operations of workers differ for the same fragment, every worker gets an error, and none gets a sum. This file
-// also tests short last fragments: they show that tensor sizes differ.
+// If the operations of workers differ for the same fragment, every worker gets an error, and none gets a sum. The
+// length of the last fragment reveals that tensor sizes differ, so this file also tests short last fragments.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -167,8 +167,8 @@ void TcpStoreServer::Connections::accept_some(Time now) {
     }
 }
 
-// A client that is not accepted would wait until its deadline and get no reason. The next client is refused after this
-// client has left.
+// Closes the spare descriptor, accepts one client with it, and refuses this client, which would otherwise wait until
+// its deadline and get no reason. There is one spare: the next client is refused after this one has left.
 bool TcpStoreServer::Connections::turn_one_away(Time now) {
     if (!spare_.valid()) return false;
     spare_ = {};

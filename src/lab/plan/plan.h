@@ -39,7 +39,7 @@ struct JobPlan {
 struct SwitchPlan {
     double aggregators = 0;
     std::vector<double> requested;  // required aggregators by job, while every job sends
-    double requested_at_most = 0;   // the larger of two: required by all jobs together, or by a single job alone
+    double requested_at_most = 0;   // the most: while every job sends, or while one job sends alone, faster
     double added = 1;               // share of packets that get an aggregator while every job sends, 0 to 1
 };
 

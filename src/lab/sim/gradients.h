@@ -36,9 +36,10 @@ struct GradientShape {
     std::uint32_t window = 256;  // fragments; results are cached for a few windows
     double float_share = 0;
     double overflow_share = 0;
-    double plain_share = 0;            // share of tensors
-    std::optional<LogNormal> sizes{};  // largest element of a fragment, for a scale of 1e8
-    unsigned sum_bits = 30;            // bits of the partial sums of small elements, including the sign
+    double plain_share = 0;  // share of tensors
+    std::optional<LogNormal>
+        sizes{};             // distribution of the largest float of a fragment; its integer is that float times 1e8
+    unsigned sum_bits = 30;  // bits of the partial sums of small elements, including the sign
 };
 
 // The gradients of all workers of one channel. Threads: one.

@@ -84,8 +84,8 @@ void add_network_rows(Rows& rows) {
                                             fmt::format("{} [star:4]", topology_forms), draw_topology));
     rows.push_back(row<&Scenario::server>(
         network, "--server", words("PLACE", server_words),
-        "host of each job's server: the last switch's, one of its own, one for the servers of all jobs, or a worker's "
-        "[switch]",
+        "host of each job's server. switch: that of the last switch; dedicated: one for each job; shared: one for all "
+        "jobs; colocated: that of a worker [switch]",
         draw_server));
     rows.push_back(row<&Scenario::aggregation>(
         network, "--aggregation", words("WHERE", aggregation_words),

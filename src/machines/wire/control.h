@@ -35,7 +35,7 @@ enum class ControlType : std::uint8_t {
     leave = 19,
     // from worker, switch, tool: requests the path of a switch, and tests whether a message of this length arrives
     hello = 20,
-    // from switch: answer to a HELLO, of the same length and with the same ECN bits
+    // from switch: answer to a HELLO, at least as long and with the same ECN bits
     welcome = 21,
     // from tool: requests one part of a report; as long as the longest REPORT
     stats = 22,

@@ -34,7 +34,7 @@ struct Hello {
     std::uint64_t nonce = 0;
 };
 
-// WELCOME: answer to a HELLO, of the same length and with the same ECN bits. Sent by: switch.
+// WELCOME: answer to a HELLO, at least as long and with the same ECN bits. Sent by: switch.
 struct Welcome {
     // of the HELLO
     std::uint64_t nonce = 0;
