@@ -8,6 +8,7 @@ part."""
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -162,6 +163,13 @@ class Reports(unittest.TestCase):
             self.assertAlmostEqual(overhead[figure], expected)
 
 
+GLOO_ABORTED = re.compile(r"^  gloo-job0-rank\d+ \(status -6\)", re.MULTILINE)
+
+
+def run(command):
+    return subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False)
+
+
 class Runs(unittest.TestCase):
     def run_small(self, *flags):
         command = [
@@ -179,7 +187,10 @@ class Runs(unittest.TestCase):
             "--json",
             *flags,
         ]
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False)
+        ran = run(command)
+        # A process of PyTorch's Gloo sometimes aborts at its end, in a destructor of a thread. It is not what is tested.
+        if ran.returncode != 0 and GLOO_ABORTED.search(ran.stderr):
+            ran = run(command)
         if ran.returncode == EXIT_UNAVAILABLE:
             self.skipTest(ran.stderr.strip())
         self.assertEqual(ran.returncode, 0, ran.stderr)

@@ -58,6 +58,7 @@ TEST(OptionFlags, EachOptionPassesToAChildUnchanged) {
         {"--server", "colocated"},
         {"--dedicated-server", "a:1", "--dedicated-server", "b:2"},
         {"--timeout", "1500ms"},
+        {"--trace", "rank%r.txt"},
         {"--deadline", "7s"},
         {"--spin", "20us"},
         {"--without", "gso"},
