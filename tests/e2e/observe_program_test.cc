@@ -33,7 +33,7 @@ class Observed : public testing::Test {
         EXPECT_NE(mkdtemp(name.data()), nullptr);
         folder_ = name;
     }
-    ~Observed() override { std::filesystem::remove_all(folder_); }
+    void TearDown() override { std::filesystem::remove_all(folder_); }
 
     [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
     // A switch that answers.

@@ -31,7 +31,7 @@ class TraceFiles : public ::testing::Test {
         EXPECT_NE(mkdtemp(name.data()), nullptr);
         folder_ = name;
     }
-    ~TraceFiles() override { std::filesystem::remove_all(folder_); }
+    void TearDown() override { std::filesystem::remove_all(folder_); }
 
     [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
     [[nodiscard]] std::vector<std::string> lines_of(const std::string& name) const {
