@@ -174,7 +174,8 @@ void JoinClient::prepare_join(Time now) {
 void JoinClient::check(Time now) {
     using Peer = FailureDetector::State;
     if (ended_ || (state_ != State::joining && !busy_)) return;
-    if (too_long_since_ != never && too_long_at_ - too_long_since_ >= timing.error_persists) {
+    const bool too_long = too_long_since_ != never && now - too_long_at_ <= hold_;
+    if (too_long && too_long_at_ - too_long_since_ >= timing.error_persists) {
         return end({.kind = MemberCause::Kind::path_too_narrow,
                     .elapsed = now - too_long_since_,
                     .packet_bytes = packet_bytes_,

@@ -27,8 +27,9 @@ wire::Evidence evidence_of(State state) {
 // A worker is named by its place, a switch by its address too.
 wire::Edge JoinTree::edge_to(const Branch& branch, const Branch::Child& child, wire::Evidence evidence,
                              Duration silent) {
+    // The one child at level 2 is the last switch, whatever unit it names first.
     const bool worker =
-        branch.level == 0 || child.unit.direct || (branch.level == 1 && Branch::position_of(1, child.unit).in_rack());
+        branch.level == 0 || (branch.level == 1 && (child.unit.direct || Branch::position_of(1, child.unit).in_rack()));
     return {.kind = worker ? wire::EdgeKind::member : wire::EdgeKind::leaf,
             .evidence = evidence,
             .unit = child.unit.unit,
@@ -178,7 +179,7 @@ Time JoinTree::next_look(const Branch& branch, Time now) const {
             {next, std::max(overdue, child.asked_at + timing.hurry), child.detector.poll_timeout(config_.hold)});
     });
     if (branch.hosts) return std::max(next, now + std::chrono::milliseconds(1));
-    if (branch.complete() || branch.edge) next = std::min(next, branch.up_next);
+    if (may_ascend(branch)) next = std::min(next, branch.up_next);
     if (branch.up_ready) next = std::min(next, branch.up_detector.poll_timeout(hold_of_parent(branch)));
     return std::max(next, now + std::chrono::milliseconds(1));
 }

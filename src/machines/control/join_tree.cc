@@ -220,14 +220,13 @@ wire::Join JoinTree::join_upwards(const Branch& branch) {
         .begun = branch.begun || branch.up_ready,
         .units = branch.complete_units};
     join.statements = branch.statements();
-    if (branch.edge && !branch.edge_is_above && (!branch.complete() || branch.up_lost)) join.edges = {*branch.edge};
+    if (branch.edge && (!branch.complete() || (branch.up_lost && !branch.edge_is_above))) join.edges = {*branch.edge};
     return join;
 }
 
 // Sends a JOIN upwards if it is due and all children have joined. After that they may fail.
 void JoinTree::ascend(Branch& branch, Time now) {
-    const bool has_failed = branch.edge && !branch.edge_is_above && !branch.complete_units.empty();
-    if (branch.hosts || (!branch.complete() && !has_failed) || branch.up_next > now) return;
+    if (branch.hosts || !may_ascend(branch) || branch.up_next > now) return;
     outbox_.push_back({branch.up, join_upwards(branch)});
     branch.up_detector.handle_asked(now);
     branch.up_next = now + interval_upwards(branch);

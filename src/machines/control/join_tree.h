@@ -162,6 +162,10 @@ class JoinTree {
     [[nodiscard]] Duration hold_of_parent(const Branch& branch) const {
         return branch.up_hold != Duration::zero() ? branch.up_hold : config_.hold;
     }
+    // All members have joined, or had joined before one of them failed.
+    [[nodiscard]] static bool may_ascend(const Branch& branch) {
+        return branch.complete() || (branch.edge && !branch.complete_units.empty());
+    }
     [[nodiscard]] Duration interval_upwards(const Branch& branch) const {
         const bool calm = branch.up_ready && !branch.up_detector.suspects();
         return calm ? refresh_of(hold_of_parent(branch)) : config_.impatient;
