@@ -90,18 +90,19 @@ build() {
 
 # run_ctest NAME FOLDER CTEST_OPTION...: runs every test under a build folder and counts each.
 run_ctest() {
-    local name=$1 folder=$2 junit=$PWD/$results/$1.xml status counts
+    local name=$1 folder=$2 junit=$PWD/$results/$1.xml status result_lines counts
     shift 2
     headline "test $name"
     ctest --test-dir "$folder" --parallel "$jobs" --output-on-failure --no-tests=error --output-junit "$junit" "$@"
     status=$?
-    read -ra counts < <(python3 tools/count_results.py "$junit")
+    mapfile -t result_lines < <(python3 tools/count_results.py "$junit")
+    read -ra counts <<<"${result_lines[0]:-}"
     if [[ ${#counts[@]} -ne 3 || ($status -ne 0 && ${counts[1]} -eq 0) ]]; then
         record "ctest $name" 1 # ctest failed, but its results show no failed test
         return
     fi
     passed=$((passed + counts[0])) failed=$((failed + counts[1])) skipped=$((skipped + counts[2]))
-    [[ ${counts[1]} -eq 0 ]] || failures+=("$name: ${counts[1]}")
+    [[ ${counts[1]} -eq 0 ]] || failures+=("${result_lines[@]:1}")
 }
 
 summary() {

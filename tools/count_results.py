@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints how many tests passed, failed and were skipped in the JUnit files that ctest wrote, as three numbers."""
+"""Reads the JUnit files that ctest wrote. Prints how many tests passed, failed and were skipped, as three numbers in one
+line, and then the name of each failed test in a line of its own."""
 
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -21,11 +22,12 @@ def outcome(case):
 
 
 def main(paths):
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    names = {"passed": [], "failed": [], "skipped": []}
     for path in paths:
         for case in ElementTree.parse(path).getroot().iter("testcase"):
-            counts[outcome(case)] += 1
-    print(counts["passed"], counts["failed"], counts["skipped"])
+            names[outcome(case)].append(case.get("name"))
+    print(*(len(of_outcome) for of_outcome in names.values()))
+    print("\n".join(names["failed"]))
 
 
 main(sys.argv[1:])
