@@ -91,6 +91,12 @@ class Member {
     bool joined(bool ready, std::uint32_t units = 0, std::uint32_t members = 0) {
         return receive(joined_message(ready, units, members));
     }
+    // The tree is not ready, and the switch names this edge.
+    bool joined_with(const wire::Edge& edge) {
+        wire::Joined message = joined_message(false, 0x1, 0x2);
+        message.edges = {edge};
+        return receive(message);
+    }
     void data(const wire::Address& from = switch_address, bool proven = true) {
         client.handle_data(from, false, false, proven, now);
     }
@@ -282,6 +288,38 @@ TEST(JoinClient, IdleMemberOfALostTreeEndsOnlyWhenItBecomesBusy) {
     member.client.set_busy(true);
     member.pass(milliseconds(50));
     EXPECT_TRUE(member.ended());
+}
+
+wire::Edge edge_of_member(std::uint8_t member, wire::Evidence evidence) {
+    return {.kind = wire::EdgeKind::member, .evidence = evidence, .unit = 0, .member = member};
+}
+
+TEST(JoinClient, IdleMemberFollowsTheCauseThatItsSwitchReports) {
+    Member member;
+    member.become_ready();
+    member.joined_with(edge_of_member(1, wire::Evidence::silence));
+    member.joined_with(edge_of_member(2, wire::Evidence::left));  // member 1 returned, and then member 2 left
+    member.client.set_busy(true);
+    member.pass(seconds(1), [&] { member.joined_with(edge_of_member(2, wire::Evidence::left)); });
+    ASSERT_TRUE(member.ended());
+    EXPECT_EQ(member.cause().kind, Cause::edge_failed);
+    EXPECT_EQ(member.cause().edge.member, 2U);
+}
+
+TEST(JoinClient, ResultsAfterALeaveDelayTheEndButAFailureDoesNotWait) {
+    for (const auto evidence : {wire::Evidence::left, wire::Evidence::silence}) {
+        Member member;
+        member.become_ready();
+        member.client.set_busy(true);
+        member.joined_with(edge_of_member(1, evidence));
+        for (int i = 0; i < 4 && !member.ended(); ++i) {
+            member.pass(milliseconds(500), [&] { member.joined_with(edge_of_member(1, evidence)); });
+            member.client.handle_result(member.now);
+        }
+        EXPECT_EQ(member.ended(), evidence == wire::Evidence::silence);
+        member.pass(seconds(1), [&] { member.joined_with(edge_of_member(1, evidence)); });
+        EXPECT_TRUE(member.ended());
+    }
 }
 
 // ------------------------------------------------------------------------------------------------- Silence (H77, H80)

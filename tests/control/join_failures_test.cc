@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a tree finds out about neighbours that fail, and what it tells the others.
 #include <algorithm>
+#include <bit>
 #include <optional>
+#include <string>
 
 #include "join_tree_fixture.h"
 #include "support/control_messages.h"
@@ -146,6 +148,41 @@ TEST(JoinFailures, OthersAreToldOnlyTheFirstFailureUntilTheTreeIsReadyAgain) {
     EXPECT_FALSE(edge_told(star.tree, worker(0)));
 }
 
+TEST(JoinFailures, MemberThatReturnedIsNotNamedWhileAnotherIsMissing) {
+    Star star;
+    star.tree.leave(0, 2, worker(2));
+    star.tree.leave(0, 1, worker(1));
+    star.tree.join(begun(join_of_member(0, 3, 2)), worker(2));
+    ASSERT_TRUE(edge_told(star.tree, worker(0)));
+    EXPECT_EQ(edge_told(star.tree, worker(0))->member, 1U);
+    EXPECT_EQ(edge_told(star.tree, worker(2))->member, 1U);
+}
+
+wire::Join stating(wire::Join join, std::string text) {
+    join.begun = true;
+    join.statements = {{.count = 1,
+                        .unit = 0,
+                        .member = static_cast<std::uint8_t>(std::countr_zero(join.units.front().members)),
+                        .text = std::move(text)}};
+    return join;
+}
+
+TEST(JoinFailures, StatementsReachAllMembersOnceAndARepeatedOneReachesItsMember) {
+    Star star;
+    star.tree.join(stating(join_of_member(0, 3, 0), "barrier"), worker(0));
+    star.tree.join(stating(join_of_member(0, 3, 1), "broadcast"), worker(1));
+    for (unsigned member = 0; member < 3; ++member) {
+        ASSERT_EQ(star.tree.sent_to<wire::Joined>(worker(member)).size(), 2U);
+        EXPECT_EQ(star.tree.sent_to<wire::Joined>(worker(member)).back().statements.size(), 2U);
+    }
+    star.tree.forget();
+    for (int repeat = 0; repeat < 10; ++repeat) {
+        star.tree.join(stating(join_of_member(0, 3, 0), "barrier"), worker(0));
+    }
+    EXPECT_EQ(star.tree.sent_to<wire::Joined>(worker(0)).size(), 10U);
+    EXPECT_TRUE(star.tree.sent_to<wire::Joined>(worker(1)).empty());
+}
+
 TEST(JoinFailures, H80_PauseOfTheSwitchIsNoSilenceOfItsMembers) {
     Star star;
     star.pass(milliseconds(100));
@@ -255,6 +292,28 @@ TEST(JoinFailures, H76_LeafWithoutAMemberGoesOnJoiningAndAllRacksNameTheMember) 
     racks.pass(milliseconds(600));
     EXPECT_FALSE(racks.told(0)) << "the member is back";
     EXPECT_TRUE(racks.leaves[0].told_ready(worker(0)));
+}
+
+TEST(JoinFailures, LeafReportsItsOwnFailureThoughTheRootNamedAnotherBefore) {
+    Racks racks;
+    racks.leaves[0].leave(0, 1, worker(1));
+    racks.relay();
+    ASSERT_TRUE(racks.told(2));
+    EXPECT_EQ(racks.told(2)->unit, 0U);
+    racks.leaves[1].leave(1, 1, worker(3));  // a consequence
+    racks.relay();
+    EXPECT_EQ(racks.told(2)->unit, 0U);
+    racks.join(0, 1);
+    racks.relay();
+    for (const unsigned rank : {0U, 1U, 2U}) {
+        ASSERT_TRUE(racks.told(rank)) << rank;
+        EXPECT_EQ(racks.told(rank)->unit, 1U) << rank;
+        EXPECT_EQ(racks.told(rank)->member, 1U) << rank;
+    }
+    racks.join(1, 1);
+    racks.relay();
+    EXPECT_FALSE(racks.told(0));
+    for (unsigned rank = 0; rank < 4; ++rank) EXPECT_TRUE(racks.leaves[rank / 2].told_ready(worker(rank))) << rank;
 }
 
 TEST(JoinFailures, LeafThatIsCutOffIsNamedByBothSides) {

@@ -165,9 +165,11 @@ TEST(ChannelText, EndedSwitchIsNamedWithTheRankThatRunsIt) {
     EXPECT_THAT(error.text, HasSubstr("the process of rank 0 ended"));
 }
 
-// The error of a busy rank 1 whose switch names this edge.
-Error error_of_edge(const wire::Edge& edge) {
-    return error_after(config_of(two_racks(), 1), [&](Channel& channel) {
+// The error of a busy rank 1 whose switch names this edge. `server_rank`: runs the parameter server.
+Error error_of_edge(const wire::Edge& edge, std::optional<std::uint16_t> server_rank = std::nullopt) {
+    ChannelMachineConfig config = config_of(two_racks(), 1);
+    config.server_rank = server_rank;
+    return error_after(config, [&](Channel& channel) {
         wire::Joined lost = joined(channel.config, false, 0x1);
         lost.edges = {edge};
         channel.control(lost);
@@ -235,6 +237,16 @@ TEST(ChannelText, FailedEdgeNamesItsRankOrSwitchAndNoOther) {
         EXPECT_EQ(error.reason, row.reason) << row.text;
         EXPECT_EQ(error.peer, row.peer) << row.text;
     }
+}
+
+TEST(ChannelText, ServerOfARankIsNamedAsThisRank) {
+    Error error = error_of_edge({.kind = wire::EdgeKind::server, .evidence = wire::Evidence::closed}, 2);
+    EXPECT_EQ(error.peer, "rank 2");
+    EXPECT_EQ(error.reason, Reason::refused);
+    EXPECT_THAT(error.text, HasSubstr("the process of rank 2 ended, and with it the parameter server"));
+    error = error_of_edge({.kind = wire::EdgeKind::server, .silent_ms = 3000}, 2);
+    EXPECT_EQ(error.peer, "rank 2");
+    EXPECT_THAT(error.text, HasSubstr("the last switch received nothing from the parameter server of rank 2"));
 }
 
 TEST(ChannelText, NarrowPathIsNamedWithItsMtuAndThePacketsOfTheJob) {

@@ -46,6 +46,23 @@ observe::LogConfig log_config(const Options& options) {
     return {.level = level.value_or(usual), .queued_lines = 256, .receiver = options.log_receiver};
 }
 
+// "5 + 7 float32 (average)": the elements of each tensor. Other ranks may read it if they called something else.
+std::string text_of(std::span<const std::unique_ptr<protocol::Tensor>> tensors, std::uint64_t elements,
+                    numeric::ElementType type, Reduction reduction) {
+    constexpr std::size_t most_listed = 4;
+    const std::uint64_t lanes = type == numeric::ElementType::int64 ? tensor::lanes_of_int64 : 1;
+    std::string sizes = fmt::format("{}", elements);
+    if (tensors.size() > most_listed) {
+        sizes += fmt::format(" in {} tensors of", tensors.size());
+    } else if (tensors.size() > 1) {
+        sizes.clear();
+        for (const auto& tensor : tensors) {
+            sizes += fmt::format("{}{}", sizes.empty() ? "" : " + ", tensor->size() / lanes);
+        }
+    }
+    return fmt::format("{} {} ({})", sizes, to_string(type), reduction == Reduction::sum ? "sum" : "average");
+}
+
 std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, const Options& options) {
     if (world == 0 || world > ATP_BITMAP_BITS * ATP_BITMAP_BITS) {
         return fmt::format("world is {} ranks; use 1 to {}", world, ATP_BITMAP_BITS * ATP_BITMAP_BITS);
@@ -192,7 +209,8 @@ Result<Handle> Communicator::submit(Operation operation, std::unique_ptr<protoco
         tensor = fit(std::move(tensor), {.operation = operation, .elements = elements, .detail = detail});
     }
     auto work = std::make_shared<Work>(operation, std::move(tensor), now, deadline);
-    work->set_called(std::move(called));
+    ++calls_;
+    work->set_called(fmt::format("{} as call {}", called, calls_));
     const std::uint64_t payload = payload_lanes();
     const std::uint64_t fragments = (lanes + payload - 1) / payload;
     const std::uint64_t parts = std::clamp<std::uint64_t>(fragments / least_fragments_of_slice, 1, channels_.size());
@@ -261,11 +279,11 @@ Result<Handle> Communicator::all_reduce(std::vector<std::unique_ptr<protocol::Te
     if (tensors.empty()) return std::make_shared<Work>(operation, nullptr, net::now(), net::now());
     std::uint32_t detail = detail_of(type, reduction);  // the boundaries between tensors are mixed in below
     for (const auto& tensor : tensors) detail = mix(detail + static_cast<std::uint32_t>(tensor->size()));
+    std::string called = fmt::format("{} of {}", to_string(operation), text_of(tensors, elements, type, reduction));
     std::unique_ptr<protocol::Tensor> whole =
         tensors.size() == 1 ? std::move(tensors.front()) : std::make_unique<tensor::Group>(std::move(tensors));
     const std::uint64_t alignment = type == numeric::ElementType::int64 ? tensor::lanes_of_int64 : 1;
-    return submit(operation, std::move(whole), elements, detail, alignment,
-                  fmt::format("{} of {} {}", to_string(operation), elements, to_string(type)), deadline);
+    return submit(operation, std::move(whole), elements, detail, alignment, std::move(called), deadline);
 }
 
 Result<Handle> Communicator::broadcast(void* data, std::size_t bytes, std::uint32_t root, Time deadline) {

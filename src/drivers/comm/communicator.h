@@ -163,7 +163,8 @@ class Communicator {
     std::atomic<bool> failed_{false};            // the log has the first failure
     std::shared_ptr<Feed> feed_ = std::make_shared<Feed>(*this);
     std::vector<std::unique_ptr<ChannelDriver>> channels_;
-    std::mutex order_;  // gives all channels the operations in one order
+    std::mutex order_;         // gives all channels the operations in one order
+    std::uint64_t calls_ = 0;  // operations submitted; `order_` guards it
     std::uint64_t next_channel_ = 0;
     std::map<Kind, std::shared_ptr<tensor::ScaleHistory>> histories_;
     std::mutex keys_mutex_;

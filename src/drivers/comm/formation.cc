@@ -259,7 +259,10 @@ ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& opt
     machine.worker.channel.policy = options.policy;
     machine.other = options.protocol;
     machine.membership = membership;
-    machine.hosts_server = options.server == ServerPlace::colocated && number % membership->workers() == rank;
+    if (options.server == ServerPlace::colocated) {
+        machine.server_rank = static_cast<std::uint16_t>(number % membership->workers());
+    }
+    machine.hosts_server = machine.server_rank == rank;
     plan.loop.spin = options.spin;
     if (!options.cores.empty()) plan.loop.core = options.cores[number % options.cores.size()];
     return plan;

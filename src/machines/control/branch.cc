@@ -26,6 +26,20 @@ wire::JoiningUnit together(const Members& members, std::uint32_t mask) {
     return unit;
 }
 
+// A child that does not hear this switch names it as the silent parent. This switch hears the child, so the edge
+// between them loses one direction.
+std::optional<wire::Edge> edge_reported_by(const wire::Join& join, const wire::Address& from) {
+    if (join.edges.empty()) return std::nullopt;
+    wire::Edge edge = join.edges.front();
+    if (edge.kind == wire::EdgeKind::parent) {
+        edge.kind = wire::EdgeKind::leaf;
+        edge.evidence = wire::Evidence::one_direction;
+        edge.unit = join.units.front().unit;
+        edge.at = endpoint_of(from);
+    }
+    return edge;
+}
+
 }  // namespace
 
 Branch Branch::of(const wire::Join& join) {
@@ -65,29 +79,36 @@ Branch::Child& Branch::take(const Position& position, std::uint32_t rack_mask) {
     return rack->members[position.member];
 }
 
-void Branch::attach(const wire::Join& join, const wire::Address& from, Time now) {
+bool Branch::attach(const wire::Join& join, const wire::Address& from, Time now) {
     const Position position = position_of(join);
     Child& child = take(position, join.units.front().mask0);
     child.address = from;
     child.unit = join.units.front();
     child.receives_group = join.receives_group;
     child.detector.handle_received(now);
-    join.edges.empty() ? failing &= ~(1U << position.bit) : failing |= 1U << position.bit;
+    failures.report_of_child(position.key(), edge_reported_by(join, from));
     begun = begun || join.begun;
     if (level == ATP_LEVELS) units_below = join.units;
     for (const wire::JoiningUnit& unit : join.units) {
         for (const std::uint16_t rank : unit.ranks) child_of_rank[rank] = position.bit;
     }
-    if (!join.statements.empty()) {
-        stated[static_cast<std::uint16_t>(position.bit << 8U | position.member)] = join.statements;
-    }
     if (complete()) complete_units = units();
     note_children();
+    return note_statements(position, join.statements);
+}
+
+bool Branch::note_statements(const Position& position, const std::vector<wire::Statement>& statements) {
+    if (statements.empty() || stated[position.key()] == statements) return false;
+    stated[position.key()] = statements;
+    std::vector<wire::Statement> all;
+    for (const auto& [key, of_child] : stated) add_statements(all, of_child);
+    const bool changed = all != stated_below;
+    stated_below = std::move(all);
+    return changed;
 }
 
 void Branch::detach(const Position& position) {
     present &= ~(1U << position.bit);
-    failing &= ~(1U << position.bit);
     if (position.in_rack()) {
         Rack& rack = *racks[position.bit];
         rack.present &= ~(1U << position.member);
@@ -104,12 +125,6 @@ void Branch::note_children() {
         by_group = by_group && child.receives_group;
         ++receivers;
     });
-}
-
-std::vector<wire::Statement> Branch::statements() const {
-    std::vector<wire::Statement> all;
-    for (const auto& [position, statements] : stated) add_statements(all, statements);
-    return all;
 }
 
 const Branch::Child* Branch::child_to(std::uint16_t rank) const {

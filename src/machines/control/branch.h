@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "control/branch_failures.h"
 #include "control/failure_detector.h"
 #include "protocol/membership.h"
 #include "wire/address.h"
@@ -48,6 +49,7 @@ struct Branch {
         std::uint8_t member = no_member;
 
         [[nodiscard]] bool in_rack() const { return member != no_member; }
+        [[nodiscard]] std::uint16_t key() const { return static_cast<std::uint16_t>(bit << 8U | member); }
     };
 
     wire::ChannelTerms terms;
@@ -60,7 +62,6 @@ struct Branch {
     bool has_racks = false;
     std::vector<wire::JoiningUnit> units_below;     // level 2: the units that the one child reported
     std::vector<wire::JoiningUnit> complete_units;  // of the last complete(): the units of all members
-    std::uint32_t failing = 0;                      // joined children that report a failed edge below or above them
     std::uint32_t receivers = 0;                    // joined children; each joined member of a rack counts
     std::array<std::uint8_t, max_ranks> child_of_rank{};
     bool opened = false;      // hosts: the server exists, or another protocol has its memory
@@ -70,14 +71,13 @@ struct Branch {
     wire::Address up_data;    // !hosts: destination of packets, the source of the last JOINED; no family: none yet
     bool up_ready = false;    // !hosts: the last JOINED from above had `ready`, and is at most `hold` old
     FailureDetector up_detector{FailureDetector::Peer::answers};  // !hosts: received: a JOINED
-    Duration up_hold{};    // !hosts: hold time that the last JOINED stated; zero: none
-    bool up_lost = false;  // !hosts: the parent failed, and was not heard since
-    Time up_next{};        // when to send the next JOIN upwards
-    // Why the channel is not ready any more: the first edge that failed. `edge_is_above`: the parent reported it.
-    std::optional<wire::Edge> edge;
-    bool edge_is_above = false;
+    Duration up_hold{};       // !hosts: hold time that the last JOINED stated; zero: none
+    bool up_lost = false;     // !hosts: the parent failed, and was not heard since
+    Time up_next{};           // when to send the next JOIN upwards
+    BranchFailures failures;  // why the channel is not ready any more
     std::uint32_t missing_units_above = 0;
-    std::map<std::uint16_t, std::vector<wire::Statement>> stated;  // by position: what a child stated last
+    std::map<std::uint16_t, std::vector<wire::Statement>> stated;  // by Position::key(): what a child stated last
+    std::vector<wire::Statement> stated_below;                     // `stated` of all children together
     std::vector<wire::Statement> stated_above;                     // of all members, as the parent reported them
     wire::Address group;    // on the last switch: the group that the terms name; no family: none
     bool by_group = false;  // every child receives the group: results go to it
@@ -92,7 +92,8 @@ struct Branch {
     }
     // nullptr: no child has this position.
     [[nodiscard]] const Child* at(const Position& position) const;
-    void attach(const wire::Join& join, const wire::Address& from, Time now);
+    // True: the statements of the members below changed.
+    bool attach(const wire::Join& join, const wire::Address& from, Time now);
     void detach(const Position& position);
     // Visits the joined children of these bits, and the joined members of their racks. Without `bits`: of all bits.
     template <class Visit>
@@ -106,13 +107,15 @@ struct Branch {
     void for_each_child(Visit&& visit) {
         std::as_const(*this).for_each_child(mask, [&](const Child& child) { visit(const_cast<Child&>(child)); });
     }
-    // What all members below stated.
-    [[nodiscard]] std::vector<wire::Statement> statements() const;
+    // What members stated, as far as this switch knows.
+    [[nodiscard]] const std::vector<wire::Statement>& statements() const {
+        return stated_above.empty() ? stated_below : stated_above;
+    }
     // The child that is this rank or leads to it; nullptr: none has joined.
     [[nodiscard]] const Child* child_to(std::uint16_t rank) const;
 
     [[nodiscard]] bool deserted() const;
-    [[nodiscard]] bool complete() const { return present == mask && failing == 0; }
+    [[nodiscard]] bool complete() const { return present == mask && !failures.of_children(); }
     // Packets may flow: all members have joined, and the path to the server is ready.
     [[nodiscard]] bool ready() const { return complete() && (hosts ? opened : up_ready); }
     // Level 0 only: the unit of all children.
@@ -125,6 +128,7 @@ struct Branch {
     [[nodiscard]] std::optional<protocol::Membership> membership() const;
 
   private:
+    bool note_statements(const Position& position, const std::vector<wire::Statement>& statements);
     [[nodiscard]] Child& take(const Position& position, std::uint32_t rack_mask);
     void note_children();
 };

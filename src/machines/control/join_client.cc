@@ -80,7 +80,8 @@ void JoinClient::handle_joined(const wire::Joined& joined, const wire::Address& 
     note_missing(joined);
     if (state_ == State::joining) waiting_due_ = true;
     if (state_ == State::joining) return;
-    if (!edge_ && !joined.edges.empty()) edge_ = joined.edges.front();
+    edge_.reset();
+    if (!joined.edges.empty()) edge_ = joined.edges.front();
     if (state_ != State::ready) return;
     state_ = State::lost;
     lost_since_ = now;
@@ -107,6 +108,10 @@ void JoinClient::handle_data(const wire::Address& from, bool by_group, bool was_
     }
     if (was_asked_for) reception_.handle_own_result();
     if (proven && from == data_address_) switch_.handle_received(now);
+}
+
+void JoinClient::handle_result(Time now) {
+    if (state_ == State::lost && edge_ && edge_->evidence == wire::Evidence::left) lost_since_ = now;
 }
 
 void JoinClient::handle_send_error(const wire::SendError& error, Time now) {

@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "control/failure_detector.h"
 #include "control/group_reception.h"
+#include "control/persist_messages.h"
 #include "control/timing.h"
 #include "protocol/archive.h"
 #include "wire/address.h"
@@ -96,6 +97,8 @@ class JoinClient {
     // A packet of this channel. `was_asked_for`: a result that came to this member alone. `proven`: the packet has the
     // channel's token, or its protocol has none.
     void handle_data(const wire::Address& from, bool by_group, bool was_asked_for, bool proven, Time now);
+    // A result of this channel. After a member left in order, the operations that it took part in still complete.
+    void handle_result(Time now);
     // A report about a packet that the member's socket sent.
     void handle_send_error(const wire::SendError& error, Time now);
     // The socket of the group is closed: results come as copies from now on.
@@ -164,7 +167,7 @@ class JoinClient {
     Time lost_since_{};  // valid in State::lost
     FailureDetector switch_{FailureDetector::Peer::answers};
     Duration hold_ = timing.hold;
-    std::optional<wire::Edge> edge_;  // State::lost: the first that the switch reported
+    std::optional<wire::Edge> edge_;  // State::lost: as the last JOINED reports
     std::string own_statement_;       // empty: none
     std::vector<wire::Statement> statements_;
     Time too_long_since_ = never;        // first of the reports "too long" that follow each other within `hold`
@@ -185,41 +188,6 @@ class JoinClient {
     bool end_due_ = false;      //
     MemberCause cause_;         // valid if ended_
 };
-
-template <protocol::Archive Archive>
-void persist_text(std::string& text, Archive& archive) {
-    auto size = static_cast<std::uint16_t>(text.size());
-    archive.value(size);
-    text.resize(size);
-    archive.bytes(std::as_writable_bytes(std::span(text)));
-}
-
-template <protocol::Archive Archive>
-void persist_edge(wire::Edge& edge, Archive& archive) {
-    archive.value(edge.kind), archive.value(edge.evidence), archive.value(edge.unit), archive.value(edge.member);
-    archive.value(edge.silent_ms), archive.value(edge.detail);
-    archive.value(edge.at.family), archive.value(edge.at.port), archive.value(edge.at.host);
-}
-
-template <protocol::Archive Archive>
-void persist_edge(std::optional<wire::Edge>& edge, Archive& archive) {
-    bool has_value = edge.has_value();
-    archive.value(has_value);
-    if (!has_value) return edge.reset();
-    if (!edge) edge.emplace();
-    persist_edge(*edge, archive);
-}
-
-template <protocol::Archive Archive>
-void persist_statements(std::vector<wire::Statement>& statements, Archive& archive) {
-    auto size = static_cast<std::uint8_t>(statements.size());
-    archive.value(size);
-    statements.resize(size);
-    for (wire::Statement& statement : statements) {
-        archive.value(statement.count), archive.value(statement.unit), archive.value(statement.member);
-        persist_text(statement.text, archive);
-    }
-}
 
 template <protocol::Archive Archive>
 void JoinClient::persist(Archive& archive) {

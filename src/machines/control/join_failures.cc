@@ -47,32 +47,21 @@ wire::Edge JoinTree::edge_to_parent(const Branch& branch, wire::Evidence evidenc
             .at = endpoint_of(branch.up)};
 }
 
-// The first failure is the cause: others follow from it.
-void JoinTree::note_failure(Branch& branch, const wire::Edge& edge, bool is_above) {
-    if (branch.edge) return;
-    if (edge.evidence != wire::Evidence::left) report_failure(branch, edge);
-    branch.edge = edge;
-    branch.edge_is_above = is_above;
+// A member that leaves in order is no failure: its notice is member_left.
+void JoinTree::report_new_cause(const Branch& branch, const Before& before) {
+    const auto cause = branch.failures.first();
+    if (cause && !before.cause && cause->evidence != wire::Evidence::left) report_failure(branch, *cause);
 }
 
-// A switch that does not hear this one names it as the silent parent. This switch hears the other, so the edge between
-// them loses one direction.
-void JoinTree::note_child_failures(Branch& branch, const wire::Join& join, const wire::Address& from) {
-    if (join.edges.empty()) return;
-    wire::Edge edge = join.edges.front();
-    if (edge.kind == wire::EdgeKind::parent) {
-        edge.kind = wire::EdgeKind::leaf;
-        edge.evidence = wire::Evidence::one_direction;
-        edge.unit = join.units.front().unit;
-        edge.at = endpoint_of(from);
-    }
-    note_failure(branch, edge, false);
-}
-
-bool JoinTree::settle(Branch& branch, const Before& before) {
-    if (branch.ready()) branch.edge.reset();
+bool JoinTree::settle(Branch& branch, const Before& before, Time now) {
+    if (branch.ready()) branch.failures.clear();
     if (branch.ready() && !before.ready) report(TreeNotice::Kind::job_ready, branch);
-    const bool changed = branch.ready() != before.ready || branch.edge.has_value() != before.failed;
+    report_new_cause(branch, before);
+    if (branch.failures.first_own() != before.own_cause) {
+        branch.up_next = std::min(branch.up_next, now);
+        ascend(branch, now);
+    }
+    const bool changed = branch.ready() != before.ready || branch.failures.first() != before.cause;
     if (changed) notify_all(branch);
     return changed;
 }
@@ -80,18 +69,18 @@ bool JoinTree::settle(Branch& branch, const Before& before) {
 // An incarnation cannot continue without one of its members. The other members, and the parent, are therefore notified
 // which edge failed.
 bool JoinTree::detach(Branch& branch, const Branch::Position& position, const wire::Edge& edge, Time now) {
-    note_failure(branch, edge, false);
+    const Before was = before(branch);
     const Branch::Child removed = *branch.at(position);
     branch.detach(position);
+    branch.failures.note_child(position.key(), edge);
     // It may hear this switch, although this switch does not hear it.
     if (edge.evidence == wire::Evidence::silence) notify(branch, removed);
     if (branch.deserted()) {
+        report_new_cause(branch, was);
         close(branch);
         return true;
     }
-    notify_all(branch);
-    branch.up_next = std::min(branch.up_next, now);
-    ascend(branch, now);
+    if (!settle(branch, was, now)) notify_all(branch);
     return false;
 }
 
@@ -163,11 +152,11 @@ void JoinTree::examine_parent(Branch& branch, Time now) {
     if (state == State::alive) return;
     const Before was = before(branch);
     report(TreeNotice::Kind::parent_lost, branch, branch.up, std::string(to_string(evidence_of(state))));
-    note_failure(branch, edge_to_parent(branch, evidence_of(state), branch.up_detector.lasted(now)), false);
+    branch.failures.note_parent(edge_to_parent(branch, evidence_of(state), branch.up_detector.lasted(now)));
     branch.up_lost = true;
     branch.up_ready = false;
     branch.missing_units_above = branch.terms.mask1;
-    settle(branch, was);
+    settle(branch, was, now);
 }
 
 Time JoinTree::next_look(const Branch& branch, Time now) const {

@@ -65,10 +65,8 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
     }
     const Before was = before(*branch);
     const bool was_member = branch->at(Branch::position_of(join)) != nullptr;
-    branch->attach(join, from, now);
+    const bool states = branch->attach(join, from, now);
     if (!was_member) report_member(Notice::member_joined, *branch, *branch->at(Branch::position_of(join)));
-    note_child_failures(*branch, join, from);
-    const bool states = !join.statements.empty();
     if (states) branch->up_next = std::min(branch->up_next, now);
     if (contradicts_itself(*branch)) {
         ++counters_.refused;
@@ -83,7 +81,7 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
     }
     open_server(*branch);
     ascend(*branch, now);
-    if (settle(*branch, was)) {
+    if (settle(*branch, was, now)) {
         branch->group_next = now;
     } else if (states) {
         notify_all(*branch);
@@ -190,10 +188,11 @@ void JoinTree::handle_joined(const wire::Joined& joined, const wire::Address& fr
     branch->up_ready = joined.ready;
     branch->up_hold = std::chrono::milliseconds(joined.hold_ms);
     branch->missing_units_above = joined.missing_units;
-    if (!joined.edges.empty()) note_failure(*branch, joined.edges.front(), true);
+    branch->failures.forget_parent();
+    branch->failures.report_of_parent(joined.edges.empty() ? std::nullopt : std::optional(joined.edges.front()));
     const bool states = branch->stated_above != joined.statements;
     branch->stated_above = joined.statements;
-    if (!settle(*branch, was) && states) notify_all(*branch);
+    if (!settle(*branch, was, now) && states) notify_all(*branch);
 }
 
 void JoinTree::handle_refused(const wire::Refused& refused, const wire::Address& from) {
@@ -219,8 +218,8 @@ wire::Join JoinTree::join_upwards(const Branch& branch) {
         .level = static_cast<std::uint8_t>(branch.level == 0 && !branch.terms.has_single_unit() ? 1 : ATP_LEVELS),
         .begun = branch.begun || branch.up_ready,
         .units = branch.complete_units};
-    join.statements = branch.statements();
-    if (branch.edge && (!branch.complete() || (branch.up_lost && !branch.edge_is_above))) join.edges = {*branch.edge};
+    join.statements = branch.stated_below;
+    if (const auto edge = branch.failures.first_own()) join.edges = {*edge};
     return join;
 }
 
@@ -246,8 +245,8 @@ void JoinTree::notify(const Branch& branch, const Branch::Child& child) {
 wire::Joined JoinTree::joined_of(const Branch& branch) const {
     wire::Joined joined{.job = branch.terms.job, .token = branch.terms.token, .channel = branch.terms.channel};
     joined.hold_ms = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(config_.hold).count());
-    if (branch.edge) joined.edges = {*branch.edge};
-    joined.statements = branch.stated_above.empty() ? branch.statements() : branch.stated_above;
+    if (const auto edge = branch.failures.first()) joined.edges = {*edge};
+    joined.statements = branch.statements();
     joined.ready = branch.ready();
     joined.stream = branch.stream;
     joined.missing_units = branch.level == 0 ? branch.missing_units_above : branch.mask & ~branch.present;
@@ -274,9 +273,8 @@ void JoinTree::close(Branch& branch, std::string why, const wire::Address& culpr
         const wire::JoiningUnit& unit = branch.children[static_cast<unsigned>(std::countr_zero(branch.mask))].unit;
         wire::Leave leave{
             .job = terms.job, .token = terms.token, .channel = terms.channel, .unit = unit.unit, .member = 0};
-        if (branch.edge && !branch.edge_is_above && branch.edge->evidence != wire::Evidence::left) {
-            leave.edges = {*branch.edge};
-        }
+        const auto edge = branch.failures.first_own();
+        if (edge && edge->evidence != wire::Evidence::left) leave.edges = {*edge};
         outbox_.push_back({branch.up, std::move(leave)});
     }
     if (branch.hosts) server_bytes_ -= server_bytes_of(terms);

@@ -143,13 +143,15 @@ class JoinTree {
     // State of a branch before an input, so that settle() tells the children what changed.
     struct Before {
         bool ready = false;
-        bool failed = false;
+        std::optional<wire::Edge> cause{};
+        std::optional<wire::Edge> own_cause{};
     };
-    [[nodiscard]] static Before before(const Branch& branch) { return {branch.ready(), branch.edge.has_value()}; }
-    // True: all children were notified.
-    bool settle(Branch& branch, const Before& before);
-    void note_failure(Branch& branch, const wire::Edge& edge, bool is_above);
-    void note_child_failures(Branch& branch, const wire::Join& join, const wire::Address& from);
+    [[nodiscard]] static Before before(const Branch& branch) {
+        return {branch.ready(), branch.failures.first(), branch.failures.first_own()};
+    }
+    // Tells the neighbours of a branch what changed. True: all children were notified.
+    bool settle(Branch& branch, const Before& before, Time now);
+    void report_new_cause(const Branch& branch, const Before& before);
     void excuse_pause(Time now);
     // True: the branch is destroyed.
     bool examine_children(Branch& branch, Time now);
@@ -163,9 +165,7 @@ class JoinTree {
         return branch.up_hold != Duration::zero() ? branch.up_hold : config_.hold;
     }
     // All members have joined, or had joined before one of them failed.
-    [[nodiscard]] static bool may_ascend(const Branch& branch) {
-        return branch.complete() || (branch.edge && !branch.complete_units.empty());
-    }
+    [[nodiscard]] static bool may_ascend(const Branch& branch) { return !branch.complete_units.empty(); }
     [[nodiscard]] Duration interval_upwards(const Branch& branch) const {
         const bool calm = branch.up_ready && !branch.up_detector.suspects();
         return calm ? refresh_of(hold_of_parent(branch)) : config_.impatient;

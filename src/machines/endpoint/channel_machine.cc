@@ -77,6 +77,7 @@ void ChannelMachine::handle_group_datagram(const wire::Datagram& datagram, Time 
         if (!client_.handle_message(datagram.bytes, *datagram.from, true, now)) ++strays_;
     } else if (receiver_of_result(datagram.bytes) && works()) {
         client_.handle_data(*datagram.from, true, false, false, now);
+        if (has_identity(datagram.bytes)) client_.handle_result(now);
         results_by_group_ = true;
         ++group_results_;
         engine_->handle_packet(datagram.bytes, datagram.ecn == wire::Ecn::congested, now);
@@ -111,7 +112,9 @@ void ChannelMachine::note_own_packet(const wire::Datagram& datagram, Time now) {
     const auto receiver = receiver_of_result(datagram.bytes);
     if (receiver == ATP_WORKER_ALL) results_by_group_ = false;
     const bool was_asked_for = receiver && *receiver != ATP_WORKER_ALL;
-    client_.handle_data(*datagram.from, false, was_asked_for, !has_tokens_ || has_identity(datagram.bytes), now);
+    const bool proven = !has_tokens_ || has_identity(datagram.bytes);
+    client_.handle_data(*datagram.from, false, was_asked_for, proven, now);
+    if (receiver && proven) client_.handle_result(now);
 }
 
 bool ChannelMachine::has_identity(std::span<const std::byte> bytes) const {

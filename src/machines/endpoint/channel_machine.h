@@ -33,6 +33,7 @@ struct ChannelMachineConfig {
     std::shared_ptr<const RankProtocol> other{};  // replaces `worker`; nullptr: ATP
     wire::Address switch_address;
     std::optional<std::uint16_t> switch_rank{};  // whose process runs the switch; nullopt: no rank of this job
+    std::optional<std::uint16_t> server_rank{};  // likewise the parameter server
     std::shared_ptr<const protocol::Membership> membership;
     bool hosts_server = false;  // this process runs the channel's server
     bool has_group = false;     // a socket receives the multicast group of `terms`

@@ -196,6 +196,14 @@ std::string text_of_switch(const wire::Edge& edge, const ChannelMachineConfig& c
     const std::string address = to_string(control::address_of(edge.at));
     const bool is_parent = edge.kind == wire::EdgeKind::parent;
     const bool is_server = edge.kind == wire::EdgeKind::server;
+    const std::string server = config.server_rank ? fmt::format("the parameter server of rank {}", *config.server_rank)
+                                                  : "the parameter server";
+    if (is_server && config.server_rank && edge.evidence == wire::Evidence::closed) {
+        return fmt::format(
+            "the process of rank {} ended, and with it the parameter server at {}, as its host reports: "
+            "check its output",
+            *config.server_rank, address);
+    }
     if (edge.evidence == wire::Evidence::closed) {
         return fmt::format("the process of the {} at {} ended, as its host reports: start it and form the job again",
                            is_server ? "parameter server" : "switch", address);
@@ -206,9 +214,9 @@ std::string text_of_switch(const wire::Edge& edge, const ChannelMachineConfig& c
     const std::string near = is_parent ? fmt::format("the switch at {}", to_string(config.switch_address))
                                        : std::string(is_server ? "the last switch" : "its parent");
     const std::string far = fmt::format("{} at {}",
-                                        is_parent   ? "its parent"
-                                        : is_server ? "the parameter server"
-                                                    : "the switch",
+                                        is_parent   ? std::string("its parent")
+                                        : is_server ? server
+                                                    : std::string("the switch"),
                                         address);
     if (edge.evidence == wire::Evidence::one_direction) {
         return fmt::format("{} received nothing from {} for {}: check the link between them", far, near,
@@ -240,7 +248,9 @@ Error error_of_edge(const MemberCause& cause, const ChannelMachineConfig& config
             error.text = text_of_path(edge, config);
             break;
         default:
-            error.peer = to_string(control::address_of(edge.at));
+            error.peer = edge.kind == wire::EdgeKind::server && config.server_rank
+                             ? fmt::format("rank {}", *config.server_rank)
+                             : to_string(control::address_of(edge.at));
             error.text = text_of_switch(edge, config);
             break;
     }
