@@ -5,9 +5,9 @@
 -- UDP port 4790 is taken for ATP; datagrams of other ports if their first bytes fit. Wireshark 3.6 or later.
 
 -- tools/write_wire writes the tables from src/machines/wire/wire.toml.
-local VERSION = 0xA1
+local VERSION = 0xA4
 local CONTROL_VERSION = 0xA4
-local HEADER_BYTES = 48
+local HEADER_BYTES = 56
 local LANE_BYTES = 4
 local PREFIX_BYTES = 4
 
@@ -19,22 +19,28 @@ local ENUMS = {
         { number = 4, name = "PROBE", text = "up: this worker has sent seq and has no ACK" },
         { number = 5, name = "WAIT", text = "down: answer to a PROBE that needs no resend; argument 1: mismatched" },
         { number = 6, name = "FLUSH", text = "down: the switch at level `hop` returns its partial sum of seq and releases the aggregator" },
+        { number = 7, name = "READY", text = "up: this worker takes the results before `argument`" },
     },
     flag = {
         { number = 1, name = "RESEND", text = "sent again: never claims; fetches the partial sum of level 0" },
         { number = 2, name = "BYPASS", text = "no switch aggregates it; on a NACK: resend with BYPASS, and release the aggregator" },
         { number = 4, name = "COLLISION", text = "its aggregator held another fragment" },
-        { number = 8, name = "ECN", text = "a contribution met congestion on its path" },
+        { number = 8, name = "ECN", text = "a contribution met congestion on its way up" },
         { number = 16, name = "OVERFLOW", text = "a sum overflowed: the lanes are invalid" },
         { number = 32, name = "WHOLE", text = "each unit in bitmap1 is included with all its members; bitmap0 has no meaning" },
         { number = 64, name = "AUDIT", text = "the last lane is the audit lane, a sum modulo 2^32" },
         { number = 128, name = "PLAIN", text = "unscaled integers; the result is integers too" },
+        { number = 256, name = "ALTERNATE_FREE", text = "the alternate aggregator of the fragment is free" },
+        { number = 512, name = "ONE_SENDER", text = "the lanes of one worker are the result" },
+        { number = 1024, name = "ECN_DOWN", text = "a worker met congestion on its downlink" },
+        { number = 2048, name = "PROOF", text = "the last four lanes are proof words, sums modulo 2^32; excludes AUDIT" },
     },
     dtype = {
         { number = 0, name = "NONE", text = "header only" },
         { number = 1, name = "INT32", text = "one element in each lane" },
         { number = 2, name = "FLOAT32", text = "one element in each lane" },
         { number = 3, name = "INT16", text = "two elements in each lane" },
+        { number = 4, name = "INT8", text = "four elements in each lane" },
     },
     protocol = {
         { number = 1, name = "ATP", text = "packets of wire/format.h" },
@@ -71,19 +77,22 @@ local ENUMS = {
 
 local PACKET = {
     { name = "version", kind = "u8", text = "ATP_VERSION", size = 1 },
-    { name = "type", kind = "u8", text = "enum atp_type", size = 1, enum = "type", least = 1, most = 6 },
-    { name = "flags", kind = "u16", text = "enum atp_flag", size = 2, flags = "flag", most = 255 },
+    { name = "type", kind = "u8", text = "enum atp_type", size = 1, enum = "type", least = 1, most = 7 },
+    { name = "flags", kind = "u16", text = "enum atp_flag", size = 2, flags = "flag", most = 4095 },
     { name = "hop", kind = "u8", text = "next level that may aggregate it; FLUSH: the level addressed", size = 1, most = 2 },
-    { name = "dtype", kind = "u8", text = "type of the lanes; NACK: the type requested", size = 1, enum = "dtype", most = 3 },
+    { name = "lanes", kind = "u8", text = "type and form of the words", size = 1, parts = { { name = "form", mask = 240, text = "form that all workers use for the fragment: 1 int32, 3 int16, 4 int8; 0 in a packet without lanes" }, { name = "type", mask = 15, text = "type of the words: 0 none, 1 int32, 2 float32, 3 int16, 4 int8. NACK: the type that the server requests" } } },
     { name = "window_log2", kind = "u8", text = "log2 of the slots W: lets a switch derive that seq - W is finished", size = 1, most = 16 },
     { name = "scale", kind = "u8", text = "of scaled integers: 2^(scale - 128), 0: the scale of the job", size = 1 },
     { name = "job", kind = "u32", text = "number of the job", size = 4 },
-    { name = "token", kind = "u32", text = "random for each incarnation of a job, which it identifies and authorises; never 0", size = 4, hex = true, least = 1 },
     { name = "channel", kind = "u16", text = "number of the channel in the job", size = 2 },
     { name = "worker", kind = "u16", text = "up: sender; down: receiver, or ATP_WORKER_ALL", size = 2 },
+    { name = "token", kind = "u64", text = "random for each incarnation of a job, which it identifies and authorises; never 0", size = 8, hex = true, least = 1 },
     { name = "seq", kind = "u32", text = "number of the fragment", size = 4 },
     { name = "index", kind = "u32", text = "index of the aggregator", size = 4 },
     { name = "argument", kind = "u32", text = "ACK: index for seq + W; GRADIENT: purpose and format; WAIT: 1 if mismatched", size = 4 },
+    { name = "peer", kind = "u16", text = "GRADIENT: owner of the result; answers: worker whose packet caused them; ATP_WORKER_ALL: all or none", size = 2 },
+    { name = "sending", kind = "u8", text = "number of this sending of the fragment, modulo 256; answers repeat that of the packet that caused them", size = 1 },
+    { name = "part", kind = "u8", text = "part of a fragment that travels in several packets", size = 1, parts = { { name = "packet", mask = 192, text = "number of the packet, if words wider than the form need several. NACK: the packet that the server requests" }, { name = "rank", mask = 63, text = "rank within the member, from 1; 0: the whole member" } } },
     { name = "bitmap0", kind = "u32", text = "included members of one unit; down: members addressed", size = 4, hex = true },
     { name = "mask0", kind = "u32", text = "all members of that unit", size = 4, hex = true },
     { name = "bitmap1", kind = "u32", text = "included units, or the unit of bitmap0", size = 4, hex = true },
@@ -126,9 +135,9 @@ local STRUCTS = {
     },
     terms = {
         { name = "job", kind = "u32", text = "number of the job", size = 4 },
-        { name = "token", kind = "u32", text = "of the incarnation", size = 4, hex = true, least = 1 },
+        { name = "token", kind = "u64", text = "of the incarnation", size = 8, hex = true, least = 1 },
         { name = "channel", kind = "u16", text = "number of the channel in the job", size = 2 },
-        { name = "lanes", kind = "u16", text = "lanes of a full fragment, the audit lane included", size = 2, least = 1, most = 16364 },
+        { name = "lanes", kind = "u16", text = "lanes of a full fragment, the audit lane included", size = 2, least = 1, most = 16362 },
         { name = "window_log2", kind = "u8", text = "log2 of the slots W", size = 1, most = 16 },
         { name = "audit", kind = "flag", text = "packets carry the audit lane", size = 1 },
         { name = "aggregators", kind = "u32", text = "the number for the index function; 0 makes every index 0", size = 4 },
@@ -162,7 +171,7 @@ local MESSAGES = {
     } },
     [17] = { name = "joined", text = "state of the tree; `ready` if it is complete up to the server", fields = {
         { name = "job", kind = "u32", text = "of the JOIN", size = 4 },
-        { name = "token", kind = "u32", text = "of the JOIN", size = 4, hex = true },
+        { name = "token", kind = "u64", text = "of the JOIN", size = 8, hex = true },
         { name = "channel", kind = "u16", text = "of the JOIN", size = 2 },
         { name = "ready", kind = "flag", text = "at each level up to the server all members are there, and the server exists", size = 1 },
         { name = "missing_units", kind = "u32", text = "units of which a member's JOIN is missing", size = 4, hex = true },
@@ -176,14 +185,14 @@ local MESSAGES = {
     } },
     [18] = { name = "refused", text = "the request is refused, with the reason", fields = {
         { name = "job", kind = "u32", text = "of the request", size = 4 },
-        { name = "token", kind = "u32", text = "of the request", size = 4, hex = true },
+        { name = "token", kind = "u64", text = "of the request", size = 8, hex = true },
         { name = "channel", kind = "u16", text = "of the request", size = 2 },
         { name = "reason", kind = "u8", text = "see REFUSED", size = 1, enum = "refusal", least = 1, most = 9 },
         { name = "text", kind = "text", text = "for people" },
     } },
     [19] = { name = "leave", text = "a member leaves", fields = {
         { name = "job", kind = "u32", text = "of the JOIN", size = 4 },
-        { name = "token", kind = "u32", text = "of the JOIN", size = 4, hex = true, least = 1 },
+        { name = "token", kind = "u64", text = "of the JOIN", size = 8, hex = true, least = 1 },
         { name = "channel", kind = "u16", text = "of the JOIN", size = 2 },
         { name = "unit", kind = "u8", text = "unit of the member", size = 1, most = 31 },
         { name = "member", kind = "u8", text = "bit of the member in its unit", size = 1, most = 31 },
@@ -321,11 +330,14 @@ register_own("payload", ProtoField.bytes, "lanes")
 register_own("lane.int32", ProtoField.int32, "lane")
 register_own("lane.float32", ProtoField.float, "lane")
 register_own("lane.int16", ProtoField.int16, "element")
+register_own("lane.int8", ProtoField.int8, "element")
 
 atp.fields = all_fields
 
 -- ---------------------------------------------------------------------------------------------------------- dissection
 
+local LANES_TYPE_BITS = 16 -- the type of the words is `lanes` modulo this
+local ELEMENT_BYTES = { INT16 = 2, INT8 = 1 } -- of elements that are shorter than a lane
 local TYPES, DTYPES = names_of("type"), names_of("dtype")
 
 local function own(name)
@@ -339,7 +351,10 @@ end
 local function add_integer(tree, path, field, range)
     local item = tree:add(registered[path], range)
     local value = number_of(range)
-    if (field.least and value < field.least) or (field.most and value > field.most) then
+    local function limit(number)
+        return range:len() == 8 and UInt64(number) or number
+    end
+    if (field.least and value < limit(field.least)) or (field.most and value > limit(field.most)) then
         item:add_proto_expert_info(expert_limit)
     end
     if field.flags then
@@ -464,7 +479,7 @@ local function add_lanes(buffer, tree, dtype)
     local lanes = tree:add(own("payload"), buffer(HEADER_BYTES))
     local name = DTYPES[dtype]
     local field = own("lane." .. (name or ""):lower())
-    local size = name == "INT16" and 2 or LANE_BYTES
+    local size = ELEMENT_BYTES[name] or LANE_BYTES
     for at = HEADER_BYTES, math.min(buffer:len() - size, HEADER_BYTES + LANES_SHOWN * LANE_BYTES - size), size do
         if field then
             lanes:add(field, buffer(at, size))
@@ -487,7 +502,7 @@ local function dissect_packet(buffer, pinfo, tree)
         end
         at = at + field.size
     end
-    add_lanes(buffer, tree, values.dtype)
+    add_lanes(buffer, tree, values.lanes % LANES_TYPE_BITS)
     local lanes = math.floor((buffer:len() - HEADER_BYTES) / LANE_BYTES)
     local name = TYPES[values.type] or string.format("type %d", values.type)
     pinfo.cols.info = string.format("%s job=%d ch=%d seq=%d w=%d hop=%d lanes=%d", name, values.job, values.channel,

@@ -110,7 +110,7 @@ class Traffic {
     [[nodiscard]] atp_header header(atp_type type, std::uint32_t seq, std::size_t worker) const {
         atp_header header{};
         header.type = static_cast<std::uint8_t>(type);
-        header.dtype = type == ATP_TYPE_ACK ? ATP_DTYPE_FLOAT32 : ATP_DTYPE_INT32;
+        header.lanes = type == ATP_TYPE_ACK ? ATP_FLOAT32_LANES : ATP_INT32_LANES;
         header.window_log2 = static_cast<std::uint8_t>(std::countr_zero(window_));
         header.job = job;
         header.token = token;

@@ -58,7 +58,7 @@ double gradient_ns(const std::array<std::vector<double>, kinds>& of) {
 atp_header header_of(Kind kind, std::uint32_t seq, std::uint32_t worker) {
     atp_header header{};
     header.type = kind == ack ? ATP_TYPE_ACK : ATP_TYPE_GRADIENT;
-    header.dtype = kind == ack ? ATP_DTYPE_FLOAT32 : ATP_DTYPE_INT32;
+    header.lanes = kind == ack ? ATP_FLOAT32_LANES : ATP_INT32_LANES;
     header.window_log2 = 8;
     header.job = job;
     header.token = token;

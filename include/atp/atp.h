@@ -173,7 +173,7 @@ struct atp_options {
     const char* switch_address;
     /* Independent streams of a rank, each with an I/O thread (1 to 64). [1] */
     uint32_t channels;
-    /* Lanes of a packet (2 to 16,364). [0: as many as all paths carry] */
+    /* Lanes of a packet (2 to 16,362). [0: as many as all paths carry] */
     uint32_t lanes;
     /*
      * Maximum number of packets of a channel in flight (a power of two, 1 to 65,536). [0: as many as fit in 512 KiB,

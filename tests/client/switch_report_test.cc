@@ -131,7 +131,7 @@ TEST(SwitchReport, MemoryIncludesTheKernelSwitch) {
     ASSERT_TRUE(node);
     const auto report = read_switch_report(to_json((*node)->snapshot()));
     ASSERT_TRUE(report && kernel_of(*report) != nullptr);
-    EXPECT_EQ(report->memory_bytes, 1'000'000U + 44'444U * 1440U);
+    EXPECT_EQ(report->memory_bytes, 1'000'000U + 44'444U * 1448U);
 }
 
 // The key of each counter, in the form that docs/operate/monitor.md uses.

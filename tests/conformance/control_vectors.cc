@@ -77,7 +77,7 @@ wire::Welcome welcome() {
 }
 
 const wire::Joined joined{.job = 0x01020304,
-                          .token = 0x5EEDFACE,
+                          .token = 0x5EEDFACE01234567,
                           .channel = 0x0A0B,
                           .ready = false,
                           .missing_units = 0x4,
@@ -85,13 +85,13 @@ const wire::Joined joined{.job = 0x01020304,
 
 wire::Refused refused() {
     return {.job = 0x01020304,
-            .token = 0x5EEDFACE,
+            .token = 0x5EEDFACE01234567,
             .channel = 0x0A0B,
             .reason = wire::Refusal::terms,
             .text = "members differ"};
 }
 
-const wire::Leave leave{.job = 0x01020304, .token = 0x5EEDFACE, .channel = 0x0A0B, .unit = 2, .member = 3};
+const wire::Leave leave{.job = 0x01020304, .token = 0x5EEDFACE01234567, .channel = 0x0A0B, .unit = 2, .member = 3};
 constexpr wire::Stats stats{.nonce = 0x21222324, .snapshot = 7, .part = 2};
 
 // The switch at 10.0.0.1:4790, whose process ended.
@@ -267,7 +267,7 @@ void add_bad_others(Table& table) {
     }
     table.refused("leave with five edges", five_edges);
     Bytes unknown = encoded(refused());
-    unknown[14] = std::byte{10};
+    unknown[18] = std::byte{10};
     table.refused("a refusal for reason 10", unknown);
     table.refused("leave of unit 32",
                   encoded(but<wire::Leave>(leave, [](wire::Leave& message) { message.unit = 32; })));
@@ -278,7 +278,7 @@ void add_bad_others(Table& table) {
     Bytes other_version = encoded(join_of_worker());
     other_version[0] = std::byte{wire::control_version + 1};
     table.refused("a join of the next version", other_version);
-    other_version[0] = std::byte{ATP_VERSION};
+    other_version[0] = std::byte{0xA1};
     table.refused("a join of the first version", other_version);
     Bytes other_type = encoded(leave);
     other_type[1] = std::byte{24};

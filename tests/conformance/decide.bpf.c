@@ -6,6 +6,7 @@
 typedef __UINT8_TYPE__ uint8_t;
 typedef __UINT16_TYPE__ uint16_t;
 typedef __UINT32_TYPE__ uint32_t;
+typedef __UINT64_TYPE__ uint64_t;
 typedef __INT32_TYPE__ int32_t;
 #define ATP_FREESTANDING_TYPES
 

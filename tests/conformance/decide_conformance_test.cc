@@ -65,11 +65,11 @@ TEST(DecideVectors, EveryRowIsDecidedAsInTheFile) {
 
 // --- the software switch: persist() sets and reads its table
 
-// Lanes as the software switch stores them: int16 lanes in packet order, all other lanes and the audit lane in host
-// order. The function is its own inverse.
+// Lanes as the software switch stores them: narrow lanes in packet order, all other lanes, the audit lane and proof
+// words in host order. The function is its own inverse.
 DecideLanes as_held(DecideLanes lanes, const atp_aggregator& aggregator) {
-    if ((aggregator.flags & ATP_AGGREGATOR_INT16) == 0) return lanes;
-    const std::size_t numbers = lanes.size() - ((aggregator.flags & ATP_FLAG_AUDIT) != 0 ? 1 : 0);
+    if ((aggregator.flags & (ATP_AGGREGATOR_INT16 | ATP_AGGREGATOR_INT8)) == 0) return lanes;
+    const std::size_t numbers = lanes.size() - tail_lanes_of(aggregator.flags);
     for (std::size_t lane = 0; lane < numbers; ++lane) {
         lanes[lane] = static_cast<std::int32_t>(wire::swap_from_big_endian(static_cast<std::uint32_t>(lanes[lane])));
     }
@@ -94,6 +94,7 @@ class Loader {
         field = static_cast<T>(fields_.at(next_++));
     }
     void stamp_us(std::uint32_t& field) { value(field); }
+    void unread(std::uint8_t& field) { value(field); }
     void time(Time&) {}
     void bytes(std::span<std::byte> lanes) {
         ASSERT_EQ(lanes.size(), held_.size() * sizeof held_[0]);
@@ -101,7 +102,7 @@ class Loader {
     }
 
   private:
-    std::vector<std::uint32_t> fields_;
+    std::vector<std::uint64_t> fields_;
     std::size_t next_ = 0;
     DecideLanes held_;
 };
@@ -112,6 +113,7 @@ struct LaneReader {
 
     void value(const auto&) {}
     void stamp_us(std::uint32_t&) {}
+    void unread(std::uint8_t&) {}
     void time(Time&) {}
     void bytes(std::span<std::byte> lanes) {
         held.resize(lanes.size() / sizeof held[0]);
@@ -187,17 +189,19 @@ TEST(DecideVectors, RowsCoverEveryActionAndEventAtBothLevels) {
     }
 }
 
-TEST(DecideVectors, RowsCoverEveryActionOnInt16Lanes) {
-    std::set<std::string> lanes_actions;
-    bool overflowed = false;
-    for (const DecideRow& row : committed_rows()) {
-        if ((row.after.aggregator.flags & ATP_AGGREGATOR_INT16) == 0) continue;
-        lanes_actions.insert(row.lanes_action);
-        overflowed = overflowed || (row.after.aggregator.flags & ~row.given.before.aggregator.flags &
-                                    static_cast<unsigned>(ATP_FLAG_OVERFLOW)) != 0;
+TEST(DecideVectors, RowsCoverEveryActionOnNarrowLanesAndProofWords) {
+    for (const unsigned kind : {ATP_AGGREGATOR_INT16, ATP_AGGREGATOR_INT8, ATP_AGGREGATOR_PROOF}) {
+        std::set<std::string> lanes_actions;
+        bool overflowed = false;
+        for (const DecideRow& row : committed_rows()) {
+            if ((row.after.aggregator.flags & kind) == 0) continue;
+            lanes_actions.insert(row.lanes_action);
+            overflowed = overflowed || (row.after.aggregator.flags & ~row.given.before.aggregator.flags &
+                                        static_cast<unsigned>(ATP_FLAG_OVERFLOW)) != 0;
+        }
+        EXPECT_EQ(lanes_actions.size(), 5U) << kind;
+        EXPECT_TRUE(overflowed) << kind;
     }
-    EXPECT_EQ(lanes_actions.size(), 5U);
-    EXPECT_TRUE(overflowed);
 }
 
 TEST(DecideVectors, EveryRowHasItsOwnDescription) {

@@ -20,6 +20,7 @@ constexpr std::uint32_t ageing_us = 500'000;
 constexpr std::uint32_t window = 256;
 constexpr std::uint32_t seq = 1000;
 constexpr std::uint16_t purpose = 0xC0DE;
+constexpr std::uint64_t job_token = 0x5EEDFACE01234567;
 
 constexpr std::array<std::string_view, 3> packet_action_names = {"drop", "forward", "return"};
 constexpr std::array<std::string_view, 5> lanes_action_names = {"none", "store", "add", "add_emit", "emit"};
@@ -34,15 +35,17 @@ atp_header gradient(std::uint8_t hop, unsigned bit) {
     packet.version = ATP_VERSION;
     packet.type = ATP_TYPE_GRADIENT;
     packet.hop = hop;
-    packet.dtype = ATP_DTYPE_INT32;
+    packet.lanes = ATP_INT32_LANES;
     packet.window_log2 = 8;
     packet.job = 0x01020304;
-    packet.token = 0x5EEDFACE;
+    packet.token = job_token;
     packet.channel = 0x0A0B;
     packet.worker = static_cast<std::uint16_t>(0x20 + bit);
     packet.seq = seq;
     packet.index = 5;
     packet.argument = purpose;
+    packet.peer = ATP_WORKER_ALL;
+    packet.sending = static_cast<std::uint8_t>(3 + bit);
     packet.bitmap0 = hop == 0 ? 1U << bit : 0xF;
     packet.mask0 = 0xF;
     packet.bitmap1 = hop == 0 ? 0x4 : 1U << bit;
@@ -62,10 +65,10 @@ atp_header gradient_at(std::uint8_t hop, unsigned bit, std::uint32_t other_seq) 
     return packet;
 }
 
-atp_header down(atp_type type, atp_dtype dtype, unsigned flags = 0) {
+atp_header down(atp_type type, std::uint8_t lanes, unsigned flags = 0) {
     atp_header packet = gradient_with(0, 0, flags);
     packet.type = static_cast<std::uint8_t>(type);
-    packet.dtype = static_cast<std::uint8_t>(dtype);
+    packet.lanes = lanes;
     packet.worker = ATP_WORKER_ALL;
     packet.argument = type == ATP_TYPE_ACK ? 77 : 0;
     packet.bitmap0 = 0;
@@ -76,7 +79,7 @@ atp_header down(atp_type type, atp_dtype dtype, unsigned flags = 0) {
 atp_header flush(std::uint8_t hop) {
     atp_header packet = gradient(hop, 0);
     packet.type = ATP_TYPE_FLUSH;
-    packet.dtype = ATP_DTYPE_NONE;
+    packet.lanes = ATP_DTYPE_NONE;
     packet.worker = ATP_WORKER_ALL;
     packet.argument = 0;
     packet.bitmap0 = hop == 0 ? 0x6 : 0;
@@ -91,7 +94,7 @@ std::uint32_t full(std::uint8_t hop) { return hop == 0 ? 0xF : 0x7; }
 atp_aggregator holding(std::uint8_t hop, std::uint32_t bitmap, unsigned flags = 0) {
     atp_aggregator aggregator{};
     aggregator.job = 0x01020304;
-    aggregator.token = 0x5EEDFACE;
+    aggregator.token = job_token;
     aggregator.seq = seq;
     aggregator.channel = 0x0A0B;
     aggregator.status = bitmap == full(hop) ? ATP_AGGREGATOR_COMPLETE : ATP_AGGREGATOR_GATHERING;
@@ -127,7 +130,7 @@ atp_header changed(atp_header packet, Field atp_header::*field, Value value) {
 }
 
 atp_header short_gradient(std::uint8_t hop, unsigned bit) {
-    return changed(gradient(hop, bit), &atp_header::dtype, ATP_DTYPE_INT16);
+    return changed(gradient(hop, bit), &atp_header::lanes, ATP_INT16_LANES);
 }
 
 // Purpose of int16 fragments: workers use another one for fragments with wider lanes.
@@ -135,7 +138,7 @@ constexpr std::uint16_t purpose_of_shorts = purpose ^ 0x100;
 
 atp_header gradient_of_shorts(std::uint8_t hop, unsigned bit, unsigned flags = 0) {
     atp_header packet = gradient_with(hop, bit, flags);
-    packet.dtype = ATP_DTYPE_INT16;
+    packet.lanes = ATP_INT16_LANES;
     packet.argument = purpose_of_shorts;
     return packet;
 }
@@ -220,6 +223,63 @@ void add_overflow(Table& table, std::uint8_t hop) {
                     holding(hop, all_but_1, ATP_FLAG_AUDIT), {1, 1, highest});
 }
 
+// Every word is a different number, so that a switch that adds one to the wrong place fails.
+void add_proofs(Table& table, std::uint8_t hop) {
+    const atp_header packet = gradient_with(hop, 1, ATP_FLAG_PROOF);
+    const auto holds = [hop](std::uint32_t bitmap, unsigned flags = 0) {
+        return changed(holding(hop, bitmap, flags | ATP_AGGREGATOR_PROOF), &atp_aggregator::lanes, 6);
+    };
+    const DecideLanes addends{1, -2, highest, lowest, -1, 7};
+    const DecideLanes held{10, 20, 1, -1, -1, 8};
+    const atp_aggregator all_but_1 = holds(full(hop) & ~0x2U);
+    table.add_lanes("proof words claim", packet, addends, atp_aggregator{}, {});
+    table.add_lanes("proof words wrap without overflow", packet, addends, holds(0x1), held);
+    table.add_lanes("the last gradient leaves with the proof words", packet, addends, all_but_1, held);
+    table.add_lanes("an element beside proof words saturates", packet, {1, highest, 1, 2, 3, 4}, all_but_1, held);
+    table.add_lanes("an odd number of elements and proof words", packet, {1, 2, 3, highest, -1, 1, 5},
+                    changed(all_but_1, &atp_aggregator::lanes, 7), {4, 5, 6, 1, -1, lowest, 7});
+    table.add_lanes("a duplicate adds no proof words", gradient_with(hop, 0, ATP_FLAG_PROOF), addends, holds(0x1),
+                    held);
+    table.add_lanes("a duplicate after completion takes the proof words", gradient_with(hop, 0, ATP_FLAG_PROOF),
+                    addends, holds(full(hop)), held);
+    table.add_lanes("a resend takes the proof words", gradient_with(hop, 1, ATP_FLAG_PROOF | ATP_FLAG_RESEND), addends,
+                    holds(0x1), held);
+    table.add_lanes("proof words of 16-bit lanes have 32 bits", gradient_of_shorts(hop, 1, ATP_FLAG_PROOF),
+                    {int16_lanes(1, -2), int16_lanes(3, 4), highest, -1, 1, 2},
+                    changed(changed(all_but_1, &atp_aggregator::purpose, purpose_of_shorts), &atp_aggregator::flags,
+                            ATP_AGGREGATOR_PROOF | ATP_AGGREGATOR_INT16),
+                    {int16_lanes(5, 6), int16_lanes(-7, 8), 1, -1, -1, -2});
+    table.add_lanes("a gradient without proof words is sent alone", gradient(hop, 1), addends, holds(0x1), held);
+    table.add_lanes("a flush returns the proof words", flush(hop), {}, holds(0x3, ATP_FLAG_ECN), held, true);
+}
+
+void add_congestion(Table& table, std::uint8_t hop) {
+    const std::uint32_t all_but_1 = full(hop) & ~0x2U;
+    const atp_header marked = gradient_with(hop, 1, ATP_FLAG_ECN_DOWN);
+    table.add("a claim keeps a mark of a downlink", marked, atp_aggregator{});
+    table.add("a mark of a downlink is added to one of the way up", marked, holding(hop, 0x1, ATP_AGGREGATOR_ECN));
+    table.add("the last gradient leaves with the marks of both directions", marked,
+              holding(hop, all_but_1, ATP_AGGREGATOR_ECN));
+    table.add("the last gradient leaves with the mark of another's downlink", gradient(hop, 1),
+              holding(hop, all_but_1, ATP_AGGREGATOR_ECN_DOWN));
+    table.add("a duplicate is absorbed, but the mark of its downlink counts", gradient_with(hop, 0, ATP_FLAG_ECN_DOWN),
+              holding(hop, 0x1));
+    table.add("a flush returns the marks of both directions", flush(hop),
+              holding(hop, 0x3, ATP_AGGREGATOR_ECN | ATP_AGGREGATOR_ECN_DOWN), true);
+}
+
+// Words of another type than the form of the fragment meet no aggregator.
+void add_forms(Table& table, std::uint8_t hop) {
+    for (const std::uint8_t lanes :
+         {atp_lanes_of(ATP_DTYPE_INT16, ATP_DTYPE_INT32), atp_lanes_of(ATP_DTYPE_INT16, ATP_DTYPE_FLOAT32),
+          atp_lanes_of(ATP_DTYPE_INT8, ATP_DTYPE_INT32)}) {
+        const std::string what = "lanes " + std::to_string(lanes) + ", wider than their form, are sent alone";
+        table.add(what, changed(gradient(hop, 1), &atp_header::lanes, lanes), atp_aggregator{});
+        table.add(what + ", also by an aggregator of that form", changed(gradient(hop, 1), &atp_header::lanes, lanes),
+                  holding(hop, 0x1, ATP_AGGREGATOR_INT16));
+    }
+}
+
 void add_shorts(Table& table, std::uint8_t hop) {
     constexpr int high = std::numeric_limits<std::int16_t>::max();
     constexpr int low = std::numeric_limits<std::int16_t>::min();
@@ -263,9 +323,67 @@ void add_shorts(Table& table, std::uint8_t hop) {
         {int16_lanes(1, -1), int16_lanes(high, low), int16_lanes(7, 8)}, true);
     add("a flush returns 16-bit lanes with their audit lane and flags", flush(hop), {},
         holding_shorts(hop, 0x3, ATP_FLAG_AUDIT | ATP_FLAG_ECN | ATP_FLAG_OVERFLOW), {int16_lanes(1, -1), 5, -7}, true);
-    add("an ack releases 16-bit lanes", changed(down(ATP_TYPE_ACK, ATP_DTYPE_INT16), &atp_header::hop, hop),
+    add("an ack releases 16-bit lanes", changed(down(ATP_TYPE_ACK, ATP_INT16_LANES), &atp_header::hop, hop),
         {int16_lanes(1, 2), int16_lanes(3, 4), int16_lanes(5, 6)}, holding_shorts(hop, full(hop)),
         {int16_lanes(1, 2), int16_lanes(3, 4), int16_lanes(5, 6)});
+}
+
+// One lane with four int8 elements, the first in the highest byte.
+std::int32_t int8_lane(int a, int b, int c, int d) {
+    std::uint32_t lane = 0;
+    for (const int element : {a, b, c, d}) lane = lane << 8U | (static_cast<std::uint32_t>(element) & 0xFFU);
+    return static_cast<std::int32_t>(lane);
+}
+
+void add_bytes(Table& table, std::uint8_t hop) {
+    constexpr std::uint16_t purpose_of_bytes = purpose ^ 0x200;
+    const auto gradient_of_bytes = [hop](unsigned bit, unsigned flags = 0) {
+        atp_header packet = gradient_with(hop, bit, flags);
+        packet.lanes = ATP_INT8_LANES;
+        packet.argument = purpose_of_bytes;
+        return packet;
+    };
+    const auto holding_bytes = [hop](std::uint32_t bitmap, unsigned flags = 0) {
+        return changed(holding(hop, bitmap, flags | ATP_AGGREGATOR_INT8), &atp_aggregator::purpose, purpose_of_bytes);
+    };
+    const auto add = [&table](const std::string& what, const atp_header& packet, DecideLanes lanes,
+                              const atp_aggregator& aggregator, DecideLanes held, bool flush_here = false) {
+        table.add_lanes(what, packet, std::move(lanes), aggregator, std::move(held), flush_here);
+    };
+    const atp_aggregator some = holding_bytes(0x1);
+    const atp_aggregator all_but_1 = holding_bytes(full(hop) & ~0x2U);
+    const DecideLanes lanes{int8_lane(1, -1, 2, -2), int8_lane(127, -128, 0, 5), int8_lane(-1, -1, -1, -1)};
+    const DecideLanes held{int8_lane(-1, 1, 3, 4), int8_lane(0, 0, 6, 7), int8_lane(-1, 1, 0, 100)};
+    add("8-bit lanes claim", gradient_of_bytes(1), lanes, atp_aggregator{}, {});
+    add("8-bit lanes are added, each quarter by itself", gradient_of_bytes(1), lanes, some, held);
+    add("the last 8-bit gradient leaves with the sum", gradient_of_bytes(1), lanes, all_but_1, held);
+    for (unsigned place = 0; place < 4; ++place) {
+        const auto shifted = [place](int element) {
+            return static_cast<std::int32_t>((static_cast<std::uint32_t>(element) & 0xFFU) << (24 - 8 * place));
+        };
+        const std::string which = "quarter " + std::to_string(place) + " of an 8-bit lane ";
+        add(which + "leaves 8 bits upwards and saturates alone", gradient_of_bytes(1), {shifted(1), shifted(127), 0},
+            some, {shifted(127), shifted(127), shifted(-1)});
+        add(which + "leaves 8 bits downwards and saturates alone", gradient_of_bytes(1),
+            {shifted(-1), shifted(-128), shifted(127)}, all_but_1, {shifted(-128), shifted(-128), shifted(-128)});
+    }
+    add("carries and borrows between 8-bit elements", gradient_of_bytes(1),
+        {int8_lane(1, -1, 1, -1), int8_lane(-1, 1, -1, 1), int8_lane(-1, -1, -1, -1)}, some,
+        {int8_lane(-1, 1, -1, 1), int8_lane(1, -1, 1, -1), int8_lane(1, 1, 1, 1)});
+    add("the extremes of 8 bits alone are no overflow", gradient_of_bytes(1), {int8_lane(0, 127, -128, 0), 0, 0},
+        all_but_1, {int8_lane(127, 0, 0, -128), 0, 0});
+    add("the audit lane of 8-bit lanes wraps as one of 32 bits", gradient_of_bytes(1, ATP_FLAG_AUDIT), {1, 2, highest},
+        holding_bytes(full(hop) & ~0x2U, ATP_FLAG_AUDIT), {3, 4, highest});
+    add("proof words of 8-bit lanes have 32 bits", gradient_of_bytes(1, ATP_FLAG_PROOF), {lanes[0], highest, -1, 1, 2},
+        changed(holding_bytes(0x1, ATP_AGGREGATOR_PROOF), &atp_aggregator::lanes, 5), {held[0], 1, -1, -1, -2});
+    add("an 8-bit duplicate is absorbed", gradient_of_bytes(0), lanes, some, held);
+    add("an 8-bit duplicate after completion leaves with the result", gradient_of_bytes(0), {0, 0, 0},
+        holding_bytes(full(hop)), held);
+    add("an 8-bit resend of a fragment held without it", gradient_of_bytes(1, ATP_FLAG_RESEND), lanes, some, held);
+    add("a 16-bit gradient is not added to 8-bit lanes", gradient_of_shorts(hop, 1), lanes, some, held);
+    add("a flush returns 8-bit lanes as they are", flush(hop), {}, holding_bytes(0x3), held, true);
+    add("an ack releases 8-bit lanes", changed(down(ATP_TYPE_ACK, ATP_INT8_LANES), &atp_header::hop, hop), lanes,
+        holding_bytes(full(hop)), held);
 }
 
 void add_others(Table& table, std::uint8_t hop) {
@@ -273,6 +391,9 @@ void add_others(Table& table, std::uint8_t hop) {
     const auto add = [&](const char* what, const atp_aggregator& other) { table.add(what, gradient(hop, 1), other); };
     add("another job collides", changed(held, &atp_aggregator::job, 9));
     add("another token collides", changed(held, &atp_aggregator::token, 9));
+    add("a token that differs in its upper half collides",
+        changed(held, &atp_aggregator::token, job_token ^ std::uint64_t{1} << 63U));
+    add("a token that differs in its lower half collides", changed(held, &atp_aggregator::token, job_token ^ 1U));
     add("another channel collides", changed(held, &atp_aggregator::channel, 9));
     add("a newer fragment in the way collides", changed(held, &atp_aggregator::seq, seq + window));
     add("a predecessor less than a window behind collides", changed(held, &atp_aggregator::seq, seq - window + 1));
@@ -296,7 +417,7 @@ void add_misfits(Table& table, std::uint8_t hop) {
     const atp_aggregator held = holding(hop, 0x1);
     table.add("bypass passes", gradient_with(hop, 1, ATP_FLAG_BYPASS), held);
     table.add("bypass with resend passes", gradient_with(hop, 1, ATP_FLAG_BYPASS | ATP_FLAG_RESEND), held);
-    table.add("floats are sent alone", changed(gradient(hop, 1), &atp_header::dtype, ATP_DTYPE_FLOAT32), held);
+    table.add("floats are sent alone", changed(gradient(hop, 1), &atp_header::lanes, ATP_FLOAT32_LANES), held);
     table.add("16-bit numbers are not added to wider ones", short_gradient(hop, 1), held);
     table.add("wider numbers are not added to 16-bit ones", gradient(hop, 1), holding(hop, 0x1, ATP_AGGREGATOR_INT16));
     table.add_lanes("another number of lanes is sent alone", gradient(hop, 1), {1, 2}, held, {10, 20, 30});
@@ -363,7 +484,7 @@ void add_resends(Table& table, std::uint8_t hop) {
 void add_releases(Table& table, std::uint8_t hop) {
     const atp_aggregator held = holding(hop, 0x3);
     const atp_aggregator other = changed(held, &atp_aggregator::job, 9);
-    const atp_header ack = changed(down(ATP_TYPE_ACK, ATP_DTYPE_FLOAT32), &atp_header::hop, hop);
+    const atp_header ack = changed(down(ATP_TYPE_ACK, ATP_FLOAT32_LANES), &atp_header::hop, hop);
     const atp_header nack = changed(down(ATP_TYPE_NACK, ATP_DTYPE_INT32), &atp_header::hop, hop);
     const atp_header singly = changed(nack, &atp_header::flags, ATP_FLAG_BYPASS);
     table.add("an ack releases its aggregator", ack, held);
@@ -381,6 +502,7 @@ void add_releases(Table& table, std::uint8_t hop) {
     table.add("a nack with bypass passes another", singly, other);
     table.add("a nack with bypass expires another that is abandoned", singly, touched(other, now_us - ageing_us - 1));
     table.add("a probe passes", changed(down(ATP_TYPE_PROBE, ATP_DTYPE_NONE), &atp_header::hop, hop), held);
+    table.add("a ready passes", changed(down(ATP_TYPE_READY, ATP_DTYPE_NONE), &atp_header::hop, hop), held);
     table.add("a wait passes", changed(down(ATP_TYPE_WAIT, ATP_DTYPE_NONE), &atp_header::hop, hop), held);
 }
 
@@ -411,34 +533,41 @@ bool add_lane(std::int32_t addend, std::int32_t& sum) {
     return exact != sum;
 }
 
-// Adds the two int16 elements of a lane separately. Returns true if one of the two sums overflows.
-bool add_shorts_of_lane(std::int32_t addend, std::int32_t& sum) {
+// Adds the narrow elements of a lane separately. Returns true if one of the sums overflows.
+bool add_narrow_lane(unsigned bits, std::int32_t addend, std::int32_t& sum) {
+    const int most = (1 << (bits - 1)) - 1;
     bool overflowed = false;
     std::uint32_t sums = 0;
-    for (const unsigned shift : {16U, 0U}) {
-        const auto half = [shift](std::int32_t lane) {
-            return static_cast<std::int16_t>(static_cast<std::uint16_t>(static_cast<std::uint32_t>(lane) >> shift));
+    for (unsigned shift = 0; shift < 32; shift += bits) {
+        const auto element = [=](std::int32_t lane) {
+            const auto moved = static_cast<std::int32_t>(static_cast<std::uint32_t>(lane) << (32 - bits - shift));
+            return moved >> (32 - bits);
         };
-        const int exact = half(addend) + half(sum);
-        const int saturated = exact > 32767 ? 32767 : exact < -32768 ? -32768 : exact;
+        const int exact = element(addend) + element(sum);
+        const int saturated = exact > most ? most : exact < -most - 1 ? -most - 1 : exact;
         overflowed |= exact != saturated;
-        sums |= (static_cast<std::uint32_t>(saturated) & 0xFFFFU) << shift;
+        sums |= (static_cast<std::uint32_t>(saturated) & ((1U << bits) - 1U)) << shift;
     }
     sum = static_cast<std::int32_t>(sums);
     return overflowed;
 }
 
-// Adds all lanes. Returns true if a number overflows. The audit lane, the last one, always has 32 bits and wraps.
+bool add_element_lane(std::uint8_t lanes, std::int32_t addend, std::int32_t& sum) {
+    if (lanes == ATP_INT32_LANES) return add_lane(addend, sum);
+    return add_narrow_lane(lanes == ATP_INT16_LANES ? 16 : 8, addend, sum);
+}
+
+// Adds all lanes. Returns true if a number overflows. The audit lane and the proof words, the last ones, always have 32
+// bits and wrap.
 bool add_lanes(const DecideLanes& addends, const atp_header& packet, DecideLanes& sums) {
-    const bool audit = (packet.flags & ATP_FLAG_AUDIT) != 0;
-    const auto add = packet.dtype == ATP_DTYPE_INT16 ? add_shorts_of_lane : add_lane;
+    const std::size_t elements = addends.size() - tail_lanes_of(atp_aggregator_flags_of(&packet));
     bool overflowed = false;
     for (std::size_t lane = 0; lane < addends.size(); ++lane) {
-        if (audit && lane + 1 == addends.size()) {
+        if (lane >= elements) {
             sums[lane] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[lane]) +
                                                    static_cast<std::uint32_t>(addends[lane]));
         } else {
-            overflowed |= add(addends[lane], sums[lane]);
+            overflowed |= add_element_lane(packet.lanes, addends[lane], sums[lane]);
         }
     }
     return overflowed;
@@ -448,16 +577,19 @@ Json to_json(const atp_header& header) {
     return Json{{"type", header.type},
                 {"flags", header.flags},
                 {"hop", header.hop},
-                {"dtype", header.dtype},
+                {"lanes", header.lanes},
                 {"window_log2", header.window_log2},
                 {"scale", header.scale},
                 {"job", header.job},
-                {"token", header.token},
                 {"channel", header.channel},
                 {"worker", header.worker},
+                {"token", header.token},
                 {"seq", header.seq},
                 {"index", header.index},
                 {"argument", header.argument},
+                {"peer", header.peer},
+                {"sending", header.sending},
+                {"part", header.part},
                 {"bitmap0", header.bitmap0},
                 {"mask0", header.mask0},
                 {"bitmap1", header.bitmap1},
@@ -510,6 +642,10 @@ std::vector<DecideVector> decide_vectors() {
         add_gathering(table, hop);
         add_overflow(table, hop);
         add_shorts(table, hop);
+        add_proofs(table, hop);
+        add_bytes(table, hop);
+        add_congestion(table, hop);
+        add_forms(table, hop);
         add_others(table, hop);
         add_misfits(table, hop);
         add_resends(table, hop);

@@ -37,6 +37,12 @@ struct DecideVector {
 // Fills `decision` and `after`: calls atp_decide(), then computes the lanes one by one, without vector instructions.
 void carry_out(DecideVector& vector);
 
+// Lanes behind those that carry elements: the audit lane or the proof words. `flags`: of an aggregator.
+[[nodiscard]] constexpr std::size_t tail_lanes_of(unsigned flags) {
+    if ((flags & ATP_AGGREGATOR_PROOF) != 0) return ATP_PROOF_LANES;
+    return (flags & ATP_AGGREGATOR_AUDIT) != 0 ? 1 : 0;
+}
+
 [[nodiscard]] std::string_view packet_action_name(unsigned action);
 [[nodiscard]] std::string_view lanes_action_name(unsigned action);
 [[nodiscard]] std::string_view event_name(unsigned event);

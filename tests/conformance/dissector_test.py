@@ -98,9 +98,12 @@ def of_packet(row: dict[str, Any]) -> dict[str, list[Any]]:
     expected["lane_count"] = [row["lane_count"]]
     if lanes:
         expected["payload"] = [lanes]
-    kind = wire_format.Dtype(row["header"]["dtype"])
-    if lanes and kind in (wire_format.Dtype.INT32, wire_format.Dtype.INT16):
-        code, size = ("i", 4) if kind == wire_format.Dtype.INT32 else ("h", 2)
+    expected |= {"lanes.form": [row["header"]["lanes"] >> 4], "lanes.type": [row["header"]["lanes"] & 0xF]}
+    expected |= {"part.packet": [row["header"]["part"] >> 6], "part.rank": [row["header"]["part"] & 0x3F]}
+    kind = wire_format.Dtype(row["header"]["lanes"] & 0xF)
+    codes = {wire_format.Dtype.INT32: ("i", 4), wire_format.Dtype.INT16: ("h", 2), wire_format.Dtype.INT8: ("b", 1)}
+    if lanes and kind in codes:
+        code, size = codes[kind]
         part = lanes[: LANES_SHOWN * wire_format.LANE_BYTES]
         expected[f"lane.{kind.name.lower()}"] = list(struct.unpack(f">{len(part) // size}{code}", part))
     return expected
@@ -189,7 +192,7 @@ class Dissector(unittest.TestCase):
         for row, fields in zip(rows, dissected([bytes_of(row) for row in rows], ports=(40_123, 50_321))):
             with self.subTest(row["description"]):
                 self.assertEqual(differences(of_packet(row), fields), [])
-        strangers = [b"\xa1\x07" + bytes(46), b"\xa1\x01" + bytes(20), b"\xa4\x20\0\0", b"GET /"]
+        strangers = [b"\xa4\x08" + bytes(54), b"\xa4\x01" + bytes(20), b"\xa4\x20\0\0", b"GET /"]
         self.assertEqual(dissected(strangers, ports=(40_123, 50_321)), [{}] * len(strangers))
 
     def test_comparison_finds_exchanged_fields(self) -> None:

@@ -48,7 +48,7 @@ TEST(HashVectors, IndicesMatchTheFile) {
 TEST(HashVectors, AuditWordsMatchTheFile) {
     for (const json& row : rows_of("audit")) {
         SCOPED_TRACE(row.dump());
-        EXPECT_EQ(protocol::audit_word(argument<std::uint32_t>(row, "job"), argument<std::uint32_t>(row, "token"),
+        EXPECT_EQ(protocol::audit_word(argument<std::uint32_t>(row, "job"), argument<std::uint64_t>(row, "token"),
                                        argument<std::uint16_t>(row, "channel"), argument<std::uint32_t>(row, "seq"),
                                        argument<std::uint32_t>(row, "worker")),
                   argument<std::uint32_t>(row, "value"));

@@ -23,7 +23,7 @@ HashVector index(std::uint32_t job, std::uint16_t channel, std::uint32_t slot, s
             .value = protocol::aggregator_index(job, channel, slot, attempt, aggregators)};
 }
 
-HashVector audit(std::uint32_t job, std::uint32_t token, std::uint16_t channel, std::uint32_t seq,
+HashVector audit(std::uint32_t job, std::uint64_t token, std::uint16_t channel, std::uint32_t seq,
                  std::uint32_t worker) {
     return {.function = "audit",
             .arguments = {{"job", job}, {"token", token}, {"channel", channel}, {"seq", seq}, {"worker", worker}},
@@ -52,6 +52,9 @@ void add_audit_words(std::vector<HashVector>& vectors) {
     vectors.push_back(audit(0x01020304, 0x5EEDFACE, 0x0A0B, 1000, 7));
     vectors.push_back(audit(0x01020304, 0x5EEDFACE, 0xFFFF, 0xFFFFFFFF, 1023));
     vectors.push_back(audit(5, 5, 0, 0, 0));
+    vectors.push_back(audit(1, 0x5EEDFACE01234567, 0x0A0B, 1000, 7));
+    vectors.push_back(audit(1, 0x0123456700000000, 0, 0, 0));
+    vectors.push_back(audit(1, ~std::uint64_t{0}, 0, 0, 0));
 }
 
 void add_purposes(std::vector<HashVector>& vectors) {

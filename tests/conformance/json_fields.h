@@ -23,7 +23,7 @@ namespace atp::conformance {
     fields.at("type").get_to(header.type);
     fields.at("flags").get_to(header.flags);
     fields.at("hop").get_to(header.hop);
-    fields.at("dtype").get_to(header.dtype);
+    fields.at("lanes").get_to(header.lanes);
     fields.at("window_log2").get_to(header.window_log2);
     fields.at("scale").get_to(header.scale);
     fields.at("job").get_to(header.job);
@@ -33,6 +33,9 @@ namespace atp::conformance {
     fields.at("seq").get_to(header.seq);
     fields.at("index").get_to(header.index);
     fields.at("argument").get_to(header.argument);
+    fields.at("peer").get_to(header.peer);
+    fields.at("sending").get_to(header.sending);
+    fields.at("part").get_to(header.part);
     fields.at("bitmap0").get_to(header.bitmap0);
     fields.at("mask0").get_to(header.mask0);
     fields.at("bitmap1").get_to(header.bitmap1);

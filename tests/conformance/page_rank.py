@@ -44,7 +44,8 @@ def index(job: int, channel: int, slot: int, attempt: int, aggregators: int) -> 
 
 
 def audit(job: int, token: int, channel: int, seq: int, worker: int) -> int:
-    return mix(mix(mix(job ^ token) + seq & MASK32) + (channel << 16) + worker & MASK32)
+    identity = mix(mix(job ^ token & MASK32) + (token >> 32) & MASK32)
+    return mix(mix(identity + seq & MASK32) + (channel << 16) + worker & MASK32)
 
 
 def purpose(operation: int, elements: int, detail: int) -> int:
@@ -208,7 +209,7 @@ class Rank:
             message, sender = self._socket.recvfrom(65_507)
         except TimeoutError:
             return None
-        if message[:1] == bytes([wire_format.VERSION]):
+        if message[:1] == bytes([wire_format.VERSION]) and message[1] < wire_format.TYPE_CONTROL:
             return message if len(message) >= wire_format.HEADER_BYTES else None
         try:
             kind, fields = wire_format.read_message(message)
@@ -235,11 +236,11 @@ class Rank:
         slot = seq % self._window
         return self._indices.get(slot, index(self._job, 0, slot, 0, self._aggregators))
 
-    def _header(self, kind: int, flags: int, dtype: int, seq: int, argument: int) -> bytes:
+    def _header(self, kind: int, flags: int, form: int, seq: int, argument: int) -> bytes:
         log2_window = self._window.bit_length() - 1
         return wire_format.write_header(
-            type=kind, flags=flags, dtype=dtype, window_log2=log2_window, job=self._job, token=self._token,
-            worker=self._rank, seq=seq, index=self._index(seq), argument=argument, bitmap0=1 << self._rank,
+            type=kind, flags=flags, lanes_form=form, lanes_type=form, window_log2=log2_window, job=self._job, token=self._token,
+            worker=self._rank, seq=seq, peer=wire_format.WORKER_ALL, index=self._index(seq), argument=argument, bitmap0=1 << self._rank,
             mask0=(1 << self._world) - 1, bitmap1=1, mask1=1,
         )  # fmt: skip
 
@@ -299,7 +300,7 @@ class Rank:
             raise Mismatch
         if header["type"] == Type.NACK and header["bitmap1"] & 1 and header["bitmap0"] >> self._rank & 1:
             send(at, Flag.RESEND | header["flags"] & Flag.BYPASS)
-        if header["type"] != Type.ACK or header["dtype"] != (Dtype.INT32 if plain else Dtype.FLOAT32):
+        if header["type"] != Type.ACK or header["lanes_type"] != (Dtype.INT32 if plain else Dtype.FLOAT32):
             return None
         self._indices[header["seq"] % self._window] = header["argument"]
         return at

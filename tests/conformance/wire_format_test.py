@@ -14,7 +14,8 @@ class Packets(unittest.TestCase):
         for row in rows:
             with self.subTest(row["description"]):
                 header = wire_format.read_header(bytes_of(row))
-                self.assertEqual(header, row["header"])
+                self.assertEqual({name: header[name] for name in row["header"]}, row["header"])
+                self.assertEqual((header["lanes_form"] << 4) + header["lanes_type"], header["lanes"])
                 self.assertEqual(wire_format.write_header(**header) + lanes_of(row), bytes_of(row))
 
     def test_omitted_fields_are_zero_and_unknown_fields_are_refused(self) -> None:

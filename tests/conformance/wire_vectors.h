@@ -20,6 +20,8 @@ struct WireVector {
 };
 
 [[nodiscard]] std::vector<WireVector> wire_vectors();
+// The vectors that are inputs of a fuzzer: without the table of all values of `lanes`.
+[[nodiscard]] std::vector<WireVector> fuzzer_vectors();
 
 // The text of wire.json: an array with one vector per line, so that a diff shows the changed vectors.
 [[nodiscard]] std::string wire_vectors_to_json(const std::vector<WireVector>& vectors);

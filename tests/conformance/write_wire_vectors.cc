@@ -9,5 +9,5 @@ int main(int argument_count, char** arguments) {
     using namespace atp::conformance;
     const auto vectors = wire_vectors();
     return write_vectors({arguments, static_cast<std::size_t>(argument_count)}, wire_vectors_to_json(vectors),
-                         corpus_of(vectors));
+                         corpus_of(fuzzer_vectors()));
 }

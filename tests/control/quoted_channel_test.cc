@@ -37,8 +37,13 @@ TEST(QuotedChannel, OtherMessagesAndShortQuotesNameNone) {
     EXPECT_FALSE(quoted_channel({}));
     EXPECT_FALSE(quoted_channel(testing::encoded(wire::Hello{.nonce = 1})));
     const auto bytes = testing::encoded(join);
-    EXPECT_FALSE(quoted_channel(std::span(bytes).first(wire::control_prefix_bytes + 9)));
-    EXPECT_TRUE(quoted_channel(std::span(bytes).first(wire::control_prefix_bytes + 10)));
+    EXPECT_FALSE(quoted_channel(std::span(bytes).first(wire::control_prefix_bytes + 13)));
+    EXPECT_TRUE(quoted_channel(std::span(bytes).first(wire::control_prefix_bytes + 14)));
+    atp_header header{};
+    header.type = ATP_TYPE_PROBE;
+    const auto packet = testing::make_packet(header);
+    EXPECT_FALSE(quoted_channel(std::span(packet).first(ATP_OFFSET_SEQ - 1)));
+    EXPECT_TRUE(quoted_channel(std::span(packet).first(ATP_OFFSET_SEQ)));
 }
 
 }  // namespace

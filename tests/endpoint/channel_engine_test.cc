@@ -55,7 +55,7 @@ TEST_F(AtpEngine, TensorIsCompletedByItsAck) {
     testing::Bytes ack = *sent;
     atp_header header = wire::detail::load_header(ack.data());
     header.type = ATP_TYPE_ACK;
-    header.dtype = ATP_DTYPE_FLOAT32;
+    header.lanes = ATP_FLOAT32_LANES;
     header.worker = ATP_WORKER_ALL;
     header.argument = 5;
     wire::encode_header(header, ack);
@@ -75,7 +75,7 @@ TEST_F(AtpEngine, WaitWithMismatchFailsTheTensorAndTheEngine) {
     testing::Bytes wait(sent->begin(), sent->begin() + ATP_HEADER_BYTES);
     atp_header header = wire::detail::load_header(wait.data());
     header.type = ATP_TYPE_WAIT;
-    header.dtype = ATP_DTYPE_NONE;
+    header.lanes = ATP_DTYPE_NONE;
     header.argument = ATP_WAIT_MISMATCHED;
     wire::encode_header(header, wait);
     engine_->handle_packet(wait, false, now_);

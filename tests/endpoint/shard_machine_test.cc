@@ -37,7 +37,7 @@ struct Star {
         const protocol::Place& place = members.place(rank);
         atp_header header{};
         header.type = ATP_TYPE_GRADIENT;
-        header.dtype = ATP_DTYPE_INT32;
+        header.lanes = ATP_INT32_LANES;
         header.window_log2 = 3;
         header.flags = ATP_FLAG_PLAIN;
         header.job = job, header.token = token, header.channel = of_channel;
@@ -215,7 +215,7 @@ TEST(ShardMachine, MarkOfAResultStaysInItsIpHeader) {
     leaf.take(encoded(join_of(racks.place(0), 0)), worker_address(0));
     atp_header header{};
     header.type = ATP_TYPE_ACK;
-    header.dtype = ATP_DTYPE_INT32;
+    header.lanes = ATP_INT32_LANES;
     header.window_log2 = 3;
     header.flags = ATP_FLAG_PLAIN;
     header.job = job, header.token = token, header.channel = channel;

@@ -48,9 +48,9 @@ inline atp_header some_gradient(Input& input, const protocol::ChannelConfig& cha
 // Rewrites some fields. Each bit of a random word selects a field.
 inline void mutate(Input& input, atp_header& header) {
     const std::uint32_t which = input.byte() | static_cast<std::uint32_t>(input.byte()) << 8U;
-    if ((which & 0x1U) != 0) header.flags = static_cast<std::uint16_t>(input.byte() & ATP_FLAG_ALL);
+    if ((which & 0x1U) != 0) header.flags = static_cast<std::uint16_t>(input.word() & ATP_FLAG_ALL);
     if ((which & 0x2U) != 0) header.type = input.byte() % (ATP_TYPE_LAST + 2);
-    if ((which & 0x4U) != 0) header.dtype = input.byte() % (ATP_DTYPE_LAST + 2);
+    if ((which & 0x4U) != 0) header.lanes = input.byte() % (ATP_INT8_LANES + 2);
     if ((which & 0x8U) != 0) header.hop = input.byte() % (ATP_LEVELS + 2);
     if ((which & 0x10U) != 0) header.index = input.byte() % 5;
     if ((which & 0x20U) != 0) header.bitmap0 = input.byte() % 16;
@@ -62,8 +62,9 @@ inline void mutate(Input& input, atp_header& header) {
     if ((which & 0x800U) != 0) header.argument = input.word();
     if ((which & 0x1000U) != 0) header.window_log2 = input.byte() % (ATP_WINDOW_LOG2_MAX + 2);
     if ((which & 0x2000U) != 0) header.index = input.word();
-    if ((which & 0x4000U) != 0) header.token ^= 1U << input.below(32);
+    if ((which & 0x4000U) != 0) header.token ^= std::uint64_t{1} << input.below(64);
     if ((which & 0x8000U) != 0) header.channel = input.byte() % 2;
+    if (which % 16 == 15) header.part = input.byte(), header.peer = static_cast<std::uint16_t>(input.word());
 }
 
 // The packet with lanes of `value`: usually the number of lanes that its type requires, sometimes another number.

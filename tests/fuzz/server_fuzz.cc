@@ -73,15 +73,15 @@ class Story {
         const std::uint8_t kind = input_.byte();
         if ((kind & 1U) != 0) header.bitmap0 = input_.byte() & header.mask0;
         if ((kind & 2U) != 0) atp::fuzz::mutate(input_, header);
-        if ((kind & 4U) != 0) header.flags = static_cast<std::uint16_t>(input_.byte() & ATP_FLAG_ALL);
-        if ((kind & 8U) != 0) header.dtype = ATP_DTYPE_FLOAT32;
-        if ((kind & 16U) != 0) header.dtype = ATP_DTYPE_INT16;
+        if ((kind & 4U) != 0) header.flags = static_cast<std::uint16_t>(input_.word() & ATP_FLAG_ALL);
+        if ((kind & 8U) != 0) header.lanes = ATP_FLOAT32_LANES;
+        if ((kind & 16U) != 0) header.lanes = ATP_INT16_LANES;
         header.scale = (kind & 32U) != 0 ? ATP_SCALE_ONE + other_scale : protocol::scale_of_job;
         const std::uint32_t ranks = ranks_of(header);
-        const bool floats = header.dtype == ATP_DTYPE_FLOAT32;
+        const bool floats = atp_lanes_type(&header) == ATP_DTYPE_FLOAT32;
         const std::uint32_t integer = header.scale == protocol::scale_of_job ? ranks : ranks << other_scale;
         std::uint32_t value = floats ? std::bit_cast<std::uint32_t>(static_cast<float>(ranks)) : integer;
-        if (header.dtype == ATP_DTYPE_INT16) value |= integer << 16U;
+        if (atp_lanes_type(&header) == ATP_DTYPE_INT16) value |= integer << 16U;
         // lanes of a packet with OVERFLOW have no meaning: the server must not add them
         if ((header.flags & ATP_FLAG_OVERFLOW) != 0 && !floats) value = ~value;
         return atp::fuzz::to_packet(input_, header, value, small_channel.lanes);
@@ -90,7 +90,7 @@ class Story {
     Bytes probe() {
         atp_header header = first_header();
         header.type = ATP_TYPE_PROBE;
-        header.dtype = ATP_DTYPE_NONE;
+        header.lanes = ATP_DTYPE_NONE;
         if (input_.below(4) == 0) atp::fuzz::mutate(input_, header);
         // the lanes of an arbitrary gradient would not match the rule of 2^r
         if (header.type == ATP_TYPE_GRADIENT) header.type = ATP_TYPE_PROBE;
@@ -132,7 +132,8 @@ class Story {
         require(wire::decode(bytes, packet) == wire::DecodeError::none, "an answer is a packet");
         if (packet.header.type != ATP_TYPE_ACK) return;
         const bool plain = (packet.header.flags & ATP_FLAG_PLAIN) != 0;
-        require(plain == (packet.header.dtype == ATP_DTYPE_INT32), "an ACK has int32 lanes if and only if it is PLAIN");
+        require(plain == (atp_lanes_type(&packet.header) == ATP_DTYPE_INT32),
+                "an ACK has int32 lanes if and only if it is PLAIN");
         require(sent_[packet.header.seq] == all_workers(),
                 "every worker has sent a packet of an acknowledged fragment");
         for (std::size_t lane = 0; lane < packet.lane_count(); ++lane) {
@@ -144,8 +145,8 @@ class Story {
     [[nodiscard]] bool sums_all_workers(const atp_header& header, std::uint32_t lane) const {
         const std::uint32_t scaled =
             header.scale == protocol::scale_of_job ? all_workers() : all_workers() << other_scale;
-        if (header.dtype == ATP_DTYPE_INT16) return lane == (scaled << 16U | scaled);
-        if (header.dtype == ATP_DTYPE_INT32) return lane == scaled;
+        if (atp_lanes_type(&header) == ATP_DTYPE_INT16) return lane == (scaled << 16U | scaled);
+        if (atp_lanes_type(&header) == ATP_DTYPE_INT32) return lane == scaled;
         return std::bit_cast<float>(lane) == static_cast<float>(all_workers());
     }
 

@@ -63,7 +63,9 @@ class Story {
     void as_answer(atp_header& header) {
         const std::uint32_t kind = input_.below(3);
         header.type = kind == 0 ? ATP_TYPE_ACK : kind == 1 ? ATP_TYPE_NACK : ATP_TYPE_FLUSH;
-        header.dtype = kind == 0 ? ATP_DTYPE_FLOAT32 : kind == 1 ? ATP_DTYPE_INT32 : ATP_DTYPE_NONE;
+        header.lanes = atp::testing::lanes_field(header.type, kind == 0   ? ATP_DTYPE_FLOAT32
+                                                              : kind == 1 ? ATP_DTYPE_INT32
+                                                                          : ATP_DTYPE_NONE);
         header.hop = static_cast<std::uint8_t>(input_.below(2));
         if (kind == 1) header.flags = ATP_FLAG_BYPASS;
     }
@@ -98,9 +100,9 @@ class Story {
         require(wire::decode({packet_buffer.data, packet_buffer.size}, packet) == wire::DecodeError::none,
                 "every forwarded packet decodes");
         require(packet.header.token == small_channel.token, "every forwarded packet belongs to the admitted job");
-        const bool up = packet.header.type == ATP_TYPE_GRADIENT || packet.header.type == ATP_TYPE_PROBE;
+        const bool up = wire::goes_up(packet.header.type);
         require(up == (packet_buffer.verdict.route == protocol::Route::up),
-                "gradients and PROBEs go up, answers go down");
+                "gradients, PROBEs and READYs go up, answers go down");
     }
 
     void require_every_packet_counted() const {

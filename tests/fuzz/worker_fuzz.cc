@@ -114,11 +114,13 @@ class Story {
         atp_header header = atp::fuzz::some_gradient(input_, small_channel, members_, worker_.expected() - 2, 8);
         const std::uint32_t kind = input_.below(4);
         header.type = kind == 0 ? ATP_TYPE_NACK : kind == 1 ? ATP_TYPE_WAIT : ATP_TYPE_ACK;
-        header.dtype = kind == 0 ? ATP_DTYPE_INT32 : kind == 1 ? ATP_DTYPE_NONE : ATP_DTYPE_FLOAT32;
-        if (kind == 3 && !operations_.empty() && operations_.back()->plain) header.dtype = ATP_DTYPE_INT32;
+        header.lanes = atp::testing::lanes_field(header.type, kind == 0   ? ATP_DTYPE_INT32
+                                                              : kind == 1 ? ATP_DTYPE_NONE
+                                                                          : ATP_DTYPE_FLOAT32);
+        if (kind == 3 && !operations_.empty() && operations_.back()->plain) header.lanes = ATP_INT32_LANES;
         header.argument = header.index;
-        if (kind == 0 && input_.below(2) == 0) header.dtype = ATP_DTYPE_FLOAT32;
-        if (input_.below(2) == 0) header.flags = static_cast<std::uint16_t>(input_.byte() & ATP_FLAG_ALL);
+        if (kind == 0 && input_.below(2) == 0) header.lanes = ATP_DTYPE_FLOAT32;
+        if (input_.below(2) == 0) header.flags = static_cast<std::uint16_t>(input_.word() & ATP_FLAG_ALL);
         if (input_.below(3) == 0) atp::fuzz::mutate(input_, header);
         return atp::fuzz::to_packet(input_, header, input_.word(), small_channel.lanes);
     }
@@ -137,7 +139,7 @@ class Story {
             const bool known = packet.header.type == ATP_TYPE_GRADIENT || packet.header.type == ATP_TYPE_PROBE;
             require(known, "the worker sends only gradients and PROBEs");
             const bool plain = (packet.header.flags & ATP_FLAG_PLAIN) != 0;
-            require(!plain || packet.header.dtype == ATP_DTYPE_INT32, "packets of PLAIN fragments have int32 lanes");
+            require(!plain || packet.header.lanes == ATP_INT32_LANES, "packets of PLAIN fragments have int32 lanes");
             require(packet.header.seq - worker_.expected() < small_channel.window(),
                     "packets belong to fragments in the window");
         }

@@ -305,7 +305,7 @@ TEST(MismatchWorker, MismatchOfAFragmentNotInFlightIsIgnored) {
     bench.handle(bench.ack(1));
     for (const std::uint32_t seq : {1U, 3U, 0xFFFFFFFFU}) bench.handle(bench.mismatch(seq));
     Bytes other = bench.mismatch(0);
-    wire::store_u32(other.data() + ATP_OFFSET_TOKEN, 9);
+    wire::store_u64(other.data() + ATP_OFFSET_TOKEN, 9);
     bench.handle(other);
     Bytes unknown = bench.mismatch(0);
     wire::store_u32(unknown.data() + ATP_OFFSET_ARGUMENT, 2);

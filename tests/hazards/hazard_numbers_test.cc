@@ -202,7 +202,7 @@ TEST(Hazard, H25_LostFloatsAreRequestedAgain) {
     Network network(star(3));
     for (unsigned rank = 0; rank < 3; ++rank) network.submit(rank, Values(elements_each, rank == 0 ? 1e30F : 0.5F));
     network.drop_next(
-        [](const Flight& flight) { return flight.is(ATP_TYPE_GRADIENT) && flight.header().dtype == ATP_DTYPE_FLOAT32; },
+        [](const Flight& flight) { return flight.is(ATP_TYPE_GRADIENT) && flight.header().lanes == ATP_FLOAT32_LANES; },
         2);
     EXPECT_TRUE(network.finish(10));
     EXPECT_EQ(network.output(1), Values(elements_each, 1e30F));

@@ -226,9 +226,10 @@ TEST_P(HazardMarks, H32_MarkedLinkIntoARackHalvesAllWindowsEqually) {
 Bytes forged(const NetworkConfig& config, Random& random) {
     atp_header header = gradient_of(config.channel, config.membership, random.below16(3), random.below(40));
     header.token ^= 1U + random.below(1000);
-    header.type = static_cast<std::uint8_t>(1 + random.below(6));
+    header.type = static_cast<std::uint8_t>(1 + random.below(ATP_TYPE_LAST));
     const bool lanes = header.type <= ATP_TYPE_ACK;
-    header.dtype = header.type == ATP_TYPE_ACK ? ATP_DTYPE_FLOAT32 : header.type <= ATP_TYPE_NACK ? ATP_DTYPE_INT32 : 0;
+    const std::uint8_t integers = header.type <= ATP_TYPE_NACK ? ATP_DTYPE_INT32 : ATP_DTYPE_NONE;
+    header.lanes = lanes_field(header.type, header.type == ATP_TYPE_ACK ? std::uint8_t{ATP_DTYPE_FLOAT32} : integers);
     header.flags = static_cast<std::uint16_t>(random.chance(0.5) ? ATP_FLAG_BYPASS : 0);
     return make_packet(header, Lanes(lanes ? config.channel.lanes : 0U, 666));
 }
@@ -277,9 +278,9 @@ TEST(Hazard, H35_ForgedResultOfTheRightFragmentIsDropped) {
     network.run();
     atp_header ack = first_sending(network, 0).header();
     ack.type = ATP_TYPE_ACK;
-    ack.dtype = ATP_DTYPE_FLOAT32;
+    ack.lanes = ATP_FLOAT32_LANES;
     ack.worker = ATP_WORKER_ALL;
-    for (const std::uint32_t token : {0x5eecU, 0x5eefU, 1U, 0xffffffffU}) {
+    for (const std::uint64_t token : {0x5eecULL, 0x5eefULL, 0x100005eedULL, ~0ULL}) {
         ack.token = token;
         network.inject({server_node, worker_node(0), make_packet(ack, {666, 666, 666, 666})});
     }

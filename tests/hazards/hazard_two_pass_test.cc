@@ -101,16 +101,19 @@ atp_header gradient(unsigned job, unsigned worker, std::uint32_t seq) {
             .type = ATP_TYPE_GRADIENT,
             .flags = 0,
             .hop = 0,
-            .dtype = ATP_DTYPE_INT32,
+            .lanes = ATP_INT32_LANES,
             .window_log2 = 8,
             .scale = 0,
             .job = job + 1,
-            .token = 7,
             .channel = 0,
             .worker = static_cast<std::uint16_t>(worker),
+            .token = 7,
             .seq = seq,
             .index = 0,
             .argument = 0,
+            .peer = ATP_WORKER_ALL,
+            .sending = 0,
+            .part = 0,
             .bitmap0 = 1U << worker,
             .mask0 = all_workers,
             .bitmap1 = 1,
@@ -120,7 +123,7 @@ atp_header gradient(unsigned job, unsigned worker, std::uint32_t seq) {
 atp_header ack(unsigned job, std::uint32_t seq) {
     atp_header header = gradient(job, 0, seq);
     header.type = ATP_TYPE_ACK;
-    header.dtype = ATP_DTYPE_FLOAT32;
+    header.lanes = ATP_FLOAT32_LANES;
     return header;
 }
 

@@ -57,7 +57,7 @@ TEST(Plain, EveryPacketOfATensorCarriesThePlainFlag) {
     EXPECT_TRUE(network.done());
     for (const Flight& flight : network.delivered()) {
         EXPECT_TRUE(flight.has(ATP_FLAG_PLAIN));
-        EXPECT_EQ(flight.header().dtype, ATP_DTYPE_INT32);
+        EXPECT_EQ(flight.header().lanes, ATP_INT32_LANES);
     }
 }
 
@@ -145,7 +145,7 @@ TEST(PlainServer, AcksIntegersModulo2To32) {
     const auto answers = bench.answers();
     ASSERT_EQ(answers.size(), 1U);
     EXPECT_EQ(answers[0].header.type, ATP_TYPE_ACK);
-    EXPECT_EQ(answers[0].header.dtype, ATP_DTYPE_INT32);
+    EXPECT_EQ(answers[0].header.lanes, ATP_INT32_LANES);
     EXPECT_NE(answers[0].header.flags & ATP_FLAG_PLAIN, 0);
     EXPECT_EQ(answers[0].integers, (Lanes{highest - 2, -highest + 2})) << "3 * (2^31 - 1) is 2^31 - 3 modulo 2^32";
 }
@@ -156,7 +156,7 @@ TEST(PlainServer, RepeatedResultStaysPlain) {
     bench.handle(bench.probe(1, 0));
     const auto answers = bench.answers();
     ASSERT_EQ(answers.size(), 1U);
-    EXPECT_EQ(answers[0].header.dtype, ATP_DTYPE_INT32);
+    EXPECT_EQ(answers[0].header.lanes, ATP_INT32_LANES);
     EXPECT_NE(answers[0].header.flags & ATP_FLAG_PLAIN, 0);
     EXPECT_EQ(answers[0].integers, (Lanes{2, -2}));
 }
@@ -199,7 +199,7 @@ TEST(PlainServer, H24_FloatsOfAPlainFragmentAreMismatched) {
     bench.handle(plain_floats);
     EXPECT_EQ(bench.server.counters().refused, 1U);
     EXPECT_EQ(bench.server.counters().float_fragments, 0U);
-    for (const ServerAnswer& answer : bench.answers()) EXPECT_NE(answer.header.dtype, ATP_DTYPE_FLOAT32);
+    for (const ServerAnswer& answer : bench.answers()) EXPECT_NE(answer.header.lanes, ATP_FLOAT32_LANES);
 }
 
 TEST(PlainServer, PlainRecordCanBeReusedForAScaledFragment) {
@@ -232,7 +232,7 @@ TEST(PlainWorker, SendsUnscaledIntegersWithThePlainFlag) {
     ASSERT_EQ(packets.size(), 2U);
     for (const WorkerPacket& packet : packets) {
         EXPECT_TRUE(packet.has(ATP_FLAG_PLAIN));
-        EXPECT_EQ(packet.header.dtype, ATP_DTYPE_INT32);
+        EXPECT_EQ(packet.header.lanes, ATP_INT32_LANES);
     }
     EXPECT_EQ(lanes_in(packets[0].bytes), (Lanes{lowest, highest}));
     EXPECT_EQ(lanes_in(packets[1].bytes), (Lanes{-1}));

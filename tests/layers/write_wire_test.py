@@ -28,7 +28,7 @@ READERS = ("src/machines/wire/format.h", "src/machines/wire/packet.h", "tests/su
 # list whose length is not in front of it, lists in lists, and bytes of variable length.
 HEADER_FIELDS = """
 [[packet.field]]
-name = "lanes"
+name = "traits"
 type = "u8"
 writers = ["worker"]
 meaning = "what the words are"
@@ -137,14 +137,14 @@ int main() {
     atp_header header{};
     header.type = ATP_TYPE_PROBE;
     header.token = 5;
-    header.lanes = 3U << ATP_LANES_FORM_SHIFT | 2U;
+    header.traits = 3U << ATP_TRAITS_FORM_SHIFT | 2U;
     header.stamp = 0x1122334455667788;
     std::vector<std::byte> bytes(ATP_HEADER_BYTES, std::byte{0xFF});
     encode_header(header, bytes);
     print(bytes);
     Packet packet;
     if (decode(bytes, packet) != DecodeError::none || packet.header.stamp != header.stamp) return 1;
-    if (atp_lanes_form(&packet.header) != 3 || atp_lanes_kind(&packet.header) != 2) return 2;
+    if (atp_traits_form(&packet.header) != 3 || atp_traits_kind(&packet.header) != 2) return 2;
 
     const Ticket ticket{.nonce = 0xAABBCCDDEEFF0011,
                         .runs = {{.member = 1, .ranks = {0x0203, 0x0405}}, {.member = 31, .ranks = {}}},
@@ -189,7 +189,7 @@ class WriteWire(ToolTest):
 
     def add_fields(self) -> None:
         text = self.read(DEFINITION)
-        text = text.replace("value = 16364", "value = 16360")  # the header grows by four lanes
+        text = text.replace("value = 16362", "value = 16358")  # the header grows by four lanes
         at = text.index("# A receiver applies these rules")
         self.write(DEFINITION, text[:at] + HEADER_FIELDS.lstrip() + "\n" + text[at:] + MESSAGE)
         self.expect(0)
@@ -206,7 +206,7 @@ class WriteWire(ToolTest):
 
     def test_an_edited_file_is_reported_and_restored(self) -> None:
         edits = {
-            "src/machines/wire/format.h": ("ATP_OFFSET_SEQ = 20", "ATP_OFFSET_SEQ = 24"),
+            "src/machines/wire/format.h": ("ATP_OFFSET_SEQ = 24", "ATP_OFFSET_SEQ = 20"),
             "src/machines/wire/check.h": ("header->hop > ATP_LEVELS", "header->hop > 7"),
             "src/machines/wire/packet.h": ("load_u32(at + ATP_OFFSET_SEQ)", "load_u32(at + ATP_OFFSET_INDEX)"),
             "src/machines/wire/packet.cc": ('return "GRADIENT"', 'return "SUM"'),
@@ -217,8 +217,8 @@ class WriteWire(ToolTest):
             "src/machines/wire/query_messages.h": ("std::uint32_t slots", "std::uint16_t slots"),
             "src/machines/wire/query_messages.cc": ("value.slots = reader.u32()", "value.slots = reader.u16()"),
             "tests/support/wire_format.py": ('HEADER = struct.Struct(">BBH', 'HEADER = struct.Struct("<BBH'),
-            "tools/atp.lua": ("local HEADER_BYTES = 48", "local HEADER_BYTES = 44"),
-            "docs/protocol.md": ("| 20 | 4 | seq |", "| 24 | 4 | seq |"),
+            "tools/atp.lua": ("local HEADER_BYTES = 56", "local HEADER_BYTES = 44"),
+            "docs/protocol.md": ("| 24 | 4 | seq |", "| 20 | 4 | seq |"),
         }
         for name, (old, new) in edits.items():
             with self.subTest(name=name):
@@ -250,9 +250,9 @@ class WriteWire(ToolTest):
         reader = self.reader()
         header = reader.read_header(packet)
         self.assertEqual((header["token"], header["stamp"]), (5, 0x1122334455667788))
-        self.assertEqual((header["lanes"], header["lanes_form"], header["lanes_kind"]), (0x32, 3, 2))
+        self.assertEqual((header["traits"], header["traits_form"], header["traits_kind"]), (0x32, 3, 2))
         self.assertEqual(
-            reader.write_header(type=4, token=5, lanes_form=3, lanes_kind=2, stamp=header["stamp"]), packet
+            reader.write_header(type=4, token=5, traits_form=3, traits_kind=2, stamp=header["stamp"]), packet
         )
         kind, fields = reader.read_message(message)
         self.assertEqual(kind, reader.Message.TICKET)
@@ -264,10 +264,10 @@ class WriteWire(ToolTest):
         self.add_fields()
         types = "".join(f"typedef __UINT{bits}_TYPE__ uint{bits}_t;\n" for bits in (8, 16, 32, 64))
         code = f'{types}#define ATP_FREESTANDING_TYPES\n#include "wire/check.h"\n'
-        code += "int f(struct atp_header* header) { return atp_check_header(header, 0) + atp_lanes_form(header); }\n"
+        code += "int f(struct atp_header* header) { return atp_check_header(header, 0) + atp_traits_form(header); }\n"
         options = ("-c", "-std=gnu11", "-ffreestanding", "-nostdinc", "-Wall", "-Wextra", "-Werror")
         self.compile("freestanding.o", code, *options, f"-I{self.root}/src/machines")
-        self.replace("src/machines/wire/format.h", "ATP_OFFSET_STAMP = 56", "ATP_OFFSET_STAMP = 48")
+        self.replace("src/machines/wire/format.h", "ATP_OFFSET_STAMP = 64", "ATP_OFFSET_STAMP = 56")
         command = [COMPILER, *options, f"-I{self.root}/src/machines", "-o", os.devnull, self.root / "source.c"]
         moved = subprocess.run(command, capture_output=True, text=True)
         self.assertNotEqual(moved.returncode, 0)
@@ -276,16 +276,16 @@ class WriteWire(ToolTest):
     def test_a_definition_that_no_reader_could_follow_is_an_error(self) -> None:
         seq = 'name = "seq"\ntype = "u32"'
         for old, new, problem in (
-            (seq, 'name = "seq"\ntype = "u64"', "packet.seq is at 20, no multiple of its 8 bytes"),
+            ('name = "index"\ntype = "u32"', 'name = "index"\ntype = "u64"', "packet.index is at 28, no multiple of its 8"),
             ('name = "mask1"\ntype = "u32"\nhex = true\nwriters', 'name = "mask1"\ntype = "u16"\nwriters',
-             "packet has 46 bytes, no multiple of 8"),
+             "packet has 54 bytes, no multiple of 8"),
             (seq, 'name = "seq"\nkind = "u32"', "packet.seq has the unknown key kind"),
             (seq, 'name = "seq"\ntype = "u31"', "seq has the unknown type u31"),
             (seq, 'name = "job"\ntype = "u32"', "packet has two values with the name job"),
             (seq + '\nwriters = ["worker", "server"]', seq, "packet.seq has no writers"),
             (seq, seq + '\nmost = "fragments"', "fragments is no constant"),
             (seq, seq + '\nparts = [{ name = "low", bits = [7, 0], meaning = "" }]', "do not cover each bit of u32"),
-            ("value = 16364", "value = 16365", "a packet of max_lanes has 65508 bytes, more than 65507: lower max_lanes"),
+            ("value = 16362", "value = 16363", "a packet of max_lanes has 65508 bytes, more than 65507: lower max_lanes"),
             ('name = "ack", number = 2', 'name = "ack", number = 1', "two values with the number 1"),
             ('name = "units"\ntype = "list"\neach = "unit"\ncount = "unit_count"\nleast = 1\nmost = "bitmap_bits"',
              'name = "units"\ntype = "list"\neach = "unit"\ncount = "unit_count"', "has no bound: add most"),

@@ -63,27 +63,28 @@ TEST_F(Answers, AckDescribesTheResultOfItsRecord) {
     EXPECT_EQ(header.index, 70U);
     EXPECT_EQ(header.argument, 71U) << "the index for the next fragment of the slot";
     EXPECT_EQ(header.scale, 33);
-    EXPECT_EQ(header.dtype, ATP_DTYPE_FLOAT32);
+    EXPECT_EQ(header.lanes, ATP_FLOAT32_LANES);
     EXPECT_EQ(header.flags, ATP_FLAG_ECN | ATP_FLAG_AUDIT);
     EXPECT_EQ(header.worker, ATP_WORKER_ALL);
     EXPECT_EQ(header.bitmap1, 0x3U);
     EXPECT_EQ(header.mask1, 0x3U);
     record.plain = true;
-    EXPECT_EQ(queue.header_of({.type = ATP_TYPE_ACK, .seq = 9}, record).dtype, ATP_DTYPE_INT32);
+    record.result_type = ATP_DTYPE_INT32;
+    EXPECT_EQ(queue.header_of({.type = ATP_TYPE_ACK, .seq = 9}, record).lanes, ATP_INT32_LANES);
     EXPECT_NE(queue.header_of({.type = ATP_TYPE_ACK, .seq = 9}, record).flags & ATP_FLAG_PLAIN, 0);
 }
 
 TEST_F(Answers, NackAndFlushHaveTheirOwnTypeAndScale) {
     const FragmentRecord record = record_in(FragmentRecord::State::gathering);
     const atp_header nack = queue.header_of({.type = ATP_TYPE_NACK,
-                                             .dtype = ATP_DTYPE_INT32,
+                                             .requested = ATP_DTYPE_INT32,
                                              .flags = ATP_FLAG_BYPASS,
                                              .worker = 4,
                                              .seq = 9,
                                              .members = 0x2,
                                              .units = 0x2},
                                             record);
-    EXPECT_EQ(nack.dtype, ATP_DTYPE_INT32);
+    EXPECT_EQ(nack.lanes, ATP_DTYPE_INT32);
     EXPECT_EQ(nack.flags, ATP_FLAG_BYPASS);
     EXPECT_EQ(nack.worker, 4);
     EXPECT_EQ(nack.argument, 0U);

@@ -5,8 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <cstring>
+#include <utility>
+
+#include "wire/check.h"
 
 namespace atp::protocol {
 namespace {
@@ -34,7 +38,7 @@ class Decide : public ::testing::TestWithParam<std::uint8_t> {
         packet.version = ATP_VERSION;
         packet.type = ATP_TYPE_GRADIENT;
         packet.hop = hop();
-        packet.dtype = ATP_DTYPE_INT32;
+        packet.lanes = ATP_INT32_LANES;
         packet.window_log2 = 4;
         packet.job = 7;
         packet.token = 0x5eed;
@@ -87,7 +91,7 @@ class Decide : public ::testing::TestWithParam<std::uint8_t> {
     [[nodiscard]] static atp_header flush() {
         atp_header packet = gradient(0);
         packet.type = ATP_TYPE_FLUSH;
-        packet.dtype = ATP_DTYPE_NONE;
+        packet.lanes = ATP_DTYPE_NONE;
         packet.bitmap0 = 0;
         return packet;
     }
@@ -131,8 +135,64 @@ INSTANTIATE_TEST_SUITE_P(Level, DecideAtLevelOne, ::testing::Values(std::uint8_t
 // --- int16 lanes
 
 atp_header of_shorts(atp_header packet) {
-    packet.dtype = ATP_DTYPE_INT16;
+    packet.lanes = ATP_INT16_LANES;
     return packet;
+}
+
+TEST_P(Decide, H55_GradientIsAddedOnlyToLanesOfItsOwnForm) {
+    const std::array forms{std::pair{ATP_INT32_LANES, 0U}, std::pair{ATP_INT16_LANES, unsigned{ATP_AGGREGATOR_INT16}},
+                           std::pair{ATP_INT8_LANES, unsigned{ATP_AGGREGATOR_INT8}}};
+    for (const auto& [held_lanes, flag] : forms) {
+        atp_header first = gradient(0);
+        first.lanes = static_cast<std::uint8_t>(held_lanes);
+        const atp_aggregator held = decide(first, atp_aggregator{}).aggregator;
+        EXPECT_EQ(held.flags, flag);
+        for (unsigned lanes = 0x11; lanes <= 0x44; ++lanes) {
+            atp_header other = gradient(1);
+            other.lanes = static_cast<std::uint8_t>(lanes);
+            if (atp_lanes_fit(&other, 3) == 0) continue;
+            if (lanes == held_lanes) {
+                expect_decision(decide(other, held), ATP_PACKET_DROP, ATP_LANES_ADD, ATP_EVENT_ADDED);
+            } else {
+                expect_decision(decide(other, held), ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_MISFIT);
+                other.flags = ATP_FLAG_RESEND;
+                const Outcome resent = decide(other, held);
+                EXPECT_EQ(resent.decision.lanes, ATP_LANES_NONE) << lanes;
+                EXPECT_EQ(resent.aggregator.bitmap, held.bitmap) << lanes;
+            }
+        }
+    }
+}
+
+TEST_P(Decide, H64_JobAndTokenWithTheSameXorAreAnotherFragment) {
+    const atp_aggregator held = holding(0x1);
+    for (const std::uint64_t change : {std::uint64_t{1}, std::uint64_t{1} << 31U, std::uint64_t{0x1234}}) {
+        atp_header other = gradient(1);
+        other.job ^= static_cast<std::uint32_t>(change);
+        other.token ^= change;
+        EXPECT_EQ(decide(other, held).decision.event, ATP_EVENT_COLLIDED);
+        other.token ^= change | change << 32U;
+        EXPECT_EQ(decide(other, held).decision.event, ATP_EVENT_COLLIDED);
+    }
+    for (unsigned bit = 0; bit < 64; ++bit) {
+        atp_header other = gradient(1);
+        other.token ^= std::uint64_t{1} << bit;
+        EXPECT_EQ(decide(other, held).decision.event, ATP_EVENT_COLLIDED) << "bit " << bit;
+    }
+}
+
+TEST_P(Decide, MarksOfBothDirectionsStayApart) {
+    atp_header down_mark = gradient(0);
+    down_mark.flags = ATP_FLAG_ECN_DOWN;
+    atp_aggregator state = decide(down_mark, atp_aggregator{}).aggregator;
+    EXPECT_EQ(state.flags, ATP_AGGREGATOR_ECN_DOWN);
+    atp_header up_mark = gradient(1);
+    up_mark.flags = ATP_FLAG_ECN;
+    const Outcome added = decide(up_mark, state);
+    EXPECT_EQ(added.aggregator.flags, ATP_AGGREGATOR_ECN_DOWN | ATP_AGGREGATOR_ECN);
+    state.bitmap = full_mask() & ~0x2U;
+    const Outcome completed = decide(gradient(1), state);
+    EXPECT_EQ(completed.packet.flags & (ATP_FLAG_ECN | ATP_FLAG_ECN_DOWN), ATP_FLAG_ECN_DOWN);
 }
 
 TEST_P(Decide, Int16GradientIsAddedOnlyToInt16Lanes) {
@@ -150,7 +210,7 @@ TEST_P(Decide, FlushReturnsInt16LanesWithTheirScale) {
     packet.scale = 140;
     const Outcome outcome = decide(packet, before, true);
     expect_decision(outcome, ATP_PACKET_RETURN, ATP_LANES_EMIT, ATP_EVENT_FLUSHED);
-    EXPECT_EQ(outcome.packet.dtype, ATP_DTYPE_INT16);
+    EXPECT_EQ(outcome.packet.lanes, ATP_INT16_LANES);
     EXPECT_EQ(outcome.packet.scale, 140);
     EXPECT_EQ(outcome.packet.flags & ATP_FLAG_RESEND, 0);
 }
@@ -358,7 +418,7 @@ TEST_P(Decide, GradientPastTheLastLevelPassesUnchanged) {
 
 TEST_P(Decide, FloatsAreForwardedUnaggregated) {
     atp_header packet = gradient(1);
-    packet.dtype = ATP_DTYPE_FLOAT32;
+    packet.lanes = ATP_FLOAT32_LANES;
     for (const atp_aggregator& before : {atp_aggregator{}, holding(0x1)}) {
         const Outcome outcome = decide(packet, before);
         expect_sent_alone(outcome, ATP_EVENT_MISFIT);
@@ -641,7 +701,7 @@ TEST_P(Decide, FlushReturnsThePartialSumAndReleases) {
     const Outcome outcome = decide(flush(), before, true);
     expect_decision(outcome, ATP_PACKET_RETURN, ATP_LANES_EMIT, ATP_EVENT_FLUSHED);
     EXPECT_EQ(outcome.packet.type, ATP_TYPE_GRADIENT);
-    EXPECT_EQ(outcome.packet.dtype, ATP_DTYPE_INT32);
+    EXPECT_EQ(outcome.packet.lanes, ATP_INT32_LANES);
     EXPECT_EQ(outcome.packet.worker, ATP_WORKER_ALL);
     EXPECT_EQ(outcome.packet.hop, hop() + 1);
     EXPECT_EQ(hop() == 0 ? outcome.packet.bitmap0 : outcome.packet.bitmap1, 0x5U);

@@ -80,15 +80,15 @@ TEST(FragmentRecords, Int16ResultHasHalfTheElementLanesAndTheWholeAuditLane) {
     FragmentRecords records(record_channel, record_units);
     FragmentRecord& record = records.open(0, 0);
     record.lanes = 5;  // four lanes of elements and the audit lane
-    EXPECT_EQ(records.payload_of(5), 4U);
+    EXPECT_EQ(records.elements_of(record), 4U);
     EXPECT_EQ(records.result_lanes(record), 5U);
-    EXPECT_EQ(record.result_dtype(), ATP_DTYPE_FLOAT32);
-    record.short_result = true;
+    EXPECT_EQ(record.lanes_of_ack(), ATP_FLOAT32_LANES);
+    record.form = record.result_type = ATP_DTYPE_INT16;
     EXPECT_EQ(records.result_lanes(record), 3U);
-    EXPECT_EQ(record.result_dtype(), ATP_DTYPE_INT16);
-    record.short_result = false;
+    EXPECT_EQ(record.lanes_of_ack(), ATP_INT16_LANES);
+    record.form = record.result_type = ATP_DTYPE_INT32;
     record.plain = true;
-    EXPECT_EQ(record.result_dtype(), ATP_DTYPE_INT32);
+    EXPECT_EQ(record.lanes_of_ack(), ATP_INT32_LANES);
 }
 
 }  // namespace

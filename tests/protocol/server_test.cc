@@ -44,7 +44,7 @@ TEST_F(ServerTest, LastGradientCausesOneAckToAll) {
     ASSERT_EQ(answers.size(), 1U);
     const atp_header& ack = answers[0].header;
     EXPECT_EQ(ack.type, ATP_TYPE_ACK);
-    EXPECT_EQ(ack.dtype, ATP_DTYPE_FLOAT32);
+    EXPECT_EQ(ack.lanes, ATP_FLOAT32_LANES);
     EXPECT_EQ(ack.worker, ATP_WORKER_ALL);
     EXPECT_EQ(ack.seq, 0U);
     EXPECT_EQ(ack.bitmap1, 0x1U);
@@ -218,7 +218,7 @@ TEST_F(ServerTest, ProbeOfTheLastMissingWorkerGetsANack) {
     EXPECT_EQ(answers[0].header.type, ATP_TYPE_NACK);
     EXPECT_EQ(answers[0].header.worker, 2);
     EXPECT_EQ(answers[0].header.bitmap0, 0x4U);
-    EXPECT_EQ(answers[0].header.dtype, ATP_DTYPE_INT32);
+    EXPECT_EQ(answers[0].header.lanes, ATP_DTYPE_INT32);
     EXPECT_EQ(answers[0].header.flags & ATP_FLAG_BYPASS, 0)
         << "without BYPASS, the resend fetches the partial sum of the switch";
 }
@@ -333,7 +333,7 @@ TEST_F(ServerTest, AfterOverflowOneNackWithBypassGoesToAllWorkers) {
     const auto answers = bench.answers();
     ASSERT_EQ(answers.size(), 1U);
     EXPECT_EQ(answers[0].header.type, ATP_TYPE_NACK);
-    EXPECT_EQ(answers[0].header.dtype, ATP_DTYPE_INT32);
+    EXPECT_EQ(answers[0].header.lanes, ATP_DTYPE_INT32);
     EXPECT_NE(answers[0].header.flags & ATP_FLAG_BYPASS, 0);
     EXPECT_EQ(answers[0].header.worker, ATP_WORKER_ALL);
     EXPECT_EQ(answers[0].header.bitmap0, 0x7U);
@@ -364,7 +364,7 @@ TEST_F(ServerTest, AfterFloatsOfOneWorkerAllOthersAreAskedForFloats) {
     const auto answers = bench.answers();
     ASSERT_EQ(answers.size(), 1U);
     EXPECT_EQ(answers[0].header.type, ATP_TYPE_NACK);
-    EXPECT_EQ(answers[0].header.dtype, ATP_DTYPE_FLOAT32);
+    EXPECT_EQ(answers[0].header.lanes, ATP_DTYPE_FLOAT32);
     EXPECT_NE(answers[0].header.flags & ATP_FLAG_BYPASS, 0);
     EXPECT_EQ(answers[0].header.bitmap0, 0x6U);
     bench.handle(bench.floats(2, 0, -1e30F));
@@ -380,7 +380,7 @@ TEST_F(ServerTest, IntegersAfterFloatsGetTheRequestAgain) {
     const auto answers = bench.answers();
     ASSERT_EQ(answers.size(), 1U);
     EXPECT_EQ(answers[0].header.type, ATP_TYPE_NACK);
-    EXPECT_EQ(answers[0].header.dtype, ATP_DTYPE_FLOAT32);
+    EXPECT_EQ(answers[0].header.lanes, ATP_DTYPE_FLOAT32);
     EXPECT_EQ(answers[0].header.bitmap0, 0x2U) << "worker 2 received its NACK within this interval";
     EXPECT_EQ(bench.server.base(), 0U);
 }
@@ -407,7 +407,7 @@ TEST_F(ServerTest, ProbeInFloatModeGetsARequestForFloats) {
     const auto answers = bench.answers();
     ASSERT_EQ(answers.size(), 1U);
     EXPECT_EQ(answers[0].header.type, ATP_TYPE_NACK);
-    EXPECT_EQ(answers[0].header.dtype, ATP_DTYPE_FLOAT32);
+    EXPECT_EQ(answers[0].header.lanes, ATP_DTYPE_FLOAT32);
 }
 
 // --- the audit lane
@@ -476,7 +476,7 @@ TEST_F(ServerTest, TypeThatOnlyAServerSendsIsRefused) {
     bench.handle(testing::make_packet(header, {1, 2}));
     header.type = ATP_TYPE_NACK;
     bench.handle(testing::make_packet(header));
-    header.dtype = ATP_DTYPE_NONE;
+    header.lanes = ATP_DTYPE_NONE;
     for (const atp_type type : {ATP_TYPE_WAIT, ATP_TYPE_FLUSH}) {
         header.type = static_cast<std::uint8_t>(type);
         bench.handle(testing::make_packet(header));
@@ -525,6 +525,81 @@ TEST_F(ServerTest, OutdatedAnswerIsNotSent) {
     const auto answers = bench.answers();
     ASSERT_EQ(answers.size(), 1U);
     EXPECT_EQ(answers[0].header.type, ATP_TYPE_ACK);
+}
+
+TEST_F(ServerTest, ReadyAndPartsAreRefused) {
+    atp_header ready = testing::gradient_of(bench.channel, bench.members, 0, 0);
+    ready.lanes = ATP_DTYPE_NONE;
+    ready.type = ATP_TYPE_READY;
+    bench.handle(testing::make_packet(ready));
+    EXPECT_EQ(bench.server.counters().refused, 1U);
+    atp_header part = testing::gradient_of(bench.channel, bench.members, 0, 0);
+    part.flags = ATP_FLAG_BYPASS;
+    part.part = 1;
+    bench.handle(testing::make_packet(part, {1}));
+    EXPECT_EQ(bench.server.counters().refused, 2U);
+    EXPECT_EQ(bench.server.counters().gradients, 0U);
+}
+
+TEST_F(ServerTest, PaddedProbeIsAnsweredLikeAShortOne) {
+    atp_header probe = testing::gradient_of(bench.channel, bench.members, 1, 0);
+    probe.lanes = ATP_DTYPE_NONE;
+    probe.type = ATP_TYPE_PROBE;
+    bench.handle(testing::make_packet(probe, testing::Lanes(300)));
+    ASSERT_EQ(bench.answers().size(), 1U);
+    EXPECT_EQ(bench.server.counters().waits, 1U);
+}
+
+TEST_F(ServerTest, MarksOfBothDirectionsStayApart) {
+    for (const unsigned flag : {ATP_FLAG_ECN, ATP_FLAG_ECN_DOWN}) {
+        ServerBench one{*Membership::star(2)};
+        one.handle(one.gradient(0, 0, 1, flag));
+        one.handle(one.gradient(1, 0, 1));
+        EXPECT_EQ(one.answers().at(0).header.flags, flag);
+        EXPECT_EQ(one.server.counters().marked, 1U);
+    }
+}
+
+Bytes sent_as(Bytes packet, std::uint8_t sending) {
+    packet[ATP_OFFSET_SENDING] = std::byte{sending};
+    return packet;
+}
+
+TEST(ServerAnswers, AckForAllNamesTheCompletingRankAndItsSending) {
+    ServerBench bench{*Membership::star(3)};
+    bench.handle(sent_as(bench.gradient(0, 0, 1), 7));
+    bench.handle(sent_as(bench.gradient(2, 0, 1), 8));
+    bench.handle(sent_as(bench.gradient(1, 0, 1), 200));
+    const auto answers = bench.answers();
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0].header.worker, ATP_WORKER_ALL);
+    EXPECT_EQ(answers[0].header.peer, 1);
+    EXPECT_EQ(answers[0].header.sending, 200);
+    EXPECT_EQ(answers[0].header.part, 0);
+}
+
+TEST(ServerAnswers, AnswersRepeatTheSendingOfTheirPacket) {
+    ServerBench bench{*Membership::star(3)};
+    bench.handle(sent_as(bench.probe(1, 0), 3));
+    auto answers = bench.answers();
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0].header.type, ATP_TYPE_WAIT);
+    EXPECT_EQ(answers[0].header.peer, 1);
+    EXPECT_EQ(answers[0].header.sending, 3);
+    bench.handle(sent_as(bench.gradient(2, 0, 1, ATP_FLAG_OVERFLOW), 9));
+    answers = bench.answers();
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0].header.type, ATP_TYPE_NACK);
+    EXPECT_EQ(answers[0].header.peer, 2) << "also for the workers that are not the cause";
+    EXPECT_EQ(answers[0].header.sending, 9);
+    bench.complete(1);
+    bench.handle(sent_as(bench.gradient(0, 1, 1, ATP_FLAG_RESEND), 44));
+    answers = bench.answers();
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0].header.type, ATP_TYPE_ACK);
+    EXPECT_EQ(answers[0].header.worker, 0);
+    EXPECT_EQ(answers[0].header.peer, 0);
+    EXPECT_EQ(answers[0].header.sending, 44);
 }
 
 }  // namespace

@@ -40,7 +40,9 @@ class SwitchTest : public ::testing::Test {
     [[nodiscard]] atp_header down(atp_type type, unsigned flags = 0, std::uint32_t seq = 0) const {
         atp_header header = gradient(0, seq, flags);
         header.type = static_cast<std::uint8_t>(type);
-        header.dtype = type == ATP_TYPE_ACK ? ATP_DTYPE_FLOAT32 : type == ATP_TYPE_NACK ? ATP_DTYPE_INT32 : 0;
+        header.lanes = testing::lanes_field(header.type, type == ATP_TYPE_ACK    ? ATP_DTYPE_FLOAT32
+                                                         : type == ATP_TYPE_NACK ? ATP_DTYPE_INT32
+                                                                                 : ATP_DTYPE_NONE);
         header.worker = ATP_WORKER_ALL;
         return header;
     }
@@ -213,7 +215,8 @@ TEST(Switch, SwitchBeforeADedicatedServerAddsNothing) {
             atp_header header = testing::gradient_of(channel, members, 0, 0);
             header.type = static_cast<std::uint8_t>(type);
             header.hop = hop;
-            header.dtype = type == ATP_TYPE_GRADIENT ? ATP_DTYPE_INT32 : ATP_DTYPE_NONE;
+            header.lanes =
+                testing::lanes_field(header.type, type == ATP_TYPE_GRADIENT ? ATP_DTYPE_INT32 : ATP_DTYPE_NONE);
             const Bytes before = make_packet(header, type == ATP_TYPE_GRADIENT ? Lanes{1, 2, 3} : Lanes{});
             Bytes bytes = before;
             PacketBuffer packet_buffer{.data = bytes.data(),
@@ -357,14 +360,16 @@ TEST_F(SwitchTest, EachKindOfUndecodablePacketIsDroppedAndCountedByReason) {
         return bytes;
     };
     const std::vector<std::pair<wire::DecodeError, Bytes>> bad = {
-        {wire::DecodeError::truncated, Bytes(good.begin(), good.begin() + 47)},
+        {wire::DecodeError::truncated, Bytes(good.begin(), good.begin() + ATP_HEADER_BYTES - 1)},
         {wire::DecodeError::truncated, {}},
         {wire::DecodeError::version, with(ATP_OFFSET_VERSION, 0)},
         {wire::DecodeError::oversized, make_packet(gradient(0), Lanes(ATP_MAX_LANES + 1))},
         {wire::DecodeError::ragged, Bytes(good.begin(), good.end() - 1)},
         {wire::DecodeError::type, with(ATP_OFFSET_TYPE, 99)},
-        {wire::DecodeError::flags, with(ATP_OFFSET_FLAGS, 0x80)},
-        {wire::DecodeError::dtype, with(ATP_OFFSET_DTYPE, ATP_DTYPE_LAST + 1)},
+        {wire::DecodeError::flags, with(ATP_OFFSET_FLAGS, 0x10)},
+        {wire::DecodeError::lanes, with(ATP_OFFSET_LANES, ATP_DTYPE_LAST + 1)},
+        {wire::DecodeError::proof, make_packet(gradient(0, 0, ATP_FLAG_PROOF), Lanes(ATP_PROOF_LANES))},
+        {wire::DecodeError::part, with(ATP_OFFSET_PART, 1)},
         {wire::DecodeError::hop, with(ATP_OFFSET_HOP, 3)},
         {wire::DecodeError::window, with(ATP_OFFSET_WINDOW, 17)},
         {wire::DecodeError::set, with(ATP_OFFSET_BITMAP0, 0x80)},
@@ -375,7 +380,7 @@ TEST_F(SwitchTest, EachKindOfUndecodablePacketIsDroppedAndCountedByReason) {
         ++expected[static_cast<std::size_t>(reason)];
     }
     Bytes nobodys = good;
-    wire::store_u32(&nobodys[ATP_OFFSET_TOKEN], 0);
+    wire::store_u64(&nobodys[ATP_OFFSET_TOKEN], 0);
     EXPECT_EQ(handle(nobodys).verdict.route, Route::drop);
     ++expected[static_cast<std::size_t>(wire::DecodeError::token)];
     EXPECT_EQ(machine.counters().refused, expected);
@@ -402,14 +407,15 @@ Bytes mutated(const ChannelConfig& channel, const Membership& members, Random& r
     atp_header header = testing::gradient_of(channel, members, random.below16(3), random.below(8));
     header.index = random.below(9);
     if (random.chance(0.5)) header.index = 0;
-    if (random.chance(0.4)) header.type = static_cast<std::uint8_t>(1 + random.below(6));
+    if (random.chance(0.4)) header.type = static_cast<std::uint8_t>(1 + random.below(ATP_TYPE_LAST));
     const bool numeric = header.type <= ATP_TYPE_NACK;
-    header.dtype = numeric ? ATP_DTYPE_INT32 : ATP_DTYPE_NONE;
+    header.lanes = testing::lanes_field(header.type, numeric ? ATP_DTYPE_INT32 : ATP_DTYPE_NONE);
     for (unsigned flag = 1; flag <= ATP_FLAG_ALL; flag <<= 1U) {
         if (random.chance(0.1)) header.flags = static_cast<std::uint16_t>(header.flags | flag);
     }
     if (random.chance(0.1)) header.hop = static_cast<std::uint8_t>(random.below(3));
-    if (random.chance(0.1)) header.dtype = static_cast<std::uint8_t>(random.below(3));
+    if (random.chance(0.1))
+        header.lanes = testing::lanes_field(header.type, static_cast<std::uint8_t>(random.below(5)));
     if (random.chance(0.1)) header.bitmap0 = random.below(8);
     if (random.chance(0.1)) header.bitmap1 = random.below(4);
     const bool has_lanes = header.type <= ATP_TYPE_ACK;

@@ -379,7 +379,7 @@ TEST_F(WorkerRecovery, NackWithBypassCausesAnUnaggregatedResend) {
     bench.handle(bench.nack(0, ATP_DTYPE_INT32, ATP_FLAG_BYPASS));
     const auto packets = bench.packets();
     ASSERT_EQ(packets.size(), 1U);
-    EXPECT_EQ(packets[0].header.dtype, ATP_DTYPE_INT32);
+    EXPECT_EQ(packets[0].header.lanes, ATP_INT32_LANES);
     EXPECT_TRUE(packets[0].has(ATP_FLAG_BYPASS));
     EXPECT_TRUE(packets[0].has(ATP_FLAG_RESEND));
 }
@@ -387,11 +387,11 @@ TEST_F(WorkerRecovery, NackWithBypassCausesAnUnaggregatedResend) {
 TEST_F(WorkerRecovery, AfterARequestForFloatsAllResendsAreFloats) {
     send(1);
     bench.handle(bench.nack(0, ATP_DTYPE_FLOAT32, ATP_FLAG_BYPASS));
-    EXPECT_EQ(bench.packets().at(0).header.dtype, ATP_DTYPE_FLOAT32);
+    EXPECT_EQ(bench.packets().at(0).header.lanes, ATP_FLOAT32_LANES);
     bench.handle(bench.nack(0, ATP_DTYPE_INT32, ATP_FLAG_BYPASS));  // a late copy of an older NACK
-    EXPECT_EQ(bench.packets().at(0).header.dtype, ATP_DTYPE_FLOAT32);
+    EXPECT_EQ(bench.packets().at(0).header.lanes, ATP_FLOAT32_LANES);
     bench.handle(bench.nack(0));
-    EXPECT_EQ(bench.packets().at(0).header.dtype, ATP_DTYPE_FLOAT32);
+    EXPECT_EQ(bench.packets().at(0).header.lanes, ATP_FLOAT32_LANES);
 }
 
 TEST_F(WorkerRecovery, FragmentAfterFloatsInItsSlotIsAggregated) {
@@ -405,7 +405,7 @@ TEST_F(WorkerRecovery, FragmentAfterFloatsInItsSlotIsAggregated) {
     one_slot.handle(one_slot.ack(0));
     const auto packets = one_slot.packets();
     ASSERT_EQ(packets.size(), 1U);
-    EXPECT_EQ(packets[0].header.dtype, ATP_DTYPE_INT32);
+    EXPECT_EQ(packets[0].header.lanes, ATP_INT32_LANES);
     EXPECT_EQ(packets[0].header.flags, 0);
 }
 
@@ -446,6 +446,37 @@ TEST_F(WorkerRecovery, LossHalvesTheWindow) {
     EXPECT_EQ(bench.worker.window_packets(), 8U);
 }
 
+TEST_F(WorkerRecovery, MarkOfEitherDirectionHalvesTheWindow) {
+    for (const unsigned flag : {ATP_FLAG_ECN, ATP_FLAG_ECN_DOWN}) {
+        WorkerBench marked;
+        ASSERT_TRUE(marked.submit_fragments(16).has_value());
+        static_cast<void>(marked.packets());
+        marked.handle(marked.ack(0, 3.0F, flag));
+        EXPECT_EQ(marked.worker.counters().halvings, 1U) << flag;
+        EXPECT_EQ(marked.worker.counters().ecn_acks, 1U) << flag;
+    }
+}
+
+TEST_F(WorkerRecovery, GradientsAndProbesOfAFragmentAreNumberedInTurn) {
+    ASSERT_TRUE(bench.submit_fragments(3).has_value());
+    auto packets = bench.packets();
+    ASSERT_EQ(packets.size(), 3U);
+    for (const WorkerPacket& packet : packets) EXPECT_EQ(packet.header.sending, 0);
+    bench.expire();
+    for (const WorkerPacket& packet : bench.packets()) EXPECT_EQ(packet.header.sending, 1) << "a PROBE";
+    bench.handle(bench.nack(1));
+    packets = bench.packets();
+    ASSERT_EQ(packets.size(), 1U);
+    EXPECT_EQ(packets[0].header.seq, 1U);
+    EXPECT_EQ(packets[0].header.sending, 2) << "the resend follows its PROBE";
+    for (unsigned sending = 3; sending < 300; ++sending) {
+        bench.handle(bench.nack(1));
+        packets = bench.packets();
+        ASSERT_EQ(packets.size(), 1U);
+        ASSERT_EQ(packets[0].header.sending, sending % 256);
+    }
+}
+
 TEST_F(WorkerRecovery, MarkedDownlinkIsReportedInOneGradient) {
     send(100);
     bench.handle(bench.ack(0), true);
@@ -453,9 +484,10 @@ TEST_F(WorkerRecovery, MarkedDownlinkIsReportedInOneGradient) {
         << "a mark on the downlink does not halve the window: other workers do not see it";
     const auto packets = bench.packets();
     ASSERT_EQ(packets.size(), 1U);
-    EXPECT_TRUE(packets[0].has(ATP_FLAG_ECN));
+    EXPECT_TRUE(packets[0].has(ATP_FLAG_ECN_DOWN));
+    EXPECT_FALSE(packets[0].has(ATP_FLAG_ECN)) << "the way up met no congestion";
     ack(1);
-    EXPECT_FALSE(bench.packets().at(0).has(ATP_FLAG_ECN));
+    EXPECT_FALSE(bench.packets().at(0).has(ATP_FLAG_ECN_DOWN));
     EXPECT_EQ(bench.worker.counters().echoes, 1U);
 }
 

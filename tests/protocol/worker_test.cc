@@ -149,6 +149,7 @@ struct FieldReader {
     void value(const auto&) {}
     void value(std::uint32_t& field) { fields.push_back(field); }
     void stamp_us(std::uint32_t&) {}
+    void unread(std::uint8_t&) {}
     void time(Time&) {}
     void bytes(std::span<std::byte>) {}
 };
@@ -175,8 +176,8 @@ TEST(WorkerTest, ValuesOutsideTheScaleAreSentAsUnaggregatedFloats) {
         ASSERT_TRUE(bench.submit({1, 2, value, 4}).has_value());
         const auto packets = bench.packets();
         ASSERT_EQ(packets.size(), 2U);
-        EXPECT_EQ(packets[0].header.dtype, ATP_DTYPE_INT32);
-        EXPECT_EQ(packets[1].header.dtype, ATP_DTYPE_FLOAT32);
+        EXPECT_EQ(packets[0].header.lanes, ATP_INT32_LANES);
+        EXPECT_EQ(packets[1].header.lanes, ATP_FLOAT32_LANES);
         EXPECT_TRUE(packets[1].has(ATP_FLAG_BYPASS));
         EXPECT_EQ(testing::floats_in(packets[1].bytes)[1], 4.0F);
     }
@@ -320,6 +321,36 @@ TEST(WorkerTest, ManyTensorsThroughAShortQueueAreDelivered) {
 }
 
 // --- packets that do not belong to the job
+
+TEST(WorkerTest, H58_AckWithoutLanesIsNoResult) {
+    WorkerBench bench;
+    ASSERT_TRUE(bench.submit({1, 2}));
+    ASSERT_EQ(bench.packets().size(), 1U);
+    bench.handle(testing::make_packet(bench.answer(ATP_TYPE_ACK, ATP_DTYPE_NONE, 0)));
+    EXPECT_EQ(bench.worker.counters().refused, 1U);
+    EXPECT_EQ(bench.worker.counters().acks, 0U);
+    EXPECT_TRUE(bench.events().empty());
+}
+
+TEST(WorkerTest, AckWithProofWordsOfAnotherFormOrOfAPartIsRefused) {
+    WorkerBench bench;
+    ASSERT_TRUE(bench.submit({1, 2}));
+    ASSERT_EQ(bench.packets().size(), 1U);
+    atp_header header = bench.answer(ATP_TYPE_ACK, ATP_DTYPE_INT32, 0, ATP_FLAG_PROOF);
+    bench.handle(testing::make_packet(header, {1, 2, 3, 4, 5, 6}));
+    header = bench.answer(ATP_TYPE_ACK, ATP_DTYPE_FLOAT32, 0);
+    header.lanes = atp_lanes_of(ATP_DTYPE_INT16, ATP_DTYPE_FLOAT32);
+    bench.handle(testing::make_float_packet(header, {1, 2}));
+    header.part = 1U << ATP_PART_PACKET_SHIFT;
+    bench.handle(testing::make_float_packet(header, {1, 2}));
+    atp_header nack = bench.answer(ATP_TYPE_NACK, ATP_DTYPE_INT32, 0);
+    nack.part = 1U << ATP_PART_PACKET_SHIFT;
+    bench.handle(testing::make_packet(nack));
+    EXPECT_EQ(bench.worker.counters().refused, 4U);
+    EXPECT_EQ(bench.worker.counters().acks + bench.worker.counters().nacks, 0U);
+    bench.handle(bench.ack(0));
+    EXPECT_EQ(bench.worker.counters().acks, 1U);
+}
 
 TEST(WorkerTest, PacketOfAnotherJobTokenOrChannelIsForged) {
     WorkerBench bench;

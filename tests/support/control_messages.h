@@ -21,7 +21,7 @@ std::vector<std::byte> encoded(const Message& message, Padding... padding) {
 [[nodiscard]] inline wire::Join join_of_worker() {
     wire::Join join;
     join.terms = {.job = 0x01020304,
-                  .token = 0x5EEDFACE,
+                  .token = 0x5EEDFACE01234567,
                   .channel = 0x0A0B,
                   .lanes = 62,
                   .window_log2 = 8,

@@ -11,7 +11,7 @@ atp_header gradient_of(const protocol::ChannelConfig& channel, const protocol::M
     header.type = ATP_TYPE_GRADIENT;
     header.flags = channel.audit ? ATP_FLAG_AUDIT : 0;
     header.hop = place.hop;
-    header.dtype = ATP_DTYPE_INT32;
+    header.lanes = ATP_INT32_LANES;
     header.window_log2 = channel.window_log2;
     header.job = channel.job;
     header.token = channel.token;
@@ -19,6 +19,7 @@ atp_header gradient_of(const protocol::ChannelConfig& channel, const protocol::M
     header.worker = rank;
     header.seq = seq;
     header.index = channel.index(seq, 0);
+    header.peer = ATP_WORKER_ALL;
     header.bitmap0 = 1U << place.member;
     header.mask0 = place.mask0;
     header.bitmap1 = 1U << place.unit;

@@ -23,10 +23,11 @@ class Field(NamedTuple):
 
 
 # tools/write_wire writes the tables from src/machines/wire/wire.toml.
-VERSION = 0xA1
+VERSION = 0xA4
 CONTROL_VERSION = 0xA4
 LANE_BYTES = 4
-MAX_LANES = 16364
+PROOF_LANES = 4
+MAX_LANES = 16362
 LEVELS = 2
 BITMAP_BITS = 32
 TYPE_CONTROL = 16
@@ -44,7 +45,7 @@ MAX_EDGES = 4
 MAX_STATEMENTS = 4
 MAX_STATEMENT_BYTES = 100
 MAX_PATH_SWITCHES = 4
-HEADER_BYTES = 48
+HEADER_BYTES = 56
 CONTROL_PREFIX_BYTES = 4
 
 
@@ -55,6 +56,7 @@ class Type(enum.IntEnum):
     PROBE = 4
     WAIT = 5
     FLUSH = 6
+    READY = 7
 
 
 class Flag(enum.IntFlag):
@@ -66,6 +68,10 @@ class Flag(enum.IntFlag):
     WHOLE = 32
     AUDIT = 64
     PLAIN = 128
+    ALTERNATE_FREE = 256
+    ONE_SENDER = 512
+    ECN_DOWN = 1024
+    PROOF = 2048
 
 
 class Dtype(enum.IntEnum):
@@ -73,6 +79,7 @@ class Dtype(enum.IntEnum):
     INT32 = 1
     FLOAT32 = 2
     INT16 = 3
+    INT8 = 4
 
 
 class Protocol(enum.IntEnum):
@@ -121,29 +128,37 @@ class Message(enum.IntEnum):
     REPORT = 23
 
 
-HEADER = struct.Struct(">BBHBBBBIIHHIIIIIII")
+HEADER = struct.Struct(">BBHBBBBIHHQIIIHBBIIII")
 HEADER_FIELDS = [
     "version",
     "type",
     "flags",
     "hop",
-    "dtype",
+    "lanes",
     "window_log2",
     "scale",
     "job",
-    "token",
     "channel",
     "worker",
+    "token",
     "seq",
     "index",
     "argument",
+    "peer",
+    "sending",
+    "part",
     "bitmap0",
     "mask0",
     "bitmap1",
     "mask1",
 ]
 # Bits of header fields: name of the part, name of the field, shift, mask.
-HEADER_PARTS: list[tuple[str, str, int, int]] = []
+HEADER_PARTS: list[tuple[str, str, int, int]] = [
+    ("lanes_form", "lanes", 4, 15),
+    ("lanes_type", "lanes", 0, 15),
+    ("part_packet", "part", 6, 3),
+    ("part_rank", "part", 0, 63),
+]
 STRUCTS: dict[str, list[Field]] = {
     "endpoint": [
         Field("family", "u8"),
@@ -174,7 +189,7 @@ STRUCTS: dict[str, list[Field]] = {
     ],
     "terms": [
         Field("job", "u32"),
-        Field("token", "u32"),
+        Field("token", "u64"),
         Field("channel", "u16"),
         Field("lanes", "u16"),
         Field("window_log2", "u8"),
@@ -207,7 +222,7 @@ STRUCTS: dict[str, list[Field]] = {
     ],
     "joined": [
         Field("job", "u32"),
-        Field("token", "u32"),
+        Field("token", "u64"),
         Field("channel", "u16"),
         Field("ready", "flag"),
         Field("missing_units", "u32"),
@@ -221,14 +236,14 @@ STRUCTS: dict[str, list[Field]] = {
     ],
     "refused": [
         Field("job", "u32"),
-        Field("token", "u32"),
+        Field("token", "u64"),
         Field("channel", "u16"),
         Field("reason", "u8"),
         Field("text", "text"),
     ],
     "leave": [
         Field("job", "u32"),
-        Field("token", "u32"),
+        Field("token", "u64"),
         Field("channel", "u16"),
         Field("unit", "u8"),
         Field("member", "u8"),

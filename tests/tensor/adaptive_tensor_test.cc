@@ -74,8 +74,9 @@ class Rounds {
     [[nodiscard]] std::vector<std::uint32_t> bits() const { return bits_of(ranks_[0]); }
 
     [[nodiscard]] std::size_t count(std::uint8_t dtype, atp_type type = ATP_TYPE_GRADIENT) const {
-        return network.count_delivered(
-            [=](const Flight& flight) { return flight.is(type) && flight.header().dtype == dtype; });
+        return network.count_delivered([=](const Flight& flight) {
+            return flight.is(type) && (flight.header().lanes & ATP_LANES_TYPE_MASK) == dtype;
+        });
     }
 
     Network network;
@@ -294,7 +295,7 @@ TEST(ShortLanes, FlushedPartialSumKeepsItsInt16LanesAndScale) {
     rounds.submit(value);
     rounds.network.run();
     const Flight first = first_sending(rounds.network, 0);
-    ASSERT_EQ(first.header().dtype, ATP_DTYPE_INT16);
+    ASSERT_EQ(first.header().lanes, ATP_INT16_LANES);
     rounds.network.inject({server_node, rack_node(0), flush_of(first, 0)});
     rounds.network.run();  // the server includes {0, 1}
     EXPECT_EQ(rounds.network.server().counters().refused, 0U);

@@ -5,13 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <vector>
 
 #include "support/control_messages.h"
 #include "support/random.h"
-#include "wire/format.h"
+#include "wire/packet.h"
 
 namespace atp::wire {
 namespace {
@@ -134,11 +135,19 @@ TEST(Control, ControlTypesDifferFromPacketTypes) {
     EXPECT_FALSE(control_type(Bytes(3, std::byte{control_version})).has_value());
 }
 
-TEST(Control, PacketIsAForeignVersion) {
-    Bytes packet = encoded(Hello{.nonce = 1});
-    packet[0] = std::byte{ATP_VERSION};
-    EXPECT_FALSE(control_type(packet).has_value());
-    EXPECT_EQ(foreign_version(packet), ATP_VERSION) << "messages of version 1 began with the version byte of packets";
+TEST(Control, PacketsAndMessagesShareAVersionAndDifferByTheirTypes) {
+    static_assert(control_version == ATP_VERSION);
+    for (const Bytes& whole : one_of_each()) {
+        Bytes padded = whole;
+        padded.resize(std::max(whole.size(), std::size_t{ATP_HEADER_BYTES}) / 4 * 4);
+        Packet packet;
+        EXPECT_EQ(decode(padded, packet), DecodeError::type);
+        EXPECT_FALSE(goes_up(load_u8(padded.data() + ATP_OFFSET_TYPE)));
+        for (std::uint8_t type = ATP_TYPE_GRADIENT; type <= ATP_TYPE_LAST; ++type) {
+            padded[ATP_OFFSET_TYPE] = std::byte{type};
+            EXPECT_FALSE(control_type(padded) || foreign_version(padded) || refusal_version(padded));
+        }
+    }
 }
 
 TEST(Control, JoinOrHelloOfAnotherVersionIsAnswered) {

@@ -25,13 +25,15 @@ atp_header gradient_header() {
     atp_header header{};
     header.version = ATP_VERSION;
     header.type = ATP_TYPE_GRADIENT;
-    header.dtype = ATP_DTYPE_INT32;
+    header.lanes = ATP_INT32_LANES;
     header.window_log2 = 8;
     header.job = 1;
-    header.token = 0x5eed;
+    header.token = 0x5eed0000cafe;
     header.worker = 2;
     header.seq = 17;
     header.index = 5;
+    header.peer = 3;
+    header.sending = 6;
     header.bitmap0 = 0x4;
     header.mask0 = 0xf;
     header.bitmap1 = 0x1;
@@ -42,7 +44,7 @@ atp_header gradient_header() {
 atp_header header_of(atp_type type, atp_dtype dtype) {
     atp_header header = gradient_header();
     header.type = static_cast<std::uint8_t>(type);
-    header.dtype = static_cast<std::uint8_t>(dtype);
+    header.lanes = testing::lanes_field(header.type, static_cast<std::uint8_t>(dtype));
     return header;
 }
 
@@ -88,12 +90,13 @@ TEST(Decode, LanesStayInTheReceivedBuffer) {
 TEST(Encode, EveryFieldIsAtItsOffsetInBigEndian) {
     const Bytes bytes = packet_of(gradient_header(), 0);
     const std::array<unsigned, ATP_HEADER_BYTES> expected = {
-        0xA1, 1, 0, 0, 0, 1, 8,    0,     // version type flags hop dtype window scale
-        0,    0, 0, 1, 0, 0, 0x5e, 0xed,  // job token
-        0,    0, 0, 2, 0, 0, 0,    17,    // channel worker seq
-        0,    0, 0, 5, 0, 0, 0,    0,     // index argument
-        0,    0, 0, 4, 0, 0, 0,    15,    // bitmap0 mask0
-        0,    0, 0, 1, 0, 0, 0,    1,     // bitmap1 mask1
+        0xA4, 1, 0,    0,    0, 0x11, 8,    0,     // version type flags hop lanes window scale
+        0,    0, 0,    1,    0, 0,    0,    2,     // job channel worker
+        0,    0, 0x5e, 0xed, 0, 0,    0xca, 0xfe,  // token
+        0,    0, 0,    17,   0, 0,    0,    5,     // seq index
+        0,    0, 0,    0,    0, 3,    6,    0,     // argument peer sending part
+        0,    0, 0,    4,    0, 0,    0,    15,    // bitmap0 mask0
+        0,    0, 0,    1,    0, 0,    0,    1,     // bitmap1 mask1
     };
     for (std::size_t at = 0; at < expected.size(); ++at) {
         EXPECT_EQ(std::to_integer<unsigned>(bytes[at]), expected[at]) << "at offset " << at;
@@ -159,7 +162,7 @@ TEST(Decode, EveryOtherVersionIsRefused) {
 
 TEST(Decode, OtherVersionIsReportedBeforeABadLength) {
     Bytes bytes = packet_of(gradient_header(), 1);
-    bytes[ATP_OFFSET_VERSION] = std::byte{0xA2};
+    bytes[ATP_OFFSET_VERSION] = std::byte{0xA5};
     bytes.resize(bytes.size() + 1);
     EXPECT_EQ(decode_bytes(bytes), DecodeError::version);
 }
@@ -178,37 +181,74 @@ TEST(Decode, EachKnownFlagIsAcceptedAndEachUnknownRefused) {
         atp_header header = gradient_header();
         header.flags = static_cast<std::uint16_t>(1u << bit);
         const bool known = (header.flags & ATP_FLAG_ALL) != 0;
-        EXPECT_EQ(decode_of(header, 1), known ? DecodeError::none : DecodeError::flags) << "bit " << bit;
+        const std::size_t lanes = ATP_PROOF_LANES + 1;
+        EXPECT_EQ(decode_of(header, lanes), known ? DecodeError::none : DecodeError::flags) << "bit " << bit;
     }
 }
 
-TEST(Decode, AllFlagsTogetherAreAccepted) {
+TEST(Decode, AllFlagsAreAcceptedTogetherExceptAuditAndProof) {
     atp_header header = gradient_header();
     header.flags = ATP_FLAG_ALL;
-    EXPECT_EQ(decode_of(header, 2), DecodeError::none);
+    EXPECT_EQ(decode_of(header, 5), DecodeError::proof);
+    header.flags = ATP_FLAG_ALL & ~static_cast<unsigned>(ATP_FLAG_PROOF);
+    EXPECT_EQ(decode_of(header, 5), DecodeError::none);
+    header.flags = ATP_FLAG_ALL & ~static_cast<unsigned>(ATP_FLAG_AUDIT);
+    EXPECT_EQ(decode_of(header, 5), DecodeError::none);
 }
 
-TEST(Decode, DtypesAndLanesMustFitTheType) {
+TEST(Decode, ProofWordsNeedAnIntegerBesideThem) {
+    for (const atp_type type : {ATP_TYPE_GRADIENT, ATP_TYPE_ACK}) {
+        for (const std::uint8_t dtype : {ATP_DTYPE_INT32, ATP_DTYPE_FLOAT32, ATP_DTYPE_INT16, ATP_DTYPE_INT8}) {
+            for (std::size_t lanes = 1; lanes < 8; ++lanes) {
+                atp_header header = header_of(type, static_cast<atp_dtype>(dtype));
+                header.flags = ATP_FLAG_PROOF;
+                const bool fits = dtype != ATP_DTYPE_FLOAT32 && lanes > ATP_PROOF_LANES;
+                EXPECT_EQ(decode_of(header, lanes), fits ? DecodeError::none : DecodeError::proof) << lanes;
+            }
+        }
+    }
+}
+
+TEST(Decode, PartIsBelowThePartsOfItsLanesAndNeedsBypass) {
+    struct Case {
+        std::uint8_t form, type;
+        unsigned packets;
+    };
+    for (const Case& one : {Case{ATP_DTYPE_INT32, ATP_DTYPE_FLOAT32, 1}, Case{ATP_DTYPE_INT16, ATP_DTYPE_INT32, 2},
+                            Case{ATP_DTYPE_INT8, ATP_DTYPE_INT16, 2}, Case{ATP_DTYPE_INT8, ATP_DTYPE_FLOAT32, 4}}) {
+        for (unsigned part = 1; part <= 0xFF; ++part) {
+            atp_header header = gradient_header();
+            header.lanes = atp_lanes_of(one.form, one.type);
+            header.part = static_cast<std::uint8_t>(part);
+            EXPECT_EQ(decode_of(header, 1), DecodeError::part) << "without BYPASS";
+            header.flags = ATP_FLAG_BYPASS;
+            EXPECT_EQ(decode_of(header, 1), part >> 6U < one.packets ? DecodeError::none : DecodeError::part) << part;
+        }
+    }
+}
+
+TEST(Decode, LanesMustFitTheTypeAndTheWords) {
     struct Rule {
         atp_type type;
-        std::set<unsigned> dtypes;
-        bool lanes;
+        std::set<unsigned> with_words;
+        std::set<unsigned> without;
     };
-    const std::set<unsigned> numbers{ATP_DTYPE_INT32, ATP_DTYPE_FLOAT32, ATP_DTYPE_INT16};
-    const std::array<Rule, 6> rules = {{{ATP_TYPE_GRADIENT, numbers, true},
-                                        {ATP_TYPE_ACK, numbers, true},
-                                        {ATP_TYPE_NACK, {ATP_DTYPE_INT32, ATP_DTYPE_FLOAT32}, false},
-                                        {ATP_TYPE_PROBE, {ATP_DTYPE_NONE}, false},
-                                        {ATP_TYPE_WAIT, {ATP_DTYPE_NONE}, false},
-                                        {ATP_TYPE_FLUSH, {ATP_DTYPE_NONE}, false}}};
+    const std::set<unsigned> numbers{0x11, 0x12, 0x31, 0x32, 0x33, 0x41, 0x42, 0x43, 0x44};
+    const std::array<Rule, 7> rules = {{{ATP_TYPE_GRADIENT, numbers, {}},
+                                        {ATP_TYPE_ACK, numbers, {0}},
+                                        {ATP_TYPE_NACK, {}, {1, 2, 3, 4}},
+                                        {ATP_TYPE_PROBE, {0}, {0}},
+                                        {ATP_TYPE_WAIT, {}, {0}},
+                                        {ATP_TYPE_FLUSH, {}, {0}},
+                                        {ATP_TYPE_READY, {}, {0}}}};
     for (const Rule& rule : rules) {
-        for (unsigned dtype = 0; dtype <= 0xFF; ++dtype) {
-            for (const std::size_t lanes : {0u, 1u, 62u}) {
+        for (unsigned field = 0; field <= 0xFF; ++field) {
+            for (const std::size_t words : {0u, 1u, 62u}) {
                 atp_header header = header_of(rule.type, ATP_DTYPE_NONE);
-                header.dtype = static_cast<std::uint8_t>(dtype);
-                const bool fits = rule.dtypes.contains(dtype) && (lanes > 0) == rule.lanes;
-                EXPECT_EQ(decode_of(header, lanes), fits ? DecodeError::none : DecodeError::dtype)
-                    << to_string(header, lanes);
+                header.lanes = static_cast<std::uint8_t>(field);
+                const bool fits = (words != 0 ? rule.with_words : rule.without).contains(field);
+                EXPECT_EQ(decode_of(header, words), fits ? DecodeError::none : DecodeError::lanes)
+                    << to_string(header, words);
             }
         }
     }
@@ -302,25 +342,28 @@ TEST(ToString, OneLineHasEveryField) {
     atp_header header = gradient_header();
     header.flags = ATP_FLAG_RESEND | ATP_FLAG_ECN;
     EXPECT_EQ(to_string(header, 62),
-              "GRADIENT job=1 token=0x5eed ch=0 seq=17 w=2 hop=0 win=8 idx=5 arg=0 int32x62 set=0x4/0xf,0x1/0x1 "
-              "resend ecn");
+              "GRADIENT job=1 token=0x5eed0000cafe ch=0 seq=17 w=2 hop=0 win=8 scale=0 idx=5 arg=0 peer=3 sending=6 "
+              "part=0.0 form=int32 int32x62 set=0x4/0xf,0x1/0x1 resend ecn");
 }
 
 TEST(ToString, MulticastWorkerPrintsAsAll) {
     atp_header header = header_of(ATP_TYPE_WAIT, ATP_DTYPE_NONE);
     header.worker = ATP_WORKER_ALL;
     EXPECT_EQ(to_string(header, 0),
-              "WAIT job=1 token=0x5eed ch=0 seq=17 w=all hop=0 win=8 idx=5 arg=0 nonex0 set=0x4/0xf,0x1/0x1");
+              "WAIT job=1 token=0x5eed0000cafe ch=0 seq=17 w=all hop=0 win=8 scale=0 idx=5 arg=0 peer=3 sending=6 "
+              "part=0.0 form=none nonex0 set=0x4/0xf,0x1/0x1");
 }
 
 TEST(ToString, WidestHeaderFits) {
     atp_header header{};
     std::memset(&header, 0xFF, sizeof header);
-    header.worker = 0xFFFE;
-    EXPECT_EQ(to_string(header, std::numeric_limits<std::size_t>::max()),
-              "UNKNOWN job=4294967295 token=0xffffffff ch=65535 seq=4294967295 w=65534 hop=255 win=255 idx=4294967295 "
-              "arg=4294967295 unknownx18446744073709551615 set=0xffffffff/0xffffffff,0xffffffff/0xffffffff resend "
-              "bypass collision ecn overflow whole audit plain unknown");
+    header.worker = header.peer = 0xFFFE;
+    EXPECT_EQ(
+        to_string(header, std::numeric_limits<std::size_t>::max()),
+        "UNKNOWN job=4294967295 token=0xffffffffffffffff ch=65535 seq=4294967295 w=65534 hop=255 win=255 "
+        "scale=255 idx=4294967295 arg=4294967295 peer=65534 sending=255 part=3.63 form=unknown "
+        "unknownx18446744073709551615 set=0xffffffff/0xffffffff,0xffffffff/0xffffffff resend bypass collision ecn "
+        "overflow whole audit plain alternate_free one_sender ecn_down proof unknown");
 }
 
 TEST(ToString, EveryReasonHasItsOwnName) {
@@ -329,7 +372,7 @@ TEST(ToString, EveryReasonHasItsOwnName) {
         names.emplace_back(to_string(static_cast<DecodeError>(error)));
     }
     EXPECT_EQ(names, (std::vector<std::string>{"none", "truncated", "version", "oversized", "ragged", "type", "flags",
-                                               "dtype", "hop", "window", "token", "set"}));
+                                               "lanes", "proof", "hop", "window", "token", "set", "part"}));
     EXPECT_EQ(to_string(static_cast<DecodeError>(decode_error_count)), "unknown");
 }
 
@@ -346,18 +389,23 @@ atp_header any_valid_header() {
     header.version = ATP_VERSION;
     header.type = static_cast<std::uint8_t>(*rc::gen::inRange(1u, ATP_TYPE_LAST + 1u));
     header.flags = static_cast<std::uint16_t>(*rc::gen::inRange(0u, ATP_FLAG_ALL + 1u));
+    if ((header.flags & ATP_FLAG_AUDIT) != 0) header.flags &= static_cast<std::uint16_t>(~unsigned{ATP_FLAG_PROOF});
     header.hop = *bytes_up_to(ATP_LEVELS);
     const bool numeric = header.type <= ATP_TYPE_NACK;
-    header.dtype = ATP_DTYPE_NONE;
-    if (numeric) header.dtype = *rc::gen::element<std::uint8_t>(ATP_DTYPE_INT32, ATP_DTYPE_FLOAT32);
+    const auto integers = *rc::gen::element<std::uint8_t>(ATP_DTYPE_INT32, ATP_DTYPE_INT16, ATP_DTYPE_INT8);
+    header.lanes = testing::lanes_field(header.type, numeric ? integers : std::uint8_t{ATP_DTYPE_NONE});
     header.window_log2 = *bytes_up_to(ATP_WINDOW_LOG2_MAX);
     header.job = *rc::gen::arbitrary<std::uint32_t>();
-    header.token = *rc::gen::nonZero<std::uint32_t>();
+    header.token = *rc::gen::nonZero<std::uint64_t>();
     header.channel = *rc::gen::arbitrary<std::uint16_t>();
     header.worker = *rc::gen::arbitrary<std::uint16_t>();
     header.seq = *rc::gen::arbitrary<std::uint32_t>();
     header.index = *rc::gen::arbitrary<std::uint32_t>();
     header.argument = *rc::gen::arbitrary<std::uint32_t>();
+    header.peer = *rc::gen::arbitrary<std::uint16_t>();
+    header.sending = *rc::gen::arbitrary<std::uint8_t>();
+    const bool may_be_a_part = header.type == ATP_TYPE_GRADIENT && (header.flags & ATP_FLAG_BYPASS) != 0;
+    header.part = may_be_a_part ? *bytes_up_to(ATP_PART_RANK_MASK) : std::uint8_t{0};
     header.bitmap0 = *rc::gen::nonZero<std::uint32_t>();
     header.mask0 = header.bitmap0 | *rc::gen::arbitrary<std::uint32_t>();
     const bool whole = (header.flags & ATP_FLAG_WHOLE) != 0;
@@ -369,7 +417,7 @@ atp_header any_valid_header() {
 RC_GTEST_PROP(WireProperty, DecodedPacketEqualsTheEncodedOne, ()) {
     const atp_header sent = any_valid_header();
     const bool has_lanes = sent.type == ATP_TYPE_GRADIENT || sent.type == ATP_TYPE_ACK;
-    const std::size_t lanes = has_lanes ? *rc::gen::inRange<std::size_t>(1, 400) : 0;
+    const std::size_t lanes = has_lanes ? *rc::gen::inRange<std::size_t>(ATP_PROOF_LANES + 1, 400) : 0;
     Bytes bytes = packet_of(sent, lanes);
     Packet packet;
     RC_ASSERT(decode(bytes, packet) == DecodeError::none);
@@ -382,7 +430,7 @@ RC_GTEST_PROP(WireProperty, DecodedPacketEqualsTheEncodedOne, ()) {
 RC_GTEST_PROP(WireProperty, AcceptedPacketIsInRangeAndEncodesToTheSameBytes, ()) {
     const atp_header start = any_valid_header();
     const bool has_lanes = start.type == ATP_TYPE_GRADIENT || start.type == ATP_TYPE_ACK;
-    Bytes bytes = packet_of(start, has_lanes ? 4 : 0);
+    Bytes bytes = packet_of(start, has_lanes ? ATP_PROOF_LANES + 1 : 0);
     const auto changes = *rc::gen::inRange(0, 4);
     for (int change = 0; change < changes; ++change) {
         const auto at = *rc::gen::inRange<std::size_t>(0, bytes.size());

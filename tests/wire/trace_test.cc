@@ -80,7 +80,7 @@ TEST(Trace, DescriptionOfAPacketIsThatOfItsHeader) {
     atp_header header{};
     header.version = ATP_VERSION;
     header.type = ATP_TYPE_GRADIENT;
-    header.dtype = ATP_DTYPE_INT32;
+    header.lanes = ATP_INT32_LANES;
     header.window_log2 = 8;
     header.job = 1;
     header.token = 0x5eed;

@@ -100,7 +100,7 @@ def another_job(draw, packet, wire):
 
 
 def nonsense_in_the_header(draw, packet, wire):
-    nonsense = [{"hop": 3}, {"type": 7}, {"dtype": 9}, {"flags": 0x8000}, {"window_log2": 17}, {"token": 0},
+    nonsense = [{"hop": 3}, {"type": 8}, {"lanes": 9}, {"flags": 0x8000}, {"part": 1}, {"window_log2": 17}, {"token": 0},
                 {"bitmap0": 0xFFFFFFFF}, {"bitmap1": 0xFFFFFFFF}, {"bitmap0": 0}, {"mask0": 0}]  # fmt: skip
     return wire.ipv4(packet.bytes(**draw.choice(nonsense)))
 
@@ -138,11 +138,11 @@ def with_options(draw, packet, wire):
 
 
 def over_ipv6(draw, packet, wire):
-    return wire.ipv6(packet.bytes(token=words(draw) | 1)[: draw.choice([40, 48, 200, 1400])])
+    return wire.ipv6(packet.bytes(token=words(draw) | 1)[: draw.choice([40, 56, 200, 1400])])
 
 
 def a_control_message(draw, packet, wire):
-    job = struct.pack(">II", packet.fields["job"], words(draw) | 1)
+    job = struct.pack(">IQ", packet.fields["job"], words(draw) | 1)
     body = draw.choice([b"", job]) + draw.randbytes(draw.randrange(200))
     return wire.ipv4(bytes([wire_format.CONTROL_VERSION, draw.choice(CONTROL_TYPES)]) + body)
 

@@ -44,7 +44,7 @@ Lanes sum_of(std::uint32_t bitmap, std::uint32_t seq) {
 Bytes frame_of(unsigned worker, std::uint32_t all_workers, std::uint32_t seq, std::uint16_t flags) {
     atp_header header{};
     header.type = ATP_TYPE_GRADIENT;
-    header.dtype = ATP_DTYPE_INT32;
+    header.lanes = ATP_INT32_LANES;
     header.flags = flags;
     header.window_log2 = window_log2;
     header.job = job;

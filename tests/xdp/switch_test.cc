@@ -31,7 +31,7 @@ constexpr std::uint32_t members_mask = 0x7;
 atp_header gradient(unsigned member, std::uint32_t seq = 1) {
     atp_header header{};
     header.type = ATP_TYPE_GRADIENT;
-    header.dtype = ATP_DTYPE_INT32;
+    header.lanes = ATP_INT32_LANES;
     header.window_log2 = 8;
     header.job = job;
     header.token = token;
@@ -54,7 +54,7 @@ atp_header gradient_with(unsigned member, unsigned flags) {
 atp_header down(atp_type type) {
     atp_header header = gradient(0);
     header.type = static_cast<std::uint8_t>(type);
-    header.dtype = ATP_DTYPE_NONE;
+    header.lanes = ATP_DTYPE_NONE;
     return header;
 }
 
@@ -70,11 +70,12 @@ std::int32_t saturated(std::int64_t sum) {
 }
 
 // Adds lanes as the protocol requires. Returns true if a lane overflows 32 bits.
-bool add(const Lanes& addends, bool audit, Lanes& sums) {
+// `tail`: lanes at the end that wrap: the audit lane or the proof words.
+bool add(const Lanes& addends, std::size_t tail, Lanes& sums) {
     bool overflowed = false;
     for (std::size_t lane = 0; lane < sums.size(); ++lane) {
         const std::int64_t exact = std::int64_t{sums[lane]} + addends[lane];
-        if (audit && lane + 1 == sums.size()) {
+        if (lane + tail >= sums.size()) {
             sums[lane] = static_cast<std::int32_t>(static_cast<std::uint32_t>(exact));
         } else {
             sums[lane] = saturated(exact);
@@ -133,7 +134,9 @@ class EveryLength : public SwitchInTheKernel {
     }
 
     void expect_sum(std::size_t lanes, std::int32_t limit, unsigned flags) {
-        const bool audit = (flags & ATP_FLAG_AUDIT) != 0;
+        const std::size_t tail = (flags & ATP_FLAG_PROOF) != 0   ? ATP_PROOF_LANES
+                                 : (flags & ATP_FLAG_AUDIT) != 0 ? 1
+                                                                 : 0;
         Lanes sums(lanes);
         bool overflowed = false;
         xdp::Outcome outcome;
@@ -141,7 +144,7 @@ class EveryLength : public SwitchInTheKernel {
         for (unsigned member = 0; member < 3; ++member) {
             const Lanes addends = draw(lanes, limit);
             if (member == 0) sums = addends;
-            if (member != 0) overflowed |= add(addends, audit, sums);
+            if (member != 0) overflowed |= add(addends, tail, sums);
             atp_header header = gradient(member, seq_);
             header.index = 3;
             header.window_log2 = 0;  // window of 1: each fragment supersedes the previous one in the aggregator
@@ -162,7 +165,8 @@ class EveryLength : public SwitchInTheKernel {
 
     void expect_sums_of_every_length(std::int32_t limit, unsigned flags) {
         if (machine == nullptr) return;
-        for (std::size_t lanes = 1; lanes <= ATP_XDP_LANES; ++lanes) {
+        const std::size_t least = (flags & ATP_FLAG_PROOF) != 0 ? ATP_PROOF_LANES + 1 : 1;
+        for (std::size_t lanes = least; lanes <= ATP_XDP_LANES; ++lanes) {
             SCOPED_TRACE(lanes);
             expect_sum(lanes, limit, flags);
             if (HasFailure()) return;
@@ -182,6 +186,8 @@ TEST_F(EveryLength, AddsEveryLane) { expect_sums_of_every_length(never_overflows
 TEST_F(EveryLength, SaturatesEachLaneSeparately) { expect_sums_of_every_length(often_overflows, 0); }
 
 TEST_F(EveryLength, WrapsOnlyTheAuditLane) { expect_sums_of_every_length(often_overflows, ATP_FLAG_AUDIT); }
+
+TEST_F(EveryLength, WrapsOnlyTheProofWords) { expect_sums_of_every_length(often_overflows, ATP_FLAG_PROOF); }
 
 TEST_F(EveryLength, WrapOfTheAuditLaneIsNoOverflow) {
     if (machine == nullptr) return;
@@ -288,7 +294,7 @@ TEST_F(SwitchInTheKernel, PacketsFromTheSwitchPortAreRead) {
     send(gradient(0), {1, 2, 3});
     atp_header ack = gradient(0);
     ack.type = ATP_TYPE_ACK;
-    ack.dtype = ATP_DTYPE_FLOAT32;
+    ack.lanes = ATP_FLOAT32_LANES;
     const Bytes frame = wrap(conformance::bytes_of(ack, {1}), {.source = 4790, .destination = 50'000});
     expect_untouched(frame);
     EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_RELEASED], 1U);
@@ -370,6 +376,7 @@ TEST_F(SwitchInTheKernel, LeavingNackClosesItsAggregator) {
     if (machine == nullptr) return;
     atp_header request = gradient_with(0, ATP_FLAG_BYPASS);
     request.type = ATP_TYPE_NACK;
+    request.lanes = ATP_DTYPE_INT32;
     request.bitmap0 = 0;
     expect_to_leave_untouched(wrap(conformance::bytes_of(request, {}), {.source = port}));
     EXPECT_EQ(events(), 0U) << "the aggregator was already free";

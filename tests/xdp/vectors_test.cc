@@ -41,7 +41,7 @@ void put(xdp::KernelTable& machine, std::uint32_t index, const atp_aggregator& s
 DecideRow as_the_kernel_answers(DecideRow row) {
     const atp_header& packet = row.given.before.packet;
     const bool moves = (packet.flags & ATP_FLAG_BYPASS) == 0 && packet.hop < ATP_LEVELS;
-    if (packet.type != ATP_TYPE_GRADIENT || packet.dtype != ATP_DTYPE_INT16 || !moves) return row;
+    if (packet.type != ATP_TYPE_GRADIENT || atp_lanes_form(&packet) == ATP_DTYPE_INT32 || !moves) return row;
     row.packet_action = "forward";
     row.event = conformance::event_name(ATP_EVENT_MISFIT);
     row.after = row.given.before;

@@ -141,7 +141,7 @@ def condition(wire: Wire, check: Check) -> str:
 
 
 def header_checks(wire: Wire) -> str:
-    lines = ["static inline uint8_t atp_check_header(const struct atp_header* header, int has_lanes) {"]
+    lines = ["static inline uint8_t atp_check_header(const struct atp_header* header, uint32_t words) {"]
     for check in wire.checks:
         if check.field or check.rule:
             lines.append(f"    if ({condition(wire, check)}) return ATP_REFUSED_{check.name.upper()};")

@@ -176,7 +176,7 @@ Result<Placed> find_places(store::Rendezvous& rendezvous, control::Announcement&
 Result<control::Decision> decide(store::Rendezvous& rendezvous, Time deadline) {
     std::random_device chance;
     control::Decision drawn{.job = chance(), .token = 0};
-    while (drawn.token == 0) drawn.token = chance();
+    while (drawn.token == 0) drawn.token = std::uint64_t{chance()} << 32U | chance();
     const auto text = rendezvous.broadcast_from_zero(names.back(), control::to_text(drawn), deadline);
     if (!text) return tl::unexpected(text.error());
     return control::decision_from(*text);

@@ -70,7 +70,7 @@ constexpr std::array rows{
               .fallback = "0",
               .fallback_help = "as many as all paths carry",
               .least = 2,
-              .most = 16'364,
+              .most = 16'362,
               .flag = "--lanes",
               .placeholder = "N",
               .c_field = "lanes",

@@ -36,7 +36,7 @@ struct Options {
     std::string rack;
     // Independent streams of a rank, each with an I/O thread (1 to 64). [1]
     std::uint32_t channels = 1;
-    // Lanes of a packet (2 to 16,364). [0: as many as all paths carry]
+    // Lanes of a packet (2 to 16,362). [0: as many as all paths carry]
     std::uint32_t lanes = 0;
     // Maximum number of packets of a channel in flight (a power of two, 1 to 65,536). [0: as many as fit in 512 KiB,
     // from 8 to 256]

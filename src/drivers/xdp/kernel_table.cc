@@ -231,7 +231,7 @@ int KernelTable::descriptor() const { return skeleton_->code(); }
 
 int KernelTable::egress_descriptor() const { return skeleton_->egress_code(); }
 
-bool KernelTable::admit(std::uint32_t job, std::uint32_t token, std::uint8_t level) {
+bool KernelTable::admit(std::uint32_t job, std::uint64_t token, std::uint8_t level) {
     if (token == 0) return false;
     atp_xdp_job entry{};
     if (bpf_map_lookup_elem(skeleton_->jobs(), &job, &entry) == 0) return entry.token == token && entry.level == level;

@@ -61,7 +61,7 @@ class KernelTable {
     KernelTable& operator=(const KernelTable&) = delete;
 
     // As protocol::Switch::admit().
-    [[nodiscard]] bool admit(std::uint32_t job, std::uint32_t token, std::uint8_t level);
+    [[nodiscard]] bool admit(std::uint32_t job, std::uint64_t token, std::uint8_t level);
     void dismiss(std::uint32_t job);
     // Sets the level of an admitted job. At level ATP_LEVELS, its packets are forwarded unaggregated.
     void set_level(std::uint32_t job, std::uint8_t level);

@@ -133,10 +133,33 @@ static inline uint64_t atp_checked_of_last(uint32_t count, int audit) {
     return (count & 1) != 0 ? 0 : ATP_UPPER_LANE;
 }
 
-/* True if a lane left 32 bits. */
-static inline int atp_add_lanes(const struct atp_wire_lanes* wire, uint64_t* held, int audit) {
+/* Adds the last four lanes, which wrap by design. */
+static inline void atp_add_proof(const struct atp_wire_lanes* wire, uint64_t* held) {
+    const void* end = atp_end(wire->context);
+#pragma clang loop unroll(full)
+    for (uint32_t done = ATP_PROOF_LANES; done != 0; --done) {
+        uint32_t at = atp_forgotten(wire->count) - done;
+        if (at >= ATP_XDP_LANES) return;
+        const uint32_t* word = (void*)atp_datagram(wire->context, wire->frame) + ATP_LANES_OFFSET;
+        word += at;
+        if ((void*)(word + 1) > end) return;
+        uint32_t shift = (at & 1) != 0 ? 0 : 32;
+        uint64_t pair = held[at / 2];
+        uint64_t sum = (uint32_t)((uint32_t)(pair >> shift) + bpf_ntohl(*word));
+        held[at / 2] = (pair & ~(0xffffffffull << shift)) | sum << shift;
+    }
+}
+
+/* True if a lane left 32 bits. `flags`: of the aggregator. */
+static inline int atp_add_lanes(const struct atp_wire_lanes* all, uint64_t* held, uint8_t flags) {
+    struct atp_wire_lanes counted = *all;
+    const struct atp_wire_lanes* wire = &counted;
+    if ((flags & ATP_AGGREGATOR_PROOF) != 0) {
+        atp_add_proof(all, held);
+        counted.count -= ATP_PROOF_LANES;
+    }
     struct atp_tally tally = {};
-    uint64_t checked = atp_checked_of_last(wire->count, audit);
+    uint64_t checked = atp_checked_of_last(wire->count, flags & ATP_AGGREGATOR_AUDIT);
     uint32_t last = (wire->count - 1) / 2;
     atp_each_pair(atp_add_step, wire, held, &tally);
     if (((tally.overflowed | (tally.last & checked)) & ATP_SIGN_OF_LANES) == 0 || last >= ATP_XDP_PAIRS) return 0;

@@ -13,22 +13,23 @@
 /* One entry of the table. */
 struct atp_xdp_aggregator {
     uint32_t lock; /* the kernel's struct bpf_spin_lock */
-    struct atp_aggregator state;
     uint32_t unused;
+    struct atp_aggregator state;
     uint64_t pairs[ATP_XDP_PAIRS]; /* two lanes each, the first in the upper half: one addition for both */
 };
 ATP_STATIC_ASSERT(__builtin_offsetof(struct atp_xdp_aggregator, pairs) % 8u == 0u, "pairs are loaded in one piece");
 
 /* A job that is aggregated here. The key of its map is the job number. */
 struct atp_xdp_job {
-    uint32_t token;
+    uint64_t token;
     uint32_t slot; /* of its counters */
     uint8_t level; /* the hop that this switch serves for the job */
     uint8_t unused[3];
 };
 
 /* A control message that passed. User space learns from it which jobs to admit. */
-#define ATP_XDP_QUEUED_MESSAGE_BYTES 160u /* the longest useful message, a JOIN of 32 members of a unit, has 155 */
+/* The longest useful message, a JOIN of the 32 members of a unit with four edges and four statements, has 709. */
+#define ATP_XDP_QUEUED_MESSAGE_BYTES 712u
 #define ATP_XDP_MESSAGE_QUEUE_BYTES (64u * 1024u)
 struct atp_xdp_queued_message {
     uint32_t bytes;

@@ -10,8 +10,8 @@
 
 struct atp_locked_aggregator {
     struct bpf_spin_lock lock;
-    struct atp_aggregator state;
     uint32_t unused;
+    struct atp_aggregator state;
     uint64_t pairs[ATP_XDP_PAIRS];
 };
 _Static_assert(sizeof(struct atp_locked_aggregator) == sizeof(struct atp_xdp_aggregator), "user space reads it");

@@ -95,12 +95,13 @@ static inline uint32_t atp_now_us(void) {
 static inline void atp_swap_header(struct atp_header* header) {
     header->flags = bpf_ntohs(header->flags);
     header->job = bpf_ntohl(header->job);
-    header->token = bpf_ntohl(header->token);
     header->channel = bpf_ntohs(header->channel);
     header->worker = bpf_ntohs(header->worker);
+    header->token = bpf_be64_to_cpu(header->token);
     header->seq = bpf_ntohl(header->seq);
     header->index = bpf_ntohl(header->index);
     header->argument = bpf_ntohl(header->argument);
+    header->peer = bpf_ntohs(header->peer);
     header->bitmap0 = bpf_ntohl(header->bitmap0);
     header->mask0 = bpf_ntohl(header->mask0);
     header->bitmap1 = bpf_ntohl(header->bitmap1);
@@ -148,7 +149,7 @@ static inline uint8_t atp_check_packet(struct atp_notes* notes, uint32_t bytes) 
     notes->lanes = (bytes - ATP_HEADER_BYTES) / ATP_LANE_BYTES;
     notes->index = notes->header.index;
     uint8_t refusal = atp_check_bytes(notes->header.version, bytes);
-    return refusal != ATP_REFUSED_NOT ? refusal : atp_check_header(&notes->header, notes->lanes != 0);
+    return refusal != ATP_REFUSED_NOT ? refusal : atp_check_header(&notes->header, notes->lanes);
 }
 
 /* A refused packet passes: its receiver decides about it. */
@@ -306,7 +307,7 @@ static inline int atp_move_lanes(struct xdp_md* context, struct atp_notes* notes
     if (action == ATP_LANES_STORE) {
         atp_each_pair(atp_store_step, &wire, aggregator->pairs, &tally);
     } else if (action != ATP_LANES_EMIT) {
-        overflowed = atp_add_lanes(&wire, aggregator->pairs, aggregator->state.flags & ATP_FLAG_AUDIT);
+        overflowed = atp_add_lanes(&wire, aggregator->pairs, aggregator->state.flags);
     }
     if (action == ATP_LANES_EMIT || action == ATP_LANES_ADD_EMIT) {
         if (notes->checksum == ATP_CHECKSUM_UNREAD) atp_read_checksum(context, notes);
@@ -352,9 +353,9 @@ int atp_switch(struct xdp_md* context) {
         return atp_leave(context, 0);
     }
     struct atp_locked_aggregator* aggregator = bpf_map_lookup_elem(&atp_aggregators, &notes->index);
-    /* The server adds int16 lanes: this program does not split a lane in two. An ACK of int16 lanes still releases. */
-    int splits_lanes = notes->header.type == ATP_TYPE_GRADIENT && notes->header.dtype == ATP_DTYPE_INT16;
-    if (!aggregator || splits_lanes) {
+    /* The server adds int16 and int8 lanes: this program does not split a lane. Their ACKs still release. */
+    int is_narrow = notes->header.type == ATP_TYPE_GRADIENT && atp_lanes_form(&notes->header) != ATP_DTYPE_INT32;
+    if (!aggregator || is_narrow) {
         notes->decision = atp_decide_without_aggregator(&notes->header, flush_here);
         return atp_leave(context, 0);
     }

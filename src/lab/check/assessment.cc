@@ -23,8 +23,8 @@ bool is_release(std::uint8_t event) {
            event == ATP_EVENT_FLUSHED;
 }
 
-FragmentId id_of(const atp_header& header) { return {header.job, header.token, header.seq}; }
-FragmentId id_of(const atp_aggregator& aggregator) { return {aggregator.job, aggregator.token, aggregator.seq}; }
+FragmentId id_of(const atp_header& header) { return {header.token, header.job, header.seq}; }
+FragmentId id_of(const atp_aggregator& aggregator) { return {aggregator.token, aggregator.job, aggregator.seq}; }
 
 std::uint8_t ranks_of(const atp_header& header, const protocol::Membership& membership) {
     unsigned ranks = 0;
@@ -79,7 +79,7 @@ void Machines::assess_merge(ServerNode& server, const protocol::ServerCounters& 
     const atp_header& header = packet.header;
     std::uint8_t& accepted = server.accepted[header.seq % (2 * configuration_.window())];
     if (after.float_fragments != before.float_fragments) accepted = float_mode;
-    const bool integers_too_late = (accepted & float_mode) != 0 && header.dtype == ATP_DTYPE_INT32;
+    const bool integers_too_late = (accepted & float_mode) != 0 && atp_lanes_type(&header) == ATP_DTYPE_INT32;
     const bool dropped = after.duplicates != before.duplicates || after.overlapping != before.overlapping ||
                          after.overflowed != before.overflowed || after.refused != before.refused ||
                          after.audit_failures != before.audit_failures || integers_too_late;
@@ -216,24 +216,22 @@ bool Machines::reclaimable(protocol::Switch& machine, std::uint32_t index) {
     const std::uint8_t hop = held.unit != 0 ? 0 : 1;
     const auto event_of = [&](std::uint32_t seq) {
         Sent sent;
-        const atp_header header{.version = ATP_VERSION,
-                                .type = ATP_TYPE_GRADIENT,
-                                .flags = ATP_FLAG_AUDIT,
-                                .hop = hop,
-                                .dtype = ATP_DTYPE_INT32,
-                                .window_log2 = configuration_.window_log2,
-                                .scale = 0,
-                                .job = held.job,
-                                .token = held.token,
-                                .channel = held.channel,
-                                .worker = 0,
-                                .seq = seq,
-                                .index = index,
-                                .argument = 0,
-                                .bitmap0 = 1,
-                                .mask0 = hop == 0 ? 3U : 1U,
-                                .bitmap1 = 1,
-                                .mask1 = 3};
+        atp_header header{};
+        header.type = ATP_TYPE_GRADIENT;
+        header.flags = ATP_FLAG_AUDIT;
+        header.hop = hop;
+        header.lanes = ATP_INT32_LANES;
+        header.window_log2 = configuration_.window_log2;
+        header.job = held.job;
+        header.channel = held.channel;
+        header.token = held.token;
+        header.seq = seq;
+        header.index = index;
+        header.peer = ATP_WORKER_ALL;
+        header.bitmap0 = 1;
+        header.mask0 = hop == 0 ? 3U : 1U;
+        header.bitmap1 = 1;
+        header.mask1 = 3;
         wire::encode_header(header, sent.bytes);
         protocol::PacketBuffer packet_buffer{.data = sent.bytes.data(),
                                              .size = static_cast<std::uint32_t>(sent.bytes.size()),

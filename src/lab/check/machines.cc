@@ -15,6 +15,13 @@ constexpr std::uint32_t packet_capacity = ATP_HEADER_BYTES + model_lanes * ATP_L
 
 std::span<std::byte> used(Sent& sent) { return std::span(sent.bytes).first(sent.size); }
 
+// No machine reads `sending`, nor `peer` of an answer. Packets that differ in them alone are one packet here, so that
+// the number of states stays finite.
+void omit_unread(Sent& sent) {
+    wire::store_u8(sent.bytes.data() + ATP_OFFSET_SENDING, 0);
+    wire::store_u16(sent.bytes.data() + ATP_OFFSET_PEER, ATP_WORKER_ALL);
+}
+
 }  // namespace
 
 Machines::Machines(const Configuration& configuration)
@@ -106,12 +113,14 @@ void Machines::leave_behind(unsigned job, bool earlier, std::uint32_t first_seq,
         if (!worker.machine->submit(*worker.tensors[0], model_now)) continue;
         Sent gradient;
         gradient.size = static_cast<std::uint32_t>(worker.machine->poll_transmit(gradient.bytes, model_now).value());
+        omit_unread(gradient);
         gradient.to = layout_.up(layout_.worker(job, rank), job);
         if (rank == 0) sent.push_back(gradient);
         server->handle_packet(used(gradient), false, model_now);
     }
     Sent result;
     result.size = static_cast<std::uint32_t>(server->poll_transmit(result.bytes).value().size);
+    omit_unread(result);
     result.to = layout_.worker(job, workers - 1);
     sent.push_back(result);
 }
@@ -182,6 +191,7 @@ void Machines::drain_worker(unsigned node, Time now, Step& step) {
     sent.to = layout_.up(node, place.job);
     while (const auto size = worker.machine->poll_transmit(sent.bytes, now)) {
         sent.size = static_cast<std::uint32_t>(*size);
+        omit_unread(sent);
         assess_sending(worker, sent, step);
         const bool gradient = wire::load_u8(sent.bytes.data() + ATP_OFFSET_TYPE) == ATP_TYPE_GRADIENT;
         if (gradient && configuration_.marked_worker == place.index) {
@@ -201,6 +211,7 @@ void Machines::step_server(unsigned node, Input input, Step& step) {
     Sent sent;
     while (const auto transmit = server.machine->poll_transmit(sent.bytes)) {
         sent.size = static_cast<std::uint32_t>(transmit->size);
+        omit_unread(sent);
         assess_answer(sent, step);
         layout_.down(node, layout_.node(node).job, endpoint::downward_of(used(sent)), next_);
         for (const unsigned to : next_) {

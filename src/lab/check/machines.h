@@ -25,8 +25,8 @@ namespace ATP_VARIANT {
 
 // Identifies a fragment in the ghost state (check/system.h) of a switch.
 struct FragmentId {
+    std::uint64_t token = 0;  // 0: none
     std::uint32_t job = 0;
-    std::uint32_t token = 0;  // 0: none
     std::uint32_t seq = 0;
     bool operator==(const FragmentId&) const = default;
 };

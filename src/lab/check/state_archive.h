@@ -2,8 +2,8 @@
 // The two archives (protocol/archive.h) that save and restore the state of a machine.
 //
 // States with equal behaviour must have equal bytes. All past times are therefore stored as the same value, and a
-// tensor is stored as its number, not as its address. Time stamps of aggregators are omitted, because ageing is an
-// action that treats any aggregator as old.
+// tensor is stored as its number, not as its address. Counts that no machine reads are omitted. Time stamps of
+// aggregators are omitted, because ageing is an action that treats any aggregator as old.
 #pragma once
 
 #include <algorithm>
@@ -45,6 +45,7 @@ class StateWriter {
         value(moment);
     }
     void stamp_us(std::uint32_t&) {}
+    void unread(std::uint8_t&) {}
     void bytes(std::span<std::byte> item) { append(item.data(), item.size()); }
 
   private:
@@ -80,6 +81,7 @@ class StateReader {
         item = time_of(moment);
     }
     void stamp_us(std::uint32_t& item) { item = model_now_us; }
+    void unread(std::uint8_t& item) { item = 0; }
     void bytes(std::span<std::byte> item) { take(item.data(), item.size()); }
 
     [[nodiscard]] bool at_end() const { return from_.empty(); }

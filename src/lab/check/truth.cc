@@ -33,7 +33,7 @@ std::string text_of(const char* format, std::uint32_t found, std::uint32_t reque
 
 std::uint32_t job_number(unsigned job) { return 0x0a + job; }
 
-std::uint32_t job_token(unsigned job, bool earlier_incarnation) {
+std::uint64_t job_token(unsigned job, bool earlier_incarnation) {
     return (earlier_incarnation ? 0x01d0 : 0x5eed) + job;
 }
 
@@ -113,7 +113,7 @@ std::string Truth::wrong_gradient(const wire::Packet& packet) const {
     if (audit_found != audit) return text_of("audit lane is 0x%x, its set requires 0x%x", audit_found, audit);
     if ((header.flags & ATP_FLAG_OVERFLOW) != 0) return {};  // the packet declares its element invalid
     const std::uint32_t found = wire::load_u32(packet.lanes.data());
-    const std::uint32_t requested = header.dtype == ATP_DTYPE_FLOAT32
+    const std::uint32_t requested = atp_lanes_type(&header) == ATP_DTYPE_FLOAT32
                                         ? std::bit_cast<std::uint32_t>(last_value)
                                         : static_cast<std::uint32_t>(static_cast<std::int64_t>(sum));
     if (found != requested) return text_of("element is 0x%x, its set sums to 0x%x", found, requested);
@@ -126,7 +126,8 @@ std::string Truth::wrong_ack(const wire::Packet& packet) const {
     const std::uint32_t found = wire::load_u32(packet.lanes.data());
     const std::int32_t offset = offset_of(packet.header.seq);
     const std::uint32_t requested = sum_bits(earlier, offset);
-    if ((packet.header.dtype == ATP_DTYPE_INT32) != plain(offset)) return "a result has the wrong type of numbers";
+    if ((atp_lanes_type(&packet.header) == ATP_DTYPE_INT32) != plain(offset))
+        return "a result has the wrong type of numbers";
     if (found != requested) return text_of("result is 0x%x, the sum is 0x%x", found, requested);
     return {};
 }

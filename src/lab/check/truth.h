@@ -18,7 +18,7 @@ inline constexpr std::uint16_t model_lanes = 2;  // one element and the audit wo
 inline constexpr std::uint16_t model_channel = 3;
 
 [[nodiscard]] std::uint32_t job_number(unsigned job);
-[[nodiscard]] std::uint32_t job_token(unsigned job, bool earlier_incarnation);
+[[nodiscard]] std::uint64_t job_token(unsigned job, bool earlier_incarnation);
 [[nodiscard]] protocol::ChannelConfig channel_of(const Configuration& configuration, unsigned job,
                                                  bool earlier_incarnation);
 

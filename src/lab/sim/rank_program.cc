@@ -65,7 +65,7 @@ protocol::ChannelConfig AtpJob::channel_config(unsigned channel) const {
 void AtpJob::form(Time now) {
     ++report_.incarnations;
     broken_ = forming_ = false;
-    token_ = static_cast<std::uint32_t>(random_.between(1, 0xffffffffU));
+    token_ = random_.between(1, ~std::uint64_t{0});
     if (shared_.trace != nullptr) {
         shared_.trace->note(now, fmt::format("job {}", number()),
                             fmt::format("forms incarnation {} with token {:#x}", report_.incarnations, token_));

@@ -105,7 +105,7 @@ class AtpJob final : public Job {
 
     std::optional<policy::Experiment> policy_;  // empty: the protocol's own rules. The machines below borrow it
     std::vector<std::int32_t> rank_at_;         // by node; -1: not a worker of this job
-    std::uint32_t token_ = 0;
+    std::uint64_t token_ = 0;
     std::vector<Channel> channels_;
     std::vector<Endpoint> endpoints_;
     std::vector<Rank> ranks_;

@@ -73,7 +73,7 @@ void World::check_reclaimable() {
             std::byte bytes[ATP_HEADER_BYTES + ATP_LANE_BYTES]{};
             atp_header header{};
             header.type = ATP_TYPE_GRADIENT;
-            header.dtype = ATP_DTYPE_INT32;
+            header.lanes = ATP_INT32_LANES;
             header.job = newcomer;
             header.token = 1;
             header.index = index;

@@ -2,6 +2,7 @@
 // A first-in, first-out queue of fixed capacity, which the constructor allocates. front() and pop() require an item.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -37,7 +38,7 @@ class Ring {
         std::uint64_t size = size_;
         archive.value(size);
         if (size != size_) {
-            size_ = static_cast<std::size_t>(size);
+            size_ = std::min(static_cast<std::size_t>(size), items_.size());  // an archive may contain any number
             head_ = 0;
         }
         for (std::size_t i = 0; i < size_; ++i) items_[(head_ + i) % items_.size()].persist(archive);

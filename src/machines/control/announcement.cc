@@ -60,7 +60,7 @@ std::string to_text(const Decision& decision) { return Json{{"job", decision.job
 Result<Decision> decision_from(std::string_view text) {
     try {
         const Json json = Json::parse(text);
-        return Decision{.job = json.at("job").get<std::uint32_t>(), .token = json.at("token").get<std::uint32_t>()};
+        return Decision{.job = json.at("job").get<std::uint32_t>(), .token = json.at("token").get<std::uint64_t>()};
     } catch (const Json::exception&) {
         return malformed("its decision", "rank 0");
     }

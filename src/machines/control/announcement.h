@@ -23,7 +23,7 @@ struct Announcement {
 
 struct Decision {
     std::uint32_t job = 0;
-    std::uint32_t token = 0;
+    std::uint64_t token = 0;
 };
 
 [[nodiscard]] std::string to_text(const Announcement& announcement);

@@ -8,7 +8,7 @@ namespace atp::control {
 
 struct AdmittedJob {
     std::uint32_t job = 0;
-    std::uint32_t token = 0;
+    std::uint64_t token = 0;
     std::uint8_t level = 0;  // level at which the switch aggregates for the job: the hop of its packets
 
     bool operator==(const AdmittedJob&) const = default;

@@ -28,7 +28,7 @@ struct Multicast {
 [[nodiscard]] std::string to_string(const Multicast& multicast);
 
 // The group of this channel; no family if multicast is off.
-[[nodiscard]] wire::Endpoint group_of(const Multicast& multicast, std::uint32_t job, std::uint32_t token,
+[[nodiscard]] wire::Endpoint group_of(const Multicast& multicast, std::uint32_t job, std::uint64_t token,
                                       std::uint16_t channel);
 
 }  // namespace atp::control

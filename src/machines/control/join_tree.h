@@ -44,7 +44,7 @@ struct TreeEvent {
     };
     Kind kind = Kind::admitted;
     std::uint32_t job = 0;
-    std::uint32_t token = 0;
+    std::uint64_t token = 0;
     std::uint16_t channel = 0;
     std::uint8_t level = 0;
     wire::ChannelProtocol protocol = wire::ChannelProtocol::atp;
@@ -113,7 +113,7 @@ class JoinTree {
 
   private:
     struct TreeJob {
-        std::uint32_t token = 0;
+        std::uint64_t token = 0;
         std::uint8_t level = 0;
         std::uint32_t channels = 0;
     };

@@ -7,16 +7,18 @@
 namespace atp::control {
 
 std::optional<QuotedChannel> quoted_channel(std::span<const std::byte> bytes) {
-    constexpr std::size_t fields_bytes = 4 + 4 + 2;  // job, token, channel: in this order in all of them
-    if (bytes.empty()) return std::nullopt;
-    const bool packet = wire::load_u8(bytes.data()) == ATP_VERSION;
-    const auto type = wire::control_type(bytes);
-    const bool joining = type && *type >= wire::ControlType::join && *type <= wire::ControlType::leave;
-    if (!packet && !joining) return std::nullopt;
-    const std::size_t at = packet ? std::size_t{ATP_OFFSET_JOB} : wire::control_prefix_bytes;
-    if (bytes.size() < at + fields_bytes) return std::nullopt;
-    const std::byte* const fields = bytes.data() + at;
-    return QuotedChannel{wire::load_u32(fields), wire::load_u32(fields + 4), wire::load_u16(fields + 8)};
+    if (const auto type = wire::control_type(bytes)) {
+        constexpr std::size_t fields_bytes = 4 + 8 + 2;  // job, token, channel: in this order in all of them
+        const bool joining = *type >= wire::ControlType::join && *type <= wire::ControlType::leave;
+        if (!joining || bytes.size() < wire::control_prefix_bytes + fields_bytes) return std::nullopt;
+        const std::byte* const fields = bytes.data() + wire::control_prefix_bytes;
+        return QuotedChannel{wire::load_u32(fields), wire::load_u64(fields + 4), wire::load_u16(fields + 12)};
+    }
+    constexpr std::size_t packet_bytes = ATP_OFFSET_TOKEN + sizeof(std::uint64_t);  // channel and job come before
+    if (bytes.size() < packet_bytes || wire::load_u8(bytes.data()) != ATP_VERSION) return std::nullopt;
+    if (wire::load_u8(bytes.data() + ATP_OFFSET_TYPE) >= ATP_TYPE_CONTROL) return std::nullopt;
+    return QuotedChannel{wire::load_u32(bytes.data() + ATP_OFFSET_JOB), wire::load_u64(bytes.data() + ATP_OFFSET_TOKEN),
+                         wire::load_u16(bytes.data() + ATP_OFFSET_CHANNEL)};
 }
 
 }  // namespace atp::control

@@ -12,7 +12,7 @@ namespace atp::control {
 // forge such a report, but they do not know the token that it has to quote.
 struct QuotedChannel {
     std::uint32_t job = 0;
-    std::uint32_t token = 0;
+    std::uint64_t token = 0;
     std::uint16_t channel = 0;
 
     bool operator==(const QuotedChannel&) const = default;

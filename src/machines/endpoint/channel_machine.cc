@@ -15,8 +15,7 @@ constexpr std::size_t most_control_bytes = 1024;
 
 bool goes_up(std::span<const std::byte> bytes) {
     if (bytes.size() < ATP_HEADER_BYTES || wire::load_u8(bytes.data()) != ATP_VERSION) return false;
-    const std::uint8_t type = wire::load_u8(bytes.data() + ATP_OFFSET_TYPE);
-    return type == ATP_TYPE_GRADIENT || type == ATP_TYPE_PROBE;
+    return wire::goes_up(wire::load_u8(bytes.data() + ATP_OFFSET_TYPE));
 }
 
 // Receiver field of an ACK; nullopt for other packets.
@@ -120,7 +119,7 @@ void ChannelMachine::note_own_packet(const wire::Datagram& datagram, Time now) {
 bool ChannelMachine::has_identity(std::span<const std::byte> bytes) const {
     if (bytes.size() < ATP_HEADER_BYTES || wire::load_u8(bytes.data()) != ATP_VERSION) return false;
     return wire::load_u32(bytes.data() + ATP_OFFSET_JOB) == config_.terms.job &&
-           wire::load_u32(bytes.data() + ATP_OFFSET_TOKEN) == config_.terms.token &&
+           wire::load_u64(bytes.data() + ATP_OFFSET_TOKEN) == config_.terms.token &&
            wire::load_u16(bytes.data() + ATP_OFFSET_CHANNEL) == config_.terms.channel;
 }
 

@@ -38,7 +38,7 @@ NodeTask NodeMachine::handle_message(std::span<const std::byte> bytes, const wir
 
 // All messages of a channel begin with job, token and channel.
 std::optional<std::uint32_t> NodeMachine::shard_of(std::span<const std::byte> bytes) const {
-    constexpr std::size_t channel_at = wire::control_prefix_bytes + 8;
+    constexpr std::size_t channel_at = wire::control_prefix_bytes + 4 + 8;
     if (bytes.size() < channel_at + 2) return std::nullopt;
     const std::uint32_t job = wire::load_u32(bytes.data() + wire::control_prefix_bytes);
     const std::uint16_t channel = wire::load_u16(bytes.data() + channel_at);

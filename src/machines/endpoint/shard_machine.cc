@@ -100,7 +100,7 @@ void ShardMachine::add_packet(const wire::Datagram& datagram, wire::Outbox& out)
 // needs it as well.
 void ShardMachine::pass_to_racks(std::span<const std::byte> flush, wire::Outbox& out) {
     const control::Branch* const branch = tree_.find(job_of(flush.data()), channel_of(flush.data()));
-    const bool known = branch != nullptr && branch->terms.token == wire::load_u32(flush.data() + ATP_OFFSET_TOKEN);
+    const bool known = branch != nullptr && branch->terms.token == wire::load_u64(flush.data() + ATP_OFFSET_TOKEN);
     if (known) flush_racks(flush, *branch, wire::load_u32(flush.data() + ATP_OFFSET_BITMAP1), out);
 }
 

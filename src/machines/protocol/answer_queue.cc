@@ -28,29 +28,26 @@ atp_header AnswerQueue::header_of(const Answer& answer, const FragmentRecord& re
     if (answer.type == ATP_TYPE_WAIT && record.mismatched) argument = ATP_WAIT_MISMATCHED;
     if (with_result && record.plain) flags |= ATP_FLAG_PLAIN;
     if (with_result && record.ecn) flags |= ATP_FLAG_ECN;
+    if (with_result && record.ecn_down) flags |= ATP_FLAG_ECN_DOWN;
     if (with_result && channel_.audit) flags |= ATP_FLAG_AUDIT;
+    if (with_result && record.proves_result()) flags |= ATP_FLAG_PROOF;
     const bool one_unit = std::has_single_bit(answer.units);
     const auto unit = static_cast<unsigned>(std::countr_zero(answer.units));
-    return atp_header{
-        .version = ATP_VERSION,
-        .type = answer.type,
-        .flags = flags,
-        .hop = answer.hop,
-        .dtype = with_result ? record.result_dtype() : answer.dtype,
-        .window_log2 = channel_.window_log2,
-        .scale = with_result ? record.scale : answer.scale,
-        .job = channel_.job,
-        .token = channel_.token,
-        .channel = channel_.channel,
-        .worker = answer.worker,
-        .seq = answer.seq,
-        .index = record.index,
-        .argument = argument,
-        .bitmap0 = answer.members,
-        .mask0 = one_unit ? membership_.unit_mask(unit) : answer.members,
-        .bitmap1 = answer.units,
-        .mask1 = membership_.all_units(),
-    };
+    atp_header header = channel_.header_of(answer.type, answer.seq);
+    header.flags = flags;
+    header.hop = answer.hop;
+    header.lanes = with_result ? record.lanes_of_ack() : answer.requested;
+    header.scale = with_result ? record.scale : answer.scale;
+    header.worker = answer.worker;
+    header.index = record.index;
+    header.argument = argument;
+    header.peer = answer.cause.worker;
+    header.sending = answer.cause.sending;
+    header.bitmap0 = answer.members;
+    header.mask0 = one_unit ? membership_.unit_mask(unit) : answer.members;
+    header.bitmap1 = answer.units;
+    header.mask1 = membership_.all_units();
+    return header;
 }
 
 }  // namespace atp::protocol

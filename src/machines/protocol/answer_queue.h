@@ -22,12 +22,24 @@ namespace atp::protocol {
 // Failure: push() returns false if the queue is full; a PROBE requests the answer again.
 class AnswerQueue {
   public:
+    // The packet that caused an answer.
+    struct Cause {
+        std::uint16_t worker = ATP_WORKER_ALL;
+        std::uint8_t sending = 0;
+
+        template <class Archive>
+        void persist(Archive& archive) {
+            archive.value(worker), archive.value(sending);
+        }
+    };
+
     struct Answer {
         std::uint8_t type = 0;
-        std::uint8_t dtype = ATP_DTYPE_NONE;  // of a NACK; an ACK has that of its record
-        std::uint8_t scale = scale_of_job;    // of a FLUSH; an ACK has that of its record
+        std::uint8_t requested = ATP_DTYPE_NONE;  // type that a NACK requests
+        std::uint8_t scale = scale_of_job;        // of a FLUSH; an ACK has that of its record
         std::uint16_t flags = 0;
         std::uint16_t worker = ATP_WORKER_ALL;
+        Cause cause{};
         std::uint8_t hop = 0;
         std::uint32_t seq = 0;
         std::uint32_t members = 0;  // bitmap0
@@ -35,7 +47,8 @@ class AnswerQueue {
 
         template <class Archive>
         void persist(Archive& archive) {
-            archive.value(type), archive.value(dtype), archive.value(flags), archive.value(worker);
+            archive.value(type), archive.value(requested), archive.value(flags), archive.value(worker);
+            cause.persist(archive);
             archive.value(scale), archive.value(hop), archive.value(seq), archive.value(members), archive.value(units);
         }
     };

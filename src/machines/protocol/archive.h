@@ -11,6 +11,7 @@
 //     value(T&)   for integers, enums, bools and trivially copyable records without padding
 //     time(Time&) for points in time, which an archive may store relative to now
 //     stamp_us(uint32_t&) for wrapping time stamps in microseconds, likewise
+//     unread(uint8_t&) for a count that packets carry and that no machine reads: an archive may omit it
 //     bytes(span) for lanes
 #pragma once
 
@@ -24,9 +25,11 @@
 namespace atp::protocol {
 
 template <class A>
-concept Archive = requires(A& archive, int& value, Time& time, std::uint32_t& stamp, std::span<std::byte> bytes) {
+concept Archive = requires(A& archive, int& value, Time& time, std::uint32_t& stamp, std::uint8_t& count,
+                           std::span<std::byte> bytes) {
     archive.value(value);
     archive.stamp_us(stamp);
+    archive.unread(count);
     archive.time(time);
     archive.bytes(bytes);
 };

@@ -23,7 +23,7 @@ namespace atp::protocol {
 // A channel is one independent stream of a job. It has its own sequence numbers, window, congestion state and server.
 struct ChannelConfig {
     std::uint32_t job = 0;
-    std::uint32_t token = 0;  // random for each incarnation, never 0
+    std::uint64_t token = 0;  // random for each incarnation, never 0
     std::uint16_t channel = 0;
     std::uint16_t lanes = 62;             // of a fragment, including the audit lane; fixed for the job
     std::uint8_t window_log2 = 8;         // W = 2^window_log2 slots; a worker is at most W ahead of its ACKs
@@ -41,6 +41,20 @@ struct ChannelConfig {
     [[nodiscard]] constexpr std::uint32_t index(std::uint32_t seq, std::uint32_t attempt) const {
         if (policy != nullptr) return policy->index(*this, slot(seq), attempt);
         return aggregator_index(job, channel, slot(seq), attempt, aggregators);
+    }
+    // Header of a packet about fragment `seq` that concerns all workers alike. The other fields are 0.
+    [[nodiscard]] constexpr atp_header header_of(std::uint8_t type, std::uint32_t seq) const {
+        atp_header header{};
+        header.version = ATP_VERSION;
+        header.type = type;
+        header.window_log2 = window_log2;
+        header.job = job;
+        header.channel = channel;
+        header.worker = ATP_WORKER_ALL;
+        header.token = token;
+        header.seq = seq;
+        header.peer = ATP_WORKER_ALL;
+        return header;
     }
     [[nodiscard]] constexpr std::uint32_t audit_of(std::uint32_t seq, std::uint32_t worker) const {
         return audit_word(job, token, channel, seq, worker);

@@ -27,14 +27,31 @@ enum atp_aggregator_status {
     ATP_AGGREGATOR_COMPLETE = 2,  /* sum sent; kept until the ACK, so that a lost packet can be sent again */
 };
 
+/*
+ * Flags of an aggregator. Marks are ORed over the added packets. The others are the kind of the lanes: only packets of
+ * equal kind are added. Lanes are int32 without INT16 and INT8.
+ */
+enum atp_aggregator_flag {
+    ATP_AGGREGATOR_INT16 = 1 << 0,
+    ATP_AGGREGATOR_INT8 = 1 << 1,
+    ATP_AGGREGATOR_PROOF = 1 << 2,
+    ATP_AGGREGATOR_ECN = ATP_FLAG_ECN,
+    ATP_AGGREGATOR_OVERFLOW = ATP_FLAG_OVERFLOW,
+    ATP_AGGREGATOR_ECN_DOWN = 1 << 5,
+    ATP_AGGREGATOR_AUDIT = ATP_FLAG_AUDIT,
+    ATP_AGGREGATOR_PLAIN = ATP_FLAG_PLAIN,
+};
+#define ATP_AGGREGATOR_MARKS (ATP_AGGREGATOR_ECN | ATP_AGGREGATOR_OVERFLOW | ATP_AGGREGATOR_ECN_DOWN)
+#define ATP_AGGREGATOR_KIND (~ATP_AGGREGATOR_MARKS & 0xFF)
+
 /* All zero: a free aggregator without a tombstone, since no job has token 0. */
 struct atp_aggregator {
+    uint64_t token;
     uint32_t job;
-    uint32_t token;
     uint32_t seq;
     uint16_t channel;
     uint8_t status;
-    uint8_t flags; /* of the added packets: ECN, OVERFLOW and the kind of lanes (AUDIT, PLAIN, ATP_AGGREGATOR_INT16) */
+    uint8_t flags; /* enum atp_aggregator_flag */
     uint32_t bitmap;
     uint16_t lanes;   /* number in use; a packet with another number is not added */
     uint16_t purpose; /* a packet with another purpose is not added */
@@ -57,13 +74,8 @@ enum atp_lanes_action {
     ATP_LANES_EMIT = 4,     /* aggregator -> packet; on RETURN the packet grows to `lanes` of the aggregator */
 };
 
-/* Flags that define the kind of the lanes, not their values. Gradients of different kinds are never added. */
-#define ATP_FLAGS_OF_LANES (ATP_FLAG_AUDIT | ATP_FLAG_PLAIN)
-/*
- * Flag of an aggregator: its lanes hold two elements each. It uses the bit of RESEND, which an aggregator never
- * keeps.
- */
-#define ATP_AGGREGATOR_INT16 ATP_FLAG_RESEND
+/* Flags of a packet that have the same bit in an aggregator. */
+#define ATP_FLAGS_ALIKE (ATP_FLAG_ECN | ATP_FLAG_OVERFLOW | ATP_FLAG_AUDIT | ATP_FLAG_PLAIN)
 
 /* Outcome of a decision, for counters and traces. */
 enum atp_switch_event {
@@ -181,10 +193,40 @@ static inline int atp_fits_level(const struct atp_header* packet) {
     return packet->bitmap1 != 0 && ((packet->flags & ATP_FLAG_WHOLE) || packet->bitmap0 == packet->mask0);
 }
 
-static inline uint8_t atp_kind_of_lanes(const struct atp_header* packet) {
-    unsigned kind = packet->flags & (unsigned)ATP_FLAGS_OF_LANES;
-    if (packet->dtype == ATP_DTYPE_INT16) kind |= (unsigned)ATP_AGGREGATOR_INT16;
-    return (uint8_t)kind;
+/* Places by which the bits of a packet are above those of an aggregator. */
+#define ATP_ECN_DOWN_ABOVE 5
+#define ATP_PROOF_ABOVE 9
+ATP_STATIC_ASSERT(ATP_FLAG_ECN_DOWN >> ATP_ECN_DOWN_ABOVE == ATP_AGGREGATOR_ECN_DOWN, "the mark has another place");
+ATP_STATIC_ASSERT(ATP_FLAG_PROOF >> ATP_PROOF_ABOVE == ATP_AGGREGATOR_PROOF, "the flag has another place");
+
+/* Marks and kind of a gradient, as an aggregator keeps them. Without branches: each gradient needs them. */
+static inline uint8_t atp_aggregator_flags_of(const struct atp_header* packet) {
+    unsigned flags = packet->flags & (unsigned)ATP_FLAGS_ALIKE;
+    flags |= (packet->flags & (unsigned)ATP_FLAG_ECN_DOWN) >> ATP_ECN_DOWN_ABOVE;
+    flags |= (packet->flags & (unsigned)ATP_FLAG_PROOF) >> ATP_PROOF_ABOVE;
+    flags |= (packet->lanes == ATP_INT16_LANES) * (unsigned)ATP_AGGREGATOR_INT16;
+    flags |= (packet->lanes == ATP_INT8_LANES) * (unsigned)ATP_AGGREGATOR_INT8;
+    return (uint8_t)flags;
+}
+
+/* `which` of the aggregator's flags, as a packet carries them. */
+static inline uint16_t atp_packet_flags_of(const struct atp_aggregator* aggregator, unsigned which) {
+    unsigned held = aggregator->flags & which;
+    unsigned flags = held & (unsigned)ATP_FLAGS_ALIKE;
+    flags |= (held & (unsigned)ATP_AGGREGATOR_ECN_DOWN) << ATP_ECN_DOWN_ABOVE;
+    flags |= (held & (unsigned)ATP_AGGREGATOR_PROOF) << ATP_PROOF_ABOVE;
+    return (uint16_t)flags;
+}
+
+/* `lanes` of a packet that carries the aggregator's sum. */
+static inline uint8_t atp_lanes_held(const struct atp_aggregator* aggregator) {
+    if (aggregator->flags & ATP_AGGREGATOR_INT8) return ATP_INT8_LANES;
+    return (aggregator->flags & ATP_AGGREGATOR_INT16) ? ATP_INT16_LANES : ATP_INT32_LANES;
+}
+
+/* Words of another type than the form of the fragment travel alone: floats, and values that do not fit the form. */
+static inline int atp_has_own_form(const struct atp_header* packet) {
+    return atp_lanes_type(packet) == atp_lanes_form(packet);
 }
 
 /*
@@ -195,7 +237,7 @@ static inline int atp_same_shape(const struct atp_header* packet, uint16_t lanes
                                  const struct atp_aggregator* aggregator) {
     return aggregator->unit == atp_unit_of(packet) && aggregator->lanes == lanes &&
            (aggregator->purpose == atp_purpose_of(packet) || ATP_BREAK(mix_purposes)) &&
-           ((aggregator->flags ^ atp_kind_of_lanes(packet)) & (ATP_FLAGS_OF_LANES | ATP_AGGREGATOR_INT16)) == 0 &&
+           ((aggregator->flags ^ atp_aggregator_flags_of(packet)) & ATP_AGGREGATOR_KIND) == 0 &&
            (aggregator->bitmap & ~atp_level_mask(packet)) == 0;
 }
 
@@ -207,14 +249,14 @@ static inline struct atp_decision atp_claim(struct atp_header* packet, uint16_t 
     aggregator->bitmap = atp_contribution(packet);
     aggregator->lanes = lanes;
     aggregator->purpose = atp_purpose_of(packet);
-    aggregator->flags = (uint8_t)((packet->flags & (ATP_FLAG_ECN | ATP_FLAG_OVERFLOW)) | atp_kind_of_lanes(packet));
+    aggregator->flags = atp_aggregator_flags_of(packet);
     aggregator->touched_us = now_us;
     return atp_decision_of(ATP_PACKET_DROP, ATP_LANES_STORE, event);
 }
 
 /* Writes the set and the flags of the aggregator to the packet, which will carry the aggregator's sum. */
 static inline void atp_load(struct atp_header* packet, const struct atp_aggregator* aggregator) {
-    packet->flags = (uint16_t)(packet->flags | (aggregator->flags & (ATP_FLAG_ECN | ATP_FLAG_OVERFLOW)));
+    packet->flags = (uint16_t)(packet->flags | atp_packet_flags_of(aggregator, ATP_AGGREGATOR_MARKS));
     if (ATP_BREAK(overflow_not_sticky)) packet->flags = (uint16_t)(packet->flags & ~(unsigned)ATP_FLAG_OVERFLOW);
     if (packet->hop == 0) {
         packet->bitmap0 = aggregator->bitmap;
@@ -225,9 +267,9 @@ static inline void atp_load(struct atp_header* packet, const struct atp_aggregat
     packet->hop = (uint8_t)(packet->hop + 1);
 }
 
-static inline void atp_merge_flags(const struct atp_header* packet, uint16_t which, struct atp_aggregator* aggregator) {
-    if (ATP_BREAK(ecn_lost_in_switch)) which = (uint16_t)(which & ~(unsigned)ATP_FLAG_ECN);
-    aggregator->flags = (uint8_t)(aggregator->flags | (packet->flags & which));
+static inline void atp_merge_flags(const struct atp_header* packet, unsigned which, struct atp_aggregator* aggregator) {
+    if (ATP_BREAK(ecn_lost_in_switch)) which &= ~(unsigned)ATP_AGGREGATOR_ECN;
+    aggregator->flags = (uint8_t)(aggregator->flags | (atp_aggregator_flags_of(packet) & which));
 }
 
 /* The usual case: the same fragment, level and shape. */
@@ -236,7 +278,7 @@ static inline struct atp_decision atp_gather(struct atp_header* packet, struct a
     uint32_t mine = atp_contribution(packet);
     uint32_t mask = atp_level_mask(packet);
     if ((aggregator->bitmap & mine) == mine && !ATP_BREAK(ignore_bitmap)) {
-        atp_merge_flags(packet, ATP_FLAG_ECN, aggregator);
+        atp_merge_flags(packet, ATP_AGGREGATOR_ECN | ATP_AGGREGATOR_ECN_DOWN, aggregator);
         if (aggregator->status != ATP_AGGREGATOR_COMPLETE)
             return atp_decision_of(ATP_PACKET_DROP, ATP_LANES_NONE, ATP_EVENT_DUPLICATE);
         atp_load(packet, aggregator);
@@ -247,7 +289,7 @@ static inline struct atp_decision atp_gather(struct atp_header* packet, struct a
 
     aggregator->bitmap |= mine;
     aggregator->touched_us = now_us;
-    atp_merge_flags(packet, ATP_FLAG_ECN | ATP_FLAG_OVERFLOW, aggregator);
+    atp_merge_flags(packet, ATP_AGGREGATOR_MARKS, aggregator);
     if (ATP_BREAK(complete_early) && (mask & ~aggregator->bitmap & ((mask & ~aggregator->bitmap) - 1u)) == 0)
         aggregator->bitmap = mask;
     if (aggregator->bitmap != mask) return atp_decision_of(ATP_PACKET_DROP, ATP_LANES_ADD, ATP_EVENT_ADDED);
@@ -277,7 +319,7 @@ static inline struct atp_decision atp_resend(struct atp_header* packet, uint16_t
         return atp_forward_alone(packet, ATP_EVENT_MISFIT);
     lanes_action = (aggregator->bitmap & mine) || ATP_BREAK(resend_drops_own) ? ATP_LANES_EMIT : ATP_LANES_ADD_EMIT;
     aggregator->bitmap |= mine;
-    atp_merge_flags(packet, ATP_FLAG_ECN | ATP_FLAG_OVERFLOW, aggregator);
+    atp_merge_flags(packet, ATP_AGGREGATOR_MARKS, aggregator);
     atp_load(packet, aggregator);
     if (!ATP_BREAK(resend_keeps_aggregator)) atp_release(aggregator);
     return atp_decision_of(ATP_PACKET_FORWARD, lanes_action, ATP_EVENT_FETCHED);
@@ -289,7 +331,7 @@ static inline struct atp_decision atp_decide_gradient(struct atp_header* packet,
     uint8_t claim_event = ATP_EVENT_CLAIMED;
     if ((packet->flags & ATP_FLAG_BYPASS) || packet->hop >= ATP_LEVELS)
         return atp_decision_of(ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_BYPASSED);
-    if (packet->dtype == ATP_DTYPE_FLOAT32) return atp_forward_alone(packet, ATP_EVENT_MISFIT);
+    if (!atp_has_own_form(packet)) return atp_forward_alone(packet, ATP_EVENT_MISFIT);
     if ((packet->flags & ATP_FLAG_RESEND) && !ATP_BREAK(resend_claims)) return atp_resend(packet, lanes, aggregator);
     if (!atp_fits_level(packet)) return atp_forward_alone(packet, ATP_EVENT_MISFIT);
     if (atp_contribution(packet) == atp_level_mask(packet)) {
@@ -344,8 +386,8 @@ static inline struct atp_decision atp_decide_flush(struct atp_header* packet, st
         aggregator->unit != atp_unit_of(packet) || (aggregator->bitmap & ~atp_level_mask(packet)) != 0)
         return atp_decision_of(ATP_PACKET_DROP, ATP_LANES_NONE, ATP_EVENT_PASSED);
     packet->type = ATP_TYPE_GRADIENT;
-    packet->dtype = (aggregator->flags & ATP_AGGREGATOR_INT16) ? ATP_DTYPE_INT16 : ATP_DTYPE_INT32;
-    packet->flags = (uint16_t)(ATP_FLAG_BYPASS | (aggregator->flags & ATP_FLAGS_OF_LANES));
+    packet->lanes = atp_lanes_held(aggregator);
+    packet->flags = (uint16_t)(ATP_FLAG_BYPASS | atp_packet_flags_of(aggregator, ATP_AGGREGATOR_KIND));
     if (ATP_BREAK(flush_forgets_plain)) packet->flags = (uint16_t)(packet->flags & ~(unsigned)ATP_FLAG_PLAIN);
     packet->worker = ATP_WORKER_ALL;
     packet->argument = aggregator->purpose;
@@ -382,7 +424,7 @@ static inline void atp_overflowed(struct atp_header* packet, struct atp_decision
 }
 
 #ifdef __cplusplus
-static_assert(sizeof(atp_aggregator) == 32, "two aggregators a cache line");
+static_assert(sizeof(atp_aggregator) == 40, "no padding");
 #pragma GCC diagnostic pop
 #endif
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -31,17 +32,21 @@ struct FragmentRecord {
     std::uint32_t seq = 0;
     State state = State::idle;
     Mode mode = Mode::aggregated;
-    bool ecn = false;
+    bool ecn = false;       // congestion on the way up
+    bool ecn_down = false;  // congestion of a worker's downlink
     bool collision = false;
     // Of the included packets:
     bool plain = false;
-    bool int16_lanes = false;
+    bool proof = false;                   // with proof words
+    std::uint8_t form = ATP_DTYPE_INT32;  // type in which all workers send the fragment's integers
     std::uint8_t scale = scale_of_job;
-    std::uint16_t lanes = 0;  // lanes of the fragment in 4-byte elements
+    std::uint16_t lanes = 0;  // lanes of the fragment in 4-byte elements, with its audit lane or proof words
     std::uint32_t purpose = 0;
-    bool converted = false;     // one packet had the sum of all workers, and the result was written from it
-    bool short_result = false;  // set at completion: the result has int16 lanes
-    bool mismatched = false;    // packets of different shape or purpose arrived: never completes
+    bool converted = false;  // one packet had the sum of all workers, and the result was written from it
+    // Type of the result's lanes: set at completion, or with `converted`.
+    std::uint8_t result_type = ATP_DTYPE_FLOAT32;
+    std::array<std::uint32_t, ATP_PROOF_LANES> proof_words{};  // sums modulo 2^32
+    bool mismatched = false;  // packets of different shape or purpose arrived: never completes
     bool level1_flushed = false;
     std::uint32_t flushed_units = 0;  // units whose level 0 got a FLUSH
     std::uint32_t index = 0;          // aggregator index of seq
@@ -50,10 +55,10 @@ struct FragmentRecord {
     std::uint32_t merges = 0;         // additions by this server
     Time notified_until{};            // answers in notified() are not repeated before this time
 
-    [[nodiscard]] std::uint8_t result_dtype() const {
-        if (short_result) return ATP_DTYPE_INT16;
-        return plain ? ATP_DTYPE_INT32 : ATP_DTYPE_FLOAT32;
-    }
+    // Field `lanes` of the ACK.
+    [[nodiscard]] std::uint8_t lanes_of_ack() const { return atp_lanes_of(form, result_type); }
+    // Sums in floats have lost the digits that proof words prove.
+    [[nodiscard]] bool proves_result() const { return proof && result_type != ATP_DTYPE_FLOAT32; }
 };
 
 // Records of a channel's fragments with their masks of workers and their lanes. There are 2W records. The record of seq
@@ -94,13 +99,17 @@ class FragmentRecords {
         return {results_.get() + position(record) * lanes_ * ATP_LANE_BYTES, lanes_ * ATP_LANE_BYTES};
     }
 
-    [[nodiscard]] std::size_t audit_lanes() const { return audit_lanes_; }
-    // Of `lanes` lanes, those that carry elements.
-    [[nodiscard]] std::size_t payload_of(std::size_t lanes) const { return lanes - audit_lanes_; }
-    // Lanes of the result of a complete record.
+    // Lanes behind those that carry elements: the audit lane or the proof words.
+    [[nodiscard]] std::size_t tail_lanes(bool proof) const { return proof ? ATP_PROOF_LANES : audit_lanes_; }
+    [[nodiscard]] std::size_t elements_of(const FragmentRecord& record) const {
+        return record.lanes - tail_lanes(record.proof);
+    }
+    // Lanes of the result of a complete record, those with elements and all.
+    [[nodiscard]] std::size_t result_payload(const FragmentRecord& record) const {
+        return elements_of(record) / atp_elements_per_word(record.result_type);
+    }
     [[nodiscard]] std::size_t result_lanes(const FragmentRecord& record) const {
-        const std::size_t elements = payload_of(record.lanes);
-        return (record.short_result ? elements / 2 : elements) + audit_lanes_;
+        return result_payload(record) + tail_lanes(record.proves_result());
     }
 
     template <class Archive>
@@ -121,12 +130,13 @@ class FragmentRecords {
 
     template <class Archive>
     void persist(Archive& archive, FragmentRecord& r) {
-        archive.value(r.seq), archive.value(r.mode), archive.value(r.ecn), archive.value(r.index);
+        archive.value(r.seq), archive.value(r.mode), archive.value(r.ecn), archive.value(r.ecn_down);
+        archive.value(r.index);
         archive.value(r.plain), archive.value(r.lanes), archive.value(r.purpose), archive.value(r.mismatched);
-        archive.value(r.int16_lanes), archive.value(r.scale);
+        archive.value(r.proof), archive.value(r.proof_words), archive.value(r.form), archive.value(r.scale);
         const std::size_t lanes = std::min<std::size_t>(r.lanes, lanes_);  // an archive may contain any number
         if (r.state == FragmentRecord::State::complete) {
-            archive.value(r.short_result), archive.value(r.next_index);
+            archive.value(r.result_type), archive.value(r.next_index);
             archive.bytes(result(r).first(std::min(result_lanes(r), lanes) * ATP_LANE_BYTES));
         } else {
             archive.value(r.collision), archive.value(r.level1_flushed), archive.value(r.flushed_units);

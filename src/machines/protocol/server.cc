@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "numeric/lanes16.h"
-#include "numeric/lanes32_sums.h"
+#include "protocol/fragment_sum.h"
 #include "protocol/sequence.h"
 
 namespace atp::protocol {
@@ -14,7 +13,12 @@ namespace {
 
 bool is_plain(const atp_header& header) { return (header.flags & ATP_FLAG_PLAIN) != 0; }
 
-bool is_short(const atp_header& header) { return header.dtype == ATP_DTYPE_INT16; }
+bool has_proof(const atp_header& header) { return atp_has_proof(&header) != 0; }
+
+bool is_float(const atp_header& header) { return atp_lanes_type(&header) == ATP_DTYPE_FLOAT32; }
+
+// The packet that causes an answer: the answer repeats both, so that a worker can tell which of its packets it answers.
+AnswerQueue::Cause cause_of(const atp_header& header) { return {.worker = header.worker, .sending = header.sending}; }
 
 }  // namespace
 
@@ -84,9 +88,11 @@ Server::Record* Server::record_in_progress(std::uint32_t seq) {
 // Workers that the packet covers. Nothing if it names workers or a shape that this job does not have.
 std::optional<WorkerSet> Server::set_of(const wire::Packet& packet) const {
     const atp_header& header = packet.header;
-    if (packet.lane_count() <= records_.audit_lanes() || lanes_of(packet) > config_.channel.lanes) return std::nullopt;
+    // Parts of fragments and of members are reserved.
+    if (header.part != 0 || packet.lane_count() <= records_.tail_lanes(has_proof(header))) return std::nullopt;
+    if (full_lanes(records_, packet) > config_.channel.lanes) return std::nullopt;
     if (((header.flags & ATP_FLAG_AUDIT) != 0) != config_.channel.audit) return std::nullopt;
-    if (is_plain(header) && header.dtype != ATP_DTYPE_INT32) return std::nullopt;
+    if (is_plain(header) && header.lanes != ATP_INT32_LANES) return std::nullopt;
     return WorkerSet::of(header, membership_);
 }
 
@@ -105,30 +111,31 @@ void Server::handle_gradient(const wire::Packet& packet, Time now) {
     }
     if (Record* done = retained(header.seq)) {
         ++counters_.duplicates;
-        if ((header.flags & ATP_FLAG_RESEND) != 0) answer_again(*done, header.worker, now);
+        if ((header.flags & ATP_FLAG_RESEND) != 0) answer_again(*done, header, now);
         return;
     }
     Record* record = record_in_progress(header.seq);
     if (record == nullptr) return;
     if (record->mismatched || differs(*record, packet)) {
         ++counters_.mismatched;
-        notify_mismatch(*record, *set, now);
+        notify_mismatch(*record, header, *set, now);
         return;
     }
     ++counters_.gradients;
     record->ecn |= (header.flags & ATP_FLAG_ECN) != 0;
+    record->ecn_down |= (header.flags & ATP_FLAG_ECN_DOWN) != 0;
     record->collision |= (header.flags & ATP_FLAG_COLLISION) != 0;
 
     merge(*record, packet, *set, now);
     if (record->count == membership_.workers()) {
-        finish(*record);
+        finish(*record, header);
     } else {
         fetch_from_switches(*record, header, *set);
     }
 }
 
 void Server::merge(Record& record, const wire::Packet& packet, const WorkerSet& set, Time now) {
-    if (packet.header.dtype == ATP_DTYPE_FLOAT32) {
+    if (is_float(packet.header)) {
         merge_floats(record, packet, set, now);
     } else {
         merge_integers(record, packet, set, now);
@@ -136,28 +143,31 @@ void Server::merge(Record& record, const wire::Packet& packet, const WorkerSet& 
     // The first included packet decides for the record.
     if (record.count == 0) return;
     record.plain = is_plain(packet.header);
-    record.int16_lanes = is_short(packet.header);
+    record.proof = has_proof(packet.header);
+    record.form = atp_lanes_form(&packet.header);
     record.scale = packet.header.scale;
-    record.lanes = static_cast<std::uint16_t>(lanes_of(packet));
+    record.lanes = static_cast<std::uint16_t>(full_lanes(records_, packet));
     record.purpose = packet.header.argument;
 }
 
-// True if kind, number of lanes, scale or purpose differ: a sum would have no meaning.
+// True if kind, form, number of lanes, scale or purpose differ: a sum would have no meaning.
 bool Server::differs(const Record& record, const wire::Packet& packet) const {
-    return record.count != 0 && (record.plain != is_plain(packet.header) || record.lanes != lanes_of(packet) ||
-                                 record.scale != packet.header.scale ||
+    return record.count != 0 && (record.plain != is_plain(packet.header) || record.proof != has_proof(packet.header) ||
+                                 record.form != atp_lanes_form(&packet.header) ||
+                                 record.lanes != full_lanes(records_, packet) || record.scale != packet.header.scale ||
                                  (record.purpose != packet.header.argument && !ATP_BREAK(mix_purposes)));
 }
 
 // The fragment can never complete, so the server tells all workers. The sender of this packet has not received an
 // earlier WAIT, so it gets one even within the repeat interval.
-void Server::notify_mismatch(Record& record, const WorkerSet& set, Time now) {
+void Server::notify_mismatch(Record& record, const atp_header& header, const WorkerSet& set, Time now) {
     record.mismatched = true;
     const std::span<std::uint32_t> notified = records_.notified(record);
     for_each_bit(set.units, [&](unsigned unit) { notified[unit] &= ~set.members_of(unit, membership_); });
     for (unsigned unit = 0; unit < membership_.units(); ++unit) {
         if (not_yet_notified(record, unit, membership_.unit_mask(unit), now) == 0) continue;
-        send(Answer{.type = ATP_TYPE_WAIT, .seq = record.seq, .units = 1U << unit}, counters_.waits);
+        send(Answer{.type = ATP_TYPE_WAIT, .cause = cause_of(header), .seq = record.seq, .units = 1U << unit},
+             counters_.waits);
     }
 }
 
@@ -165,20 +175,19 @@ void Server::merge_integers(Record& record, const wire::Packet& packet, const Wo
     if (record.mode == Mode::floats && !ATP_BREAK(mix_modes)) {
         // The sender has not received an earlier NACK, so it gets one even within the repeat interval.
         if (!set.whole) records_.notified(record)[set.unit()] &= ~set.members;
-        ask_missing(record, now);
+        ask_missing(record, packet.header, now);
         return;
     }
     if ((packet.header.flags & ATP_FLAG_OVERFLOW) != 0 && !ATP_BREAK(trust_overflowed_lanes)) {
         ++counters_.overflowed;
         raise_mode(record, Mode::unaggregated, now);
-        ask_missing(record, now);
+        ask_missing(record, packet.header, now);
         return;
     }
     if (!audit_holds(packet, set)) {
         ++counters_.audit_failures;
         return;
     }
-    const std::span<std::int64_t> sums = records_.sums(record).first(records_.payload_of(lanes_of(packet)));
     // The sum changes only if the set is disjoint or a superset, in whatever order packets arrive.
     SetRelation found = set.relation_to(records_.included(record), membership_);
     if (ATP_BREAK(merge_overlapping) && found == SetRelation::overlaps) found = SetRelation::disjoint;
@@ -188,8 +197,7 @@ void Server::merge_integers(Record& record, const wire::Packet& packet, const Wo
             if (record.count == 0) {
                 assign(record, packet, set);
             } else {
-                const auto add = is_short(packet.header) ? numeric::sums_add_int16 : numeric::sums_add;
-                add(packet.lanes.data(), sums.size(), sums.data());
+                add_integers(records_, record, packet);
                 ++record.merges;
             }
             mark_in(record, set, false);
@@ -203,26 +211,15 @@ void Server::merge_integers(Record& record, const wire::Packet& packet, const Wo
         case SetRelation::inside: ++counters_.duplicates; break;
         case SetRelation::overlaps:
             ++counters_.overlapping;
-            ask_missing(record, now);
+            ask_missing(record, packet.header, now);
             break;
     }
 }
 
 // This packet becomes the included set. Usually it is the sum of all workers and needs no wider accumulator.
 void Server::assign(Record& record, const wire::Packet& packet, const WorkerSet& set) {
-    const std::size_t elements = records_.payload_of(lanes_of(packet));
-    const std::byte* lanes = packet.lanes.data();
     const bool is_whole = set.count(membership_) == membership_.workers();
-    record.converted = is_whole && !is_plain(packet.header);
-    if (is_whole && is_short(packet.header)) {
-        std::copy_n(lanes, elements * numeric::int16_lane_bytes, records_.result(record).data());
-    } else if (record.converted) {
-        numeric::lanes_to_floats(lanes, elements, inverse_scale(packet.header.scale), records_.result(record).data());
-    } else if (is_short(packet.header)) {
-        numeric::sums_assign_int16(lanes, elements, records_.sums(record).data());
-    } else {
-        numeric::sums_assign(lanes, elements, records_.sums(record).data());
-    }
+    assign_integers(records_, record, packet, is_whole, inverse_scale(packet.header.scale));
 }
 
 // A packet of floats is from one worker. The exact sum does not depend on the order of the packets.
@@ -241,10 +238,10 @@ void Server::merge_floats(Record& record, const wire::Packet& packet, const Work
         ++counters_.duplicates;
         return;
     }
-    numeric::exact_add(packet.lanes.data(), records_.payload_of(packet.lane_count()), records_.exact(record).data());
+    add_floats(records_, record, packet);
     record.merges += record.count == 0 ? 0 : 1;
     mark_in(record, set, false);
-    if (first) ask_missing(record, now);
+    if (first) ask_missing(record, packet.header, now);
 }
 
 void Server::mark_in(Record& record, const WorkerSet& set, bool replace) {
@@ -298,13 +295,14 @@ void Server::fetch_from_switches(Record& record, const atp_header& header, const
          counters_.flushes);
 }
 
-void Server::finish(Record& record) {
+void Server::finish(Record& record, const atp_header& last) {
     freeze(record);
     ++counters_.completed;
     counters_.added_here += record.merges;
     counters_.collided += record.collision ? 1 : 0;
-    counters_.marked += record.ecn ? 1 : 0;
-    send(Answer{.type = ATP_TYPE_ACK, .seq = record.seq, .units = membership_.all_units()}, counters_.acks);
+    counters_.marked += record.ecn || record.ecn_down ? 1 : 0;
+    send(Answer{.type = ATP_TYPE_ACK, .cause = cause_of(last), .seq = record.seq, .units = membership_.all_units()},
+         counters_.acks);
     while (true) {
         const Record& first = records_.at(base_);
         if (first.state != State::complete || first.seq != base_) break;
@@ -320,27 +318,7 @@ void Server::freeze(Record& record) {
     record.next_index = next_index;
     counters_.remapped += moved ? 1 : 0;
     std::ranges::fill(records_.notified(record), 0U);
-    const std::span<std::byte> result = records_.result(record);
-    const std::size_t lanes = records_.payload_of(record.lanes);
-    if (record.plain) {
-        numeric::sums_to_integers(records_.sums(record).data(), lanes, result.data());
-    } else if (record.mode == Mode::floats) {
-        numeric::exact_round(records_.exact(record).data(), lanes, result.data());
-    } else if (record.converted) {
-        record.short_result = record.int16_lanes;  // assign() wrote the result
-    } else if (record.int16_lanes && numeric::sums_to_int16(records_.sums(record).data(), lanes, result.data())) {
-        record.short_result = true;
-    } else {
-        numeric::sums_to_floats(records_.sums(record).data(), lanes, inverse_scale(record.scale), result.data());
-    }
-    // The audit lane of an ACK has no meaning. It may hold data of an earlier, longer fragment, so clear it.
-    const std::size_t audit_at = records_.payload_of(records_.result_lanes(record)) * ATP_LANE_BYTES;
-    std::ranges::fill(result.subspan(audit_at, records_.audit_lanes() * ATP_LANE_BYTES), std::byte{0});
-}
-
-std::size_t Server::lanes_of(const wire::Packet& packet) const {
-    const std::size_t payload = records_.payload_of(packet.lane_count());
-    return (is_short(packet.header) ? 2 * payload : payload) + records_.audit_lanes();
+    write_result(records_, record, inverse_scale(record.scale));
 }
 
 void Server::handle_probe(const atp_header& header, Time now) {
@@ -349,7 +327,7 @@ void Server::handle_probe(const atp_header& header, Time now) {
         return;
     }
     if (Record* done = retained(header.seq)) {
-        answer_again(*done, header.worker, now);
+        answer_again(*done, header, now);
         return;
     }
     Record* record = record_in_progress(header.seq);
@@ -372,32 +350,34 @@ void Server::handle_probe(const atp_header& header, Time now) {
     if (asker_missing && !record->mismatched && (unsent_members == 0 || record->mode != Mode::aggregated)) {
         // Recent answers did not arrive. The worker's timer limits its PROBEs, so each of them gets a NACK.
         (void)not_yet_notified(*record, place.unit, bit, now);
-        ask(*record, place.unit, bit, header.worker);
+        ask(*record, header, place.unit, bit, header.worker);
         return;
     }
     send(Answer{.type = ATP_TYPE_WAIT,
                 .worker = header.worker,
+                .cause = cause_of(header),
                 .seq = header.seq,
                 .members = unsent_members,
                 .units = unsent_members == 0 ? 0 : unsent_unit},
          counters_.waits);
 }
 
-void Server::ask_missing(Record& record, Time now) {
+void Server::ask_missing(Record& record, const atp_header& header, Time now) {
     for (unsigned unit = 0; unit < membership_.units(); ++unit) {
         const std::uint32_t missing = membership_.unit_mask(unit) & ~records_.included(record)[unit];
         const std::uint32_t asked = not_yet_notified(record, unit, missing, now);
-        if (asked != 0) ask(record, unit, asked, ATP_WORKER_ALL);
+        if (asked != 0) ask(record, header, unit, asked, ATP_WORKER_ALL);
     }
 }
 
-void Server::ask(Record& record, unsigned unit, std::uint32_t members, std::uint16_t worker) {
+void Server::ask(Record& record, const atp_header& header, unsigned unit, std::uint32_t members, std::uint16_t worker) {
     if (ATP_BREAK(no_nack)) return;
     const bool floats = record.mode == Mode::floats;
     send(Answer{.type = ATP_TYPE_NACK,
-                .dtype = static_cast<std::uint8_t>(floats ? ATP_DTYPE_FLOAT32 : ATP_DTYPE_INT32),
+                .requested = static_cast<std::uint8_t>(floats ? ATP_DTYPE_FLOAT32 : ATP_DTYPE_INT32),
                 .flags = static_cast<std::uint16_t>(record.mode == Mode::aggregated ? 0 : ATP_FLAG_BYPASS),
                 .worker = worker,
+                .cause = cause_of(header),
                 .seq = record.seq,
                 .members = members,
                 .units = 1U << unit},
@@ -405,12 +385,18 @@ void Server::ask(Record& record, unsigned unit, std::uint32_t members, std::uint
 }
 
 // Only the late worker gets the result again (H4, docs/protocol.md#h4).
-void Server::answer_again(Record& record, std::uint16_t rank, Time now) {
+void Server::answer_again(Record& record, const atp_header& header, Time now) {
+    const std::uint16_t rank = header.worker;
     if (rank >= membership_.workers() || ATP_BREAK(no_reack)) return;
     const Place& place = membership_.place(rank);
     const std::uint32_t bit = 1U << place.member;
     if (not_yet_notified(record, place.unit, bit, now) == 0) return;
-    send(Answer{.type = ATP_TYPE_ACK, .worker = rank, .seq = record.seq, .members = bit, .units = 1U << place.unit},
+    send(Answer{.type = ATP_TYPE_ACK,
+                .worker = rank,
+                .cause = cause_of(header),
+                .seq = record.seq,
+                .members = bit,
+                .units = 1U << place.unit},
          counters_.reacks);
 }
 

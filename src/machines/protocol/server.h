@@ -108,23 +108,22 @@ class Server {
     void assign(Record& record, const wire::Packet& packet, const WorkerSet& set);
     void merge_floats(Record& record, const wire::Packet& packet, const WorkerSet& set, Time now);
     [[nodiscard]] bool differs(const Record& record, const wire::Packet& packet) const;
-    void notify_mismatch(Record& record, const WorkerSet& set, Time now);
+    void notify_mismatch(Record& record, const atp_header& header, const WorkerSet& set, Time now);
     void mark_in(Record& record, const WorkerSet& set, bool replace);
     void raise_mode(Record& record, Mode mode, Time now);
     void fetch_from_switches(Record& record, const atp_header& header, const WorkerSet& set);
-    void finish(Record& record);
+    void finish(Record& record, const atp_header& last);
     void freeze(Record& record);
 
-    void ask_missing(Record& record, Time now);
-    void ask(Record& record, unsigned unit, std::uint32_t members, std::uint16_t worker);
-    void answer_again(Record& record, std::uint16_t rank, Time now);
+    // `header`: of the packet that causes the answer.
+    void ask_missing(Record& record, const atp_header& header, Time now);
+    void ask(Record& record, const atp_header& header, unsigned unit, std::uint32_t members, std::uint16_t worker);
+    void answer_again(Record& record, const atp_header& header, Time now);
     std::uint32_t not_yet_notified(Record& record, unsigned unit, std::uint32_t members, Time now) {
         return records_.not_yet_notified(record, unit, members, now, config_.repeat_interval);
     }
     void send(const Answer& answer, std::uint64_t& counter);
 
-    // Lanes of the packet if its elements took 4 bytes each.
-    [[nodiscard]] std::size_t lanes_of(const wire::Packet& packet) const;
     [[nodiscard]] double inverse_scale(std::uint8_t scale) const { return 1.0 / scale_from(scale, config_.scale); }
 
     ServerConfig config_;

@@ -9,6 +9,7 @@
 
 #include "numeric/lanes16.h"
 #include "numeric/lanes32_switch.h"
+#include "numeric/lanes8.h"
 #include "protocol/sequence.h"
 
 namespace atp::protocol {
@@ -38,9 +39,15 @@ void prefetch_packet(const PacketBuffer& packet_buffer) {
     }
 }
 
-// The audit lane is defined modulo 2^32.
+// The audit lane and the proof words are defined modulo 2^32.
 std::int32_t wrapping_sum(std::int32_t a, std::uint32_t b) {
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + b);
+}
+
+// Lanes behind those that carry elements: the audit lane or the proof words.
+std::size_t tail_lanes(const atp_header& header) {
+    if ((header.flags & ATP_FLAG_PROOF) != 0) return ATP_PROOF_LANES;
+    return (header.flags & ATP_FLAG_AUDIT) != 0 ? 1 : 0;
 }
 
 bool emits(std::uint8_t action) { return action == ATP_LANES_ADD_EMIT || action == ATP_LANES_EMIT; }
@@ -55,15 +62,17 @@ bool move_integers(std::byte* wire_lanes, std::size_t count, std::uint8_t action
     }
 }
 
-// True if an addition exceeded 16 bits. int16 lanes are stored as in packets.
-bool move_int16(std::byte* wire_lanes, std::size_t count, std::uint8_t action, std::int32_t* lanes) {
+// True if an addition exceeded the width of `type`. Narrow lanes are stored as in packets.
+bool move_narrow(std::uint8_t type, std::byte* wire_lanes, std::size_t count, std::uint8_t action,
+                 std::int32_t* lanes) {
+    const auto add = type == ATP_DTYPE_INT8 ? numeric::int8_add : numeric::int16_add;
     auto* held = reinterpret_cast<std::byte*>(lanes);
     const std::size_t bytes = count * ATP_LANE_BYTES;
     bool overflowed = false;
     if (action == ATP_LANES_STORE) {
         std::memcpy(held, wire_lanes, bytes);
     } else if (action != ATP_LANES_EMIT) {
-        overflowed = numeric::int16_add(wire_lanes, bytes / numeric::int16_lane_bytes, held);
+        overflowed = add(wire_lanes, count * atp_elements_per_word(type), held);
     }
     if (emits(action)) std::memcpy(wire_lanes, held, bytes);
     return overflowed;
@@ -85,14 +94,14 @@ Switch::Switch(const SwitchConfig& config)
     std::fill_n(lanes_.get(), table_.size() * lane_stride_, 0);
 }
 
-bool Switch::admit(std::uint32_t job, std::uint32_t token, std::uint8_t level) {
+bool Switch::admit(std::uint32_t job, std::uint64_t token, std::uint8_t level) {
     if (token == 0) return false;
     if (const Job* known = find_job(job)) return known->token == token && known->level == level;
     const auto used = std::ranges::count_if(jobs_, [](const Job& entry) { return entry.token != 0; });
     if (static_cast<std::uint32_t>(used) >= config_.jobs) return false;
     std::size_t at = mix(job) & (jobs_.size() - 1);
     while (jobs_[at].token != 0) at = (at + 1) & (jobs_.size() - 1);
-    jobs_[at] = Job{.job = job, .token = token, .level = level, .counters = {}};
+    jobs_[at] = Job{.token = token, .job = job, .level = level, .counters = {}};
     return true;
 }
 
@@ -182,7 +191,9 @@ Switch::Job* Switch::receive(PacketBuffer& packet_buffer, wire::Packet& packet) 
         ++job->counters.ecn;
     }
     if (packet.header.index < config_.aggregators) {
-        __builtin_prefetch(&table_[packet.header.index], 1);
+        const atp_aggregator* aggregator = &table_[packet.header.index];
+        __builtin_prefetch(aggregator, 1);
+        __builtin_prefetch(&aggregator->touched_us, 1);  // may be in the next cache line
         const std::int32_t* lanes = lanes_of(packet.header.index).data();
         for (std::size_t lane = 0; lane < packet.lane_count() && lane < config_.lanes; lane += 16) {
             __builtin_prefetch(lanes + lane, 1);
@@ -247,17 +258,19 @@ void Switch::pass_without_aggregator(PacketBuffer& packet_buffer, wire::Packet& 
 
 // True if an addition overflowed.
 bool Switch::move_lanes(const wire::Packet& packet, std::uint8_t action, std::uint32_t index) {
-    const bool audit = (packet.header.flags & ATP_FLAG_AUDIT) != 0;
-    const std::size_t count = packet.lane_count() - (audit ? 1 : 0);
+    const std::size_t tail = tail_lanes(packet.header);
+    const std::size_t count = packet.lane_count() - tail;
     std::int32_t* lanes = lanes_of(index).data();
     std::byte* wire_lanes = packet.lanes.data();
-    const bool overflowed = packet.header.dtype == ATP_DTYPE_INT16 ? move_int16(wire_lanes, count, action, lanes)
-                                                                   : move_integers(wire_lanes, count, action, lanes);
-    if (!audit) return overflowed;
-    std::byte* audit_lane = wire_lanes + count * ATP_LANE_BYTES;
-    const std::int32_t held = action == ATP_LANES_STORE ? 0 : lanes[count];
-    if (action != ATP_LANES_EMIT) lanes[count] = wrapping_sum(held, wire::load_u32(audit_lane));
-    if (emits(action)) wire::store_u32(audit_lane, static_cast<std::uint32_t>(lanes[count]));
+    const std::uint8_t type = atp_lanes_type(&packet.header);
+    const bool overflowed = type == ATP_DTYPE_INT32 ? move_integers(wire_lanes, count, action, lanes)
+                                                    : move_narrow(type, wire_lanes, count, action, lanes);
+    for (std::size_t at = count; at < count + tail; ++at) {
+        std::byte* word = wire_lanes + at * ATP_LANE_BYTES;
+        const std::int32_t held = action == ATP_LANES_STORE ? 0 : lanes[at];
+        if (action != ATP_LANES_EMIT) lanes[at] = wrapping_sum(held, wire::load_u32(word));
+        if (emits(action)) wire::store_u32(word, static_cast<std::uint32_t>(lanes[at]));
+    }
     return overflowed;
 }
 

@@ -79,7 +79,7 @@ class Switch {
     // `level` is the hop that this switch serves for the job: 0 in a rack, 1 in front of the server, 2 if it only
     // forwards. Returns false if the token is 0, the table of jobs is full, or the job is admitted with another token
     // or level.
-    [[nodiscard]] bool admit(std::uint32_t job, std::uint32_t token, std::uint8_t level);
+    [[nodiscard]] bool admit(std::uint32_t job, std::uint64_t token, std::uint8_t level);
     void dismiss(std::uint32_t job);
 
     void handle_batch(std::span<PacketBuffer> packet_buffers, Time now);
@@ -116,8 +116,8 @@ class Switch {
 
   private:
     struct Job {
+        std::uint64_t token = 0;  // 0: empty entry
         std::uint32_t job = 0;
-        std::uint32_t token = 0;  // 0: empty entry
         std::uint8_t level = 0;
         SwitchCounters counters;
     };

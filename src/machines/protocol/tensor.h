@@ -20,6 +20,8 @@ struct Format {
     std::uint8_t scale = scale_of_job;
     bool int16_lanes = false;  // two elements in each lane
 
+    // Type of the integers.
+    [[nodiscard]] constexpr std::uint8_t form() const { return int16_lanes ? ATP_DTYPE_INT16 : ATP_DTYPE_INT32; }
     // Part of a gradient's argument. It keeps gradients of different formats from being added.
     [[nodiscard]] constexpr std::uint16_t mark() const {
         return static_cast<std::uint16_t>(scale | (int16_lanes ? 1U : 0U) << 8U);

@@ -106,7 +106,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     if (index != header.argument) ++counters_.remaps;
     index = header.argument;  // for seq + W, which this worker sends only after this ACK
 
-    if ((header.flags & ATP_FLAG_ECN) != 0) {
+    if ((header.flags & (ATP_FLAG_ECN | ATP_FLAG_ECN_DOWN)) != 0) {
         ++counters_.ecn_acks;
         congested_once();
     } else {
@@ -117,15 +117,16 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     resend_overtaken();
 }
 
-// True if the ACK has the length of its fragment and its type: floats, or the fragment's own integers.
+// True if the ACK has the form of its fragment, the length, and the type: floats, or the fragment's own integers. This
+// worker takes no proof words and no parts.
 bool Worker::ack_fits(const wire::Packet& packet) const {
-    const std::uint32_t seq = packet.header.seq;
-    if (packet.header.dtype == ATP_DTYPE_INT16) {
-        const Format own = format_of(seq);
-        return own.int16_lanes && packet.header.scale == own.scale && packet.lane_count() == lanes_of(seq, own);
-    }
-    const atp_dtype requested = is_plain(seq) ? ATP_DTYPE_INT32 : ATP_DTYPE_FLOAT32;
-    return packet.header.dtype == requested && packet.lane_count() == lanes_of(seq, Format{});
+    const atp_header& header = packet.header;
+    const std::uint32_t seq = header.seq;
+    const Format own = format_of(seq);
+    if (atp_lanes_form(&header) != own.form() || header.part != 0 || atp_has_proof(&header) != 0) return false;
+    if (header.lanes == ATP_INT16_LANES) return header.scale == own.scale && packet.lane_count() == lanes_of(seq, own);
+    const std::uint8_t requested = is_plain(seq) ? ATP_DTYPE_INT32 : ATP_DTYPE_FLOAT32;
+    return atp_lanes_type(&header) == requested && packet.lane_count() == lanes_of(seq, Format{});
 }
 
 void Worker::deliver(const wire::Packet& packet) {
@@ -133,7 +134,7 @@ void Worker::deliver(const wire::Packet& packet) {
     const Entry& operation = owner(seq);
     const std::size_t lanes = packet.lane_count() - (config_.channel.audit ? 1 : 0);
     const std::span<const std::byte> sums = packet.lanes.first(lanes * ATP_LANE_BYTES);
-    if (packet.header.dtype == ATP_DTYPE_INT16) {
+    if (packet.header.lanes == ATP_INT16_LANES) {
         operation.tensor->store_int16(first_element(operation, seq), sums);
     } else {
         operation.tensor->store(first_element(operation, seq), sums);
@@ -203,13 +204,14 @@ bool Worker::concerns_me(const atp_header& header) const {
 
 void Worker::handle_nack(const atp_header& header, Time now) {
     if (!concerns_me(header) || !in_flight(header.seq)) return;
-    if (header.dtype == ATP_DTYPE_FLOAT32 && is_plain(header.seq)) {
-        ++counters_.refused;  // a server requests no floats of a plain tensor
+    const bool asks_floats = atp_lanes_type(&header) == ATP_DTYPE_FLOAT32;
+    if (header.part != 0 || (asks_floats && is_plain(header.seq))) {
+        ++counters_.refused;  // a server requests no parts, and no floats of a plain tensor
         return;
     }
     ++counters_.nacks;
     Slot& asked = slot(header.seq);
-    const Mode requested = header.dtype == ATP_DTYPE_FLOAT32       ? Mode::floats
+    const Mode requested = asks_floats                             ? Mode::floats
                            : (header.flags & ATP_FLAG_BYPASS) != 0 ? Mode::unaggregated
                                                                    : Mode::aggregated;
     asked.mode = std::max(asked.mode, requested);
@@ -377,29 +379,18 @@ void Worker::load_integers(Slot& slot, std::uint32_t seq, const Format& format, 
     slot.mode = Mode::unaggregated;
 }
 
-atp_header Worker::header_for(std::uint32_t seq) const {
-    const ChannelConfig& channel = config_.channel;
+atp_header Worker::header_for(std::uint32_t seq, std::uint8_t type) {
     const Place& place = config_.place;
-    return atp_header{
-        .version = ATP_VERSION,
-        .type = ATP_TYPE_GRADIENT,
-        .flags = 0,
-        .hop = place.hop,
-        .dtype = ATP_DTYPE_NONE,
-        .window_log2 = channel.window_log2,
-        .scale = scale_of_job,
-        .job = channel.job,
-        .token = channel.token,
-        .channel = channel.channel,
-        .worker = config_.rank,
-        .seq = seq,
-        .index = indices_[channel.slot(seq)],
-        .argument = 0,
-        .bitmap0 = 1U << place.member,
-        .mask0 = place.mask0,
-        .bitmap1 = 1U << place.unit,
-        .mask1 = place.mask1,
-    };
+    atp_header header = config_.channel.header_of(type, seq);
+    header.hop = place.hop;
+    header.worker = config_.rank;
+    header.index = indices_[config_.channel.slot(seq)];
+    header.sending = slot(seq).sendings++;
+    header.bitmap0 = 1U << place.member;
+    header.mask0 = place.mask0;
+    header.bitmap1 = 1U << place.unit;
+    header.mask1 = place.mask1;
+    return header;
 }
 
 std::size_t Worker::write_gradient(std::uint32_t seq, bool resend, std::span<std::byte> buffer) {
@@ -420,17 +411,17 @@ std::size_t Worker::write_gradient(std::uint32_t seq, bool resend, std::span<std
     if (config_.channel.audit) {
         wire::store_u32(lanes.last(ATP_LANE_BYTES).data(), config_.channel.audit_of(seq, config_.rank));
     }
-    const atp_dtype integers = format.int16_lanes ? ATP_DTYPE_INT16 : ATP_DTYPE_INT32;
-    atp_header header = header_for(seq);
+    atp_header header = header_for(seq, ATP_TYPE_GRADIENT);
     header.scale = format.scale;
     header.argument = operation.tensor->purpose() ^ format.mark();
-    header.dtype = sending.mode == Mode::floats ? ATP_DTYPE_FLOAT32 : integers;
+    const bool floats = sending.mode == Mode::floats;
+    header.lanes = atp_lanes_of(format.form(), floats ? std::uint8_t{ATP_DTYPE_FLOAT32} : format.form());
     if (resend) header.flags |= ATP_FLAG_RESEND;
     if (sending.mode != Mode::aggregated) header.flags |= ATP_FLAG_BYPASS;
     if (config_.channel.audit) header.flags |= ATP_FLAG_AUDIT;
     if (is_plain(seq)) header.flags |= ATP_FLAG_PLAIN;
     if (echo_) {
-        header.flags |= ATP_FLAG_ECN;
+        header.flags |= ATP_FLAG_ECN_DOWN;
         ++counters_.echoes;
         echo_ = false;
     }
@@ -439,9 +430,7 @@ std::size_t Worker::write_gradient(std::uint32_t seq, bool resend, std::span<std
 }
 
 std::size_t Worker::write_probe(std::uint32_t seq, std::span<std::byte> buffer) {
-    atp_header header = header_for(seq);
-    header.type = ATP_TYPE_PROBE;
-    wire::encode_header(header, buffer);
+    wire::encode_header(header_for(seq, ATP_TYPE_PROBE), buffer);
     return ATP_HEADER_BYTES;
 }
 

@@ -132,6 +132,7 @@ class Worker {
         std::uint64_t tensor = 0;  // number of its tensor
         State state = State::free;
         Mode mode = Mode::aggregated;
+        std::uint8_t sendings = 0;  // gradients and PROBEs of the fragment, modulo 256
         bool resend_queued = false;
         bool resent = false;  // sent more than once: excluded from round-trip measurement
         bool probed = false;  // the timer expired for it: its ACK may answer a PROBE
@@ -167,7 +168,8 @@ class Worker {
     std::uint32_t start_next_fragment(Time now);
     std::size_t write_gradient(std::uint32_t seq, bool resend, std::span<std::byte> buffer);
     std::size_t write_probe(std::uint32_t seq, std::span<std::byte> buffer);
-    [[nodiscard]] atp_header header_for(std::uint32_t seq) const;
+    // Header of the next packet about a fragment: counts as a sending.
+    [[nodiscard]] atp_header header_for(std::uint32_t seq, std::uint8_t type);
     [[nodiscard]] bool could_overflow(std::span<const std::byte> lanes) const;
     void load_integers(Slot& slot, std::uint32_t seq, const Format& format, std::span<std::byte> lanes);
     [[nodiscard]] std::uint64_t first_element(const Entry& entry, std::uint32_t seq) const;
@@ -196,7 +198,7 @@ class Worker {
     LossDetector losses_;
     Ring<Sequence> resends_;
     Ring<Sequence> probes_;
-    bool echo_ = false;  // the downlink was marked: set ECN on the next gradient
+    bool echo_ = false;  // the downlink was marked: set ECN_DOWN on the next gradient
     bool failed_ = false;
     bool mismatched_ = false;
     std::uint64_t mismatched_tensor_ = 0;  // valid if mismatched_
@@ -218,7 +220,7 @@ void Worker::persist(Archive& archive) {
         archive.value(s.state);
         if (s.state == State::free) continue;
         archive.value(s.tensor), archive.value(s.mode), archive.value(s.resend_queued), archive.value(s.resent);
-        archive.value(s.probed), archive.time(s.sent_at);
+        archive.value(s.probed), archive.time(s.sent_at), archive.unread(s.sendings);
     }
     for (std::uint32_t& index : indices_) archive.value(index);
     operations_.persist(archive);

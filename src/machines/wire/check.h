@@ -24,18 +24,22 @@ enum atp_refusal {
     ATP_REFUSED_TYPE = 5,
     /* unknown flag */
     ATP_REFUSED_FLAGS = 6,
-    /* unknown dtype, or one that does not fit the type or the presence of lanes */
-    ATP_REFUSED_DTYPE = 7,
+    /* unknown lanes, or lanes that do not fit the type or the presence of words */
+    ATP_REFUSED_LANES = 7,
+    /* PROOF with AUDIT, or with words that have no room for proof words */
+    ATP_REFUSED_PROOF = 8,
     /* more hops than levels */
-    ATP_REFUSED_HOP = 8,
+    ATP_REFUSED_HOP = 9,
     /* window_log2 out of range */
-    ATP_REFUSED_WINDOW = 9,
+    ATP_REFUSED_WINDOW = 10,
     /* token 0, which no job has */
-    ATP_REFUSED_TOKEN = 10,
+    ATP_REFUSED_TOKEN = 11,
     /* bitmap outside its mask, or a gradient without workers */
-    ATP_REFUSED_SET = 11,
+    ATP_REFUSED_SET = 12,
+    /* a part that the packet cannot have */
+    ATP_REFUSED_PART = 13,
 };
-#define ATP_REFUSAL_COUNT 12
+#define ATP_REFUSAL_COUNT 14
 /* End of the written part. */
 
 /* Checks a datagram of at least a header. `bytes` is its length, header included. */
@@ -46,18 +50,50 @@ static inline uint8_t atp_check_bytes(uint8_t version, uint64_t bytes) {
     return ATP_REFUSED_NOT;
 }
 
+/* Words are of the form itself, or of a wider type. The numbers of the integer types grow as the types get narrower. */
+static inline int atp_is_typed(const struct atp_header* header) {
+    uint8_t form = atp_lanes_form(header);
+    uint8_t type = atp_lanes_type(header);
+    int has_form = form == ATP_DTYPE_INT32 || form == ATP_DTYPE_INT16 || form == ATP_DTYPE_INT8;
+    return has_form && type != ATP_DTYPE_NONE && (type == ATP_DTYPE_FLOAT32 || type <= form);
+}
+
 /*
- * A GRADIENT or an ACK has lanes and names their type. A NACK has no lanes and names the type that it requests, which
- * is never int16. Other packets have no lanes and no type.
+ * A GRADIENT or an ACK has words and names their form and type; an ACK may lack both. A NACK has no words and names the
+ * type that it requests. Other packets have neither, except that the words of a PROBE are padding. `words`: their
+ * number behind the header.
  */
-static inline int atp_dtype_fits(const struct atp_header* header, int has_lanes) {
-    int numeric = header->dtype != ATP_DTYPE_NONE && header->dtype <= ATP_DTYPE_LAST;
+static inline int atp_lanes_fit(const struct atp_header* header, uint32_t words) {
     switch (header->type) {
-        case ATP_TYPE_GRADIENT:
-        case ATP_TYPE_ACK: return numeric && has_lanes;
-        case ATP_TYPE_NACK: return numeric && header->dtype != ATP_DTYPE_INT16 && !has_lanes;
-        default: return header->dtype == ATP_DTYPE_NONE && !has_lanes;
+        case ATP_TYPE_GRADIENT: return atp_is_typed(header) && words != 0;
+        case ATP_TYPE_ACK: return words != 0 ? atp_is_typed(header) : header->lanes == 0;
+        case ATP_TYPE_NACK: return header->lanes != ATP_DTYPE_NONE && header->lanes <= ATP_DTYPE_LAST && words == 0;
+        case ATP_TYPE_PROBE: return header->lanes == 0;
+        default: return header->lanes == 0 && words == 0;
     }
+}
+
+/* True if the last words of the packet are proof words. */
+static inline int atp_has_proof(const struct atp_header* header) {
+    return (header->flags & ATP_FLAG_PROOF) != 0 && atp_lanes_form(header) != 0;
+}
+
+/* Proof words follow integers, at least one word of them, and leave no place for an audit lane. */
+static inline int atp_proof_fits(const struct atp_header* header, uint32_t words) {
+    if ((header->flags & ATP_FLAG_PROOF) == 0) return 1;
+    if ((header->flags & ATP_FLAG_AUDIT) != 0) return 0;
+    return !atp_has_proof(header) || (atp_lanes_type(header) != ATP_DTYPE_FLOAT32 && words > ATP_PROOF_LANES);
+}
+
+/* A part never meets an aggregator, and a result is never a part of a member. */
+static inline int atp_part_fits(const struct atp_header* header) {
+    uint32_t packets;
+    if (header->part == 0 || header->type == ATP_TYPE_NACK) return 1;
+    if (header->type == ATP_TYPE_GRADIENT && (header->flags & ATP_FLAG_BYPASS) == 0) return 0;
+    if (header->type == ATP_TYPE_ACK && atp_part_rank(header) != 0) return 0;
+    if (header->type != ATP_TYPE_GRADIENT && header->type != ATP_TYPE_ACK) return 0;
+    packets = atp_elements_per_word(atp_lanes_form(header)) / atp_elements_per_word(atp_lanes_type(header));
+    return atp_part_packet(header) < packets;
 }
 
 /* A gradient covers whole units, or some members of exactly one unit: bitmap0 has bits for one unit only. */
@@ -70,14 +106,16 @@ static inline int atp_set_fits(const struct atp_header* header) {
 
 /* Checks a header behind atp_check_bytes(). */
 /* tools/write_wire writes the order of checks from src/machines/wire/wire.toml. */
-static inline uint8_t atp_check_header(const struct atp_header* header, int has_lanes) {
+static inline uint8_t atp_check_header(const struct atp_header* header, uint32_t words) {
     if (header->type < ATP_TYPE_GRADIENT || header->type > ATP_TYPE_LAST) return ATP_REFUSED_TYPE;
     if ((header->flags & ~ATP_FLAG_ALL) != 0) return ATP_REFUSED_FLAGS;
-    if (!atp_dtype_fits(header, has_lanes)) return ATP_REFUSED_DTYPE;
+    if (!atp_lanes_fit(header, words)) return ATP_REFUSED_LANES;
+    if (!atp_proof_fits(header, words)) return ATP_REFUSED_PROOF;
     if (header->hop > ATP_LEVELS) return ATP_REFUSED_HOP;
     if (header->window_log2 > ATP_WINDOW_LOG2_MAX) return ATP_REFUSED_WINDOW;
     if (header->token == 0) return ATP_REFUSED_TOKEN;
     if (!atp_set_fits(header)) return ATP_REFUSED_SET;
+    if (!atp_part_fits(header)) return ATP_REFUSED_PART;
     return ATP_REFUSED_NOT;
 }
 /* End of the written part. */

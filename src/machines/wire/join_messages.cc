@@ -129,7 +129,7 @@ void read(ByteReader& reader, JoiningUnit& value) {
 
 void write(ByteWriter& writer, const ChannelTerms& value) {
     writer.u32(value.job);
-    writer.u32(value.token);
+    writer.u64(value.token);
     writer.u16(value.channel);
     writer.u16(value.lanes);
     writer.u8(value.window_log2);
@@ -145,7 +145,7 @@ void write(ByteWriter& writer, const ChannelTerms& value) {
 
 void read(ByteReader& reader, ChannelTerms& value) {
     value.job = reader.u32();
-    value.token = reader.u32();
+    value.token = reader.u64();
     reader.check(value.token != 0);
     value.channel = reader.u16();
     value.lanes = reader.u16();
@@ -203,7 +203,7 @@ void read(ByteReader& reader, Join& value) {
 
 void write(ByteWriter& writer, const Joined& value) {
     writer.u32(value.job);
-    writer.u32(value.token);
+    writer.u64(value.token);
     writer.u16(value.channel);
     writer.flag(value.ready);
     writer.u32(value.missing_units);
@@ -220,7 +220,7 @@ void write(ByteWriter& writer, const Joined& value) {
 
 void read(ByteReader& reader, Joined& value) {
     value.job = reader.u32();
-    value.token = reader.u32();
+    value.token = reader.u64();
     value.channel = reader.u16();
     value.ready = reader.flag();
     value.missing_units = reader.u32();
@@ -237,7 +237,7 @@ void read(ByteReader& reader, Joined& value) {
 
 void write(ByteWriter& writer, const Refused& value) {
     writer.u32(value.job);
-    writer.u32(value.token);
+    writer.u64(value.token);
     writer.u16(value.channel);
     writer.u8(static_cast<std::uint8_t>(value.reason));
     writer.text(value.text, max_refusal_bytes);
@@ -245,7 +245,7 @@ void write(ByteWriter& writer, const Refused& value) {
 
 void read(ByteReader& reader, Refused& value) {
     value.job = reader.u32();
-    value.token = reader.u32();
+    value.token = reader.u64();
     value.channel = reader.u16();
     const std::uint8_t reason_number = reader.u8();
     reader.check(reason_number >= 1 && reason_number <= 9);
@@ -255,7 +255,7 @@ void read(ByteReader& reader, Refused& value) {
 
 void write(ByteWriter& writer, const Leave& value) {
     writer.u32(value.job);
-    writer.u32(value.token);
+    writer.u64(value.token);
     writer.u16(value.channel);
     writer.u8(value.unit);
     writer.u8(value.member);
@@ -266,7 +266,7 @@ void write(ByteWriter& writer, const Leave& value) {
 
 void read(ByteReader& reader, Leave& value) {
     value.job = reader.u32();
-    value.token = reader.u32();
+    value.token = reader.u64();
     reader.check(value.token != 0);
     value.channel = reader.u16();
     value.unit = reader.u8();

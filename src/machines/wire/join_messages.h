@@ -145,7 +145,7 @@ struct ChannelTerms {
     // number of the job
     std::uint32_t job = 0;
     // of the incarnation
-    std::uint32_t token = 0;
+    std::uint64_t token = 0;
     // number of the channel in the job
     std::uint16_t channel = 0;
     // lanes of a full fragment, the audit lane included
@@ -196,7 +196,7 @@ struct Joined {
     // of the JOIN
     std::uint32_t job = 0;
     // of the JOIN
-    std::uint32_t token = 0;
+    std::uint64_t token = 0;
     // of the JOIN
     std::uint16_t channel = 0;
     // at each level up to the server all members are there, and the server exists
@@ -220,7 +220,7 @@ struct Refused {
     // of the request
     std::uint32_t job = 0;
     // of the request
-    std::uint32_t token = 0;
+    std::uint64_t token = 0;
     // of the request
     std::uint16_t channel = 0;
     // see REFUSED
@@ -234,7 +234,7 @@ struct Leave {
     // of the JOIN
     std::uint32_t job = 0;
     // of the JOIN
-    std::uint32_t token = 0;
+    std::uint64_t token = 0;
     // of the JOIN
     std::uint16_t channel = 0;
     // unit of the member

@@ -23,11 +23,13 @@ std::string_view to_string(DecodeError error) {
         case DecodeError::ragged: return "ragged";
         case DecodeError::type: return "type";
         case DecodeError::flags: return "flags";
-        case DecodeError::dtype: return "dtype";
+        case DecodeError::lanes: return "lanes";
+        case DecodeError::proof: return "proof";
         case DecodeError::hop: return "hop";
         case DecodeError::window: return "window";
         case DecodeError::token: return "token";
         case DecodeError::set: return "set";
+        case DecodeError::part: return "part";
         default: return "unknown";
     }
 }
@@ -40,6 +42,7 @@ std::string_view type_to_string(std::uint8_t type) {
         case ATP_TYPE_PROBE: return "PROBE";
         case ATP_TYPE_WAIT: return "WAIT";
         case ATP_TYPE_FLUSH: return "FLUSH";
+        case ATP_TYPE_READY: return "READY";
         default: return "UNKNOWN";
     }
 }
@@ -50,6 +53,7 @@ std::string_view dtype_to_string(std::uint8_t dtype) {
         case ATP_DTYPE_INT32: return "int32";
         case ATP_DTYPE_FLOAT32: return "float32";
         case ATP_DTYPE_INT16: return "int16";
+        case ATP_DTYPE_INT8: return "int8";
         default: return "unknown";
     }
 }
@@ -64,6 +68,10 @@ std::string_view flag_to_string(std::uint16_t flag) {
         case ATP_FLAG_WHOLE: return "whole";
         case ATP_FLAG_AUDIT: return "audit";
         case ATP_FLAG_PLAIN: return "plain";
+        case ATP_FLAG_ALTERNATE_FREE: return "alternate_free";
+        case ATP_FLAG_ONE_SENDER: return "one_sender";
+        case ATP_FLAG_ECN_DOWN: return "ecn_down";
+        case ATP_FLAG_PROOF: return "proof";
         default: return "unknown";
     }
 }
@@ -83,14 +91,18 @@ std::string flags_to_string(std::uint16_t flags) {
 }
 
 std::string to_string(const atp_header& header, std::size_t lanes) {
-    std::array<char, 320> line{};  // the longest line is below 260 characters
+    std::array<char, 400> line{};  // the longest line is below 340 characters
     std::snprintf(line.data(), line.size(),
-                  "%s job=%" PRIu32 " token=0x%" PRIx32 " ch=%u seq=%" PRIu32 " w=%s hop=%u win=%u idx=%" PRIu32
-                  " arg=%" PRIu32 " %sx%zu set=0x%" PRIx32 "/0x%" PRIx32 ",0x%" PRIx32 "/0x%" PRIx32,
+                  "%s job=%" PRIu32 " token=0x%" PRIx64 " ch=%u seq=%" PRIu32
+                  " w=%s hop=%u win=%u scale=%u idx=%" PRIu32 " arg=%" PRIu32
+                  " peer=%s sending=%u part=%u.%u form=%s %sx%zu set=0x%" PRIx32 "/0x%" PRIx32 ",0x%" PRIx32
+                  "/0x%" PRIx32,
                   type_to_string(header.type).data(), header.job, header.token, unsigned{header.channel}, header.seq,
                   worker_to_string(header.worker).c_str(), unsigned{header.hop}, unsigned{header.window_log2},
-                  header.index, header.argument, dtype_to_string(header.dtype).data(), lanes, header.bitmap0,
-                  header.mask0, header.bitmap1, header.mask1);
+                  unsigned{header.scale}, header.index, header.argument, worker_to_string(header.peer).c_str(),
+                  unsigned{header.sending}, unsigned{atp_part_packet(&header)}, unsigned{atp_part_rank(&header)},
+                  dtype_to_string(atp_lanes_form(&header)).data(), dtype_to_string(atp_lanes_type(&header)).data(),
+                  lanes, header.bitmap0, header.mask0, header.bitmap1, header.mask1);
     std::string text = line.data();
     if (header.flags != 0) text += ' ' + flags_to_string(header.flags);
     return text;

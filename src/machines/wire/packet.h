@@ -30,11 +30,13 @@ enum class DecodeError : std::uint8_t {
     ragged = ATP_REFUSED_RAGGED,
     type = ATP_REFUSED_TYPE,
     flags = ATP_REFUSED_FLAGS,
-    dtype = ATP_REFUSED_DTYPE,
+    lanes = ATP_REFUSED_LANES,
+    proof = ATP_REFUSED_PROOF,
     hop = ATP_REFUSED_HOP,
     window = ATP_REFUSED_WINDOW,
     token = ATP_REFUSED_TOKEN,
     set = ATP_REFUSED_SET,
+    part = ATP_REFUSED_PART,
 };
 // End of the written part.
 inline constexpr std::size_t decode_error_count = ATP_REFUSAL_COUNT;
@@ -57,10 +59,13 @@ struct Packet {
 void encode_header(const atp_header& header, std::span<std::byte> bytes);
 
 // True: packets of this type go to the server; otherwise to workers and switches.
-[[nodiscard]] constexpr bool goes_up(std::uint8_t type) { return type == ATP_TYPE_GRADIENT || type == ATP_TYPE_PROBE; }
+[[nodiscard]] constexpr bool goes_up(std::uint8_t type) {
+    return type == ATP_TYPE_GRADIENT || type == ATP_TYPE_PROBE || type == ATP_TYPE_READY;
+}
 
 // One line with every field; an absent value reads 0 or none. Example:
-// "GRADIENT job=1 token=0x5eed ch=0 seq=17 w=2 hop=0 win=8 idx=5 arg=0 int32x62 set=0x4/0xf,0x1/0x1 resend ecn".
+// "GRADIENT job=1 token=0x5eed ch=0 seq=17 w=2 hop=0 win=8 scale=0 idx=5 arg=0 peer=all sending=1 part=0.0 form=int32
+// int32x62 set=0x4/0xf,0x1/0x1 resend ecn".
 [[nodiscard]] std::string to_string(const atp_header& header, std::size_t lanes);
 // Names of the set flags, separated by spaces: "resend ecn". Unknown flags read "unknown".
 [[nodiscard]] std::string flags_to_string(std::uint16_t flags);
@@ -78,16 +83,19 @@ namespace detail {
         .type = load_u8(at + ATP_OFFSET_TYPE),
         .flags = load_u16(at + ATP_OFFSET_FLAGS),
         .hop = load_u8(at + ATP_OFFSET_HOP),
-        .dtype = load_u8(at + ATP_OFFSET_DTYPE),
+        .lanes = load_u8(at + ATP_OFFSET_LANES),
         .window_log2 = load_u8(at + ATP_OFFSET_WINDOW),
         .scale = load_u8(at + ATP_OFFSET_SCALE),
         .job = load_u32(at + ATP_OFFSET_JOB),
-        .token = load_u32(at + ATP_OFFSET_TOKEN),
         .channel = load_u16(at + ATP_OFFSET_CHANNEL),
         .worker = load_u16(at + ATP_OFFSET_WORKER),
+        .token = load_u64(at + ATP_OFFSET_TOKEN),
         .seq = load_u32(at + ATP_OFFSET_SEQ),
         .index = load_u32(at + ATP_OFFSET_INDEX),
         .argument = load_u32(at + ATP_OFFSET_ARGUMENT),
+        .peer = load_u16(at + ATP_OFFSET_PEER),
+        .sending = load_u8(at + ATP_OFFSET_SENDING),
+        .part = load_u8(at + ATP_OFFSET_PART),
         .bitmap0 = load_u32(at + ATP_OFFSET_BITMAP0),
         .mask0 = load_u32(at + ATP_OFFSET_MASK0),
         .bitmap1 = load_u32(at + ATP_OFFSET_BITMAP1),
@@ -104,7 +112,8 @@ inline DecodeError decode(std::span<std::byte> bytes, Packet& packet) {
     if (refusal != ATP_REFUSED_NOT) return DecodeError{refusal};
     packet.header = detail::load_header(bytes.data());
     packet.lanes = bytes.subspan(ATP_HEADER_BYTES);
-    return DecodeError{atp_check_header(&packet.header, packet.lanes.empty() ? 0 : 1)};
+    const auto words = static_cast<std::uint32_t>(packet.lane_count());
+    return DecodeError{atp_check_header(&packet.header, words)};
 }
 
 // tools/write_wire writes the encoding of a header from src/machines/wire/wire.toml.
@@ -115,16 +124,19 @@ inline void encode_header(const atp_header& header, std::span<std::byte> bytes) 
     store_u8(at + ATP_OFFSET_TYPE, header.type);
     store_u16(at + ATP_OFFSET_FLAGS, header.flags);
     store_u8(at + ATP_OFFSET_HOP, header.hop);
-    store_u8(at + ATP_OFFSET_DTYPE, header.dtype);
+    store_u8(at + ATP_OFFSET_LANES, header.lanes);
     store_u8(at + ATP_OFFSET_WINDOW, header.window_log2);
     store_u8(at + ATP_OFFSET_SCALE, header.scale);
     store_u32(at + ATP_OFFSET_JOB, header.job);
-    store_u32(at + ATP_OFFSET_TOKEN, header.token);
     store_u16(at + ATP_OFFSET_CHANNEL, header.channel);
     store_u16(at + ATP_OFFSET_WORKER, header.worker);
+    store_u64(at + ATP_OFFSET_TOKEN, header.token);
     store_u32(at + ATP_OFFSET_SEQ, header.seq);
     store_u32(at + ATP_OFFSET_INDEX, header.index);
     store_u32(at + ATP_OFFSET_ARGUMENT, header.argument);
+    store_u16(at + ATP_OFFSET_PEER, header.peer);
+    store_u8(at + ATP_OFFSET_SENDING, header.sending);
+    store_u8(at + ATP_OFFSET_PART, header.part);
     store_u32(at + ATP_OFFSET_BITMAP0, header.bitmap0);
     store_u32(at + ATP_OFFSET_MASK0, header.mask0);
     store_u32(at + ATP_OFFSET_BITMAP1, header.bitmap1);

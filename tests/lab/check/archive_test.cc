@@ -138,9 +138,9 @@ class Shadowed {
         packet.resize(ATP_HEADER_BYTES + model_lanes * ATP_LANE_BYTES);
         Packet copy = packet;
         const auto size = [&] {
-            const auto dtype = wire::load_u8(packet.data() + ATP_OFFSET_DTYPE);
+            const auto lanes_field = wire::load_u8(packet.data() + ATP_OFFSET_LANES);
             const auto type = wire::load_u8(packet.data() + ATP_OFFSET_TYPE);
-            const bool lanes = dtype != ATP_DTYPE_NONE && type != ATP_TYPE_NACK;
+            const bool lanes = lanes_field != ATP_DTYPE_NONE && type != ATP_TYPE_NACK;
             return lanes ? static_cast<std::uint32_t>(packet.size()) : ATP_HEADER_BYTES;
         }();
         const auto capacity = static_cast<std::uint32_t>(packet.size());
@@ -216,6 +216,7 @@ class FlippingReader {
     }
     void time(Time& item) { take(&item, sizeof item, true); }
     void stamp_us(std::uint32_t& item) { take(&item, sizeof item, true); }
+    void unread(std::uint8_t& item) { take(&item, sizeof item, true); }
     void bytes(std::span<std::byte> item) { take(item.data(), item.size(), true); }
     [[nodiscard]] bool flipped() const { return flipped_; }
     [[nodiscard]] std::size_t values() const { return values_; }
@@ -251,6 +252,7 @@ class CountingReader {
     }
     void time(Time& item) { value(item); }
     void stamp_us(std::uint32_t& item) { value(item); }
+    void unread(std::uint8_t& item) { value(item); }
     void bytes(std::span<std::byte> item) {
         ++values;
         reader_.bytes(item);

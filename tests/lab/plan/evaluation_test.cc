@@ -24,7 +24,7 @@ TEST(Evaluation, SingleJobHasTheWholeLinkLessHeaders) {
     const Cluster cluster = star({busy("a", {4})});
     const Network network(cluster);
     const Rush rush = Rates(network, everywhere(cluster), room_for_all(cluster)).rush(all_jobs(cluster));
-    const double expected = 100e9 / 8 * (352 * 4) / (352 * 4 + 48 + 66);
+    const double expected = 100e9 / 8 * (352 * 4) / (352 * 4 + 56 + 66);
     EXPECT_NEAR(rush.rates[0], expected, 1);
 }
 
@@ -34,7 +34,7 @@ TEST(Evaluation, JobsOnSharedHostsShareLinksEvenly) {
     const Network network(cluster);
     const Rush rush = Rates(network, everywhere(cluster), room_for_all(cluster)).rush(all_jobs(cluster));
     EXPECT_NEAR(rush.rates[0], rush.rates[1], 1);
-    EXPECT_NEAR(rush.rates[0] * 2, 100e9 / 8 * (352 * 4) / (352 * 4 + 48 + 66), 1);
+    EXPECT_NEAR(rush.rates[0] * 2, 100e9 / 8 * (352 * 4) / (352 * 4 + 56 + 66), 1);
 }
 
 TEST(Evaluation, LongDelayLimitsTheRateByTheWindow) {
@@ -86,7 +86,7 @@ TEST(Evaluation, JobBeyondTheLimitsOfAtpUsesAParameterServer) {
 TEST(Evaluation, MemoryIsZeroWhereNotAggregated) {
     Cluster cluster = racks(1, {busy("a", {0, 4})});
     cluster.switches[1].memory_bytes = 64'000'000;
-    EXPECT_EQ(memories_of(cluster, {false, true}), (Memories{0, 44'444}));
+    EXPECT_EQ(memories_of(cluster, {false, true}), (Memories{0, 44'198}));
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ TEST(Traffic, PacketHasItsLanesAndHeaders) {
     const Stream stream = stream_of(star({job_of({4})}), 0, {true});
     EXPECT_EQ(stream.lanes, 352U);
     EXPECT_DOUBLE_EQ(stream.payload_bytes, 352 * 4);
-    EXPECT_DOUBLE_EQ(stream.wire_bytes, 48 + 352 * 4 + 14 + 20 + 8 + 24);
+    EXPECT_DOUBLE_EQ(stream.wire_bytes, 56 + 352 * 4 + 14 + 20 + 8 + 24);
 }
 
 TEST(Traffic, LanesFitEverySwitchThatAggregates) {

@@ -56,7 +56,7 @@ inline Flight as_resend(Flight flight) { return with_flag(std::move(flight), ATP
 inline Bytes flush_of(const Flight& gradient, std::uint8_t hop) {
     atp_header header = gradient.header();
     header.type = ATP_TYPE_FLUSH;
-    header.dtype = ATP_DTYPE_NONE;
+    header.lanes = ATP_DTYPE_NONE;
     header.flags = 0;
     header.hop = hop;
     header.worker = ATP_WORKER_ALL;

@@ -50,14 +50,14 @@ class ServerBench {
     }
     [[nodiscard]] Bytes floats(std::uint16_t rank, std::uint32_t seq, float value) const {
         atp_header header = gradient_of(channel, members, rank, seq);
-        header.dtype = ATP_DTYPE_FLOAT32;
+        header.lanes = ATP_FLOAT32_LANES;
         header.flags |= ATP_FLAG_BYPASS;
         return make_float_packet(header, std::vector<float>(channel.lanes, value));
     }
     [[nodiscard]] Bytes probe(std::uint16_t rank, std::uint32_t seq) const {
         atp_header header = gradient_of(channel, members, rank, seq);
         header.type = ATP_TYPE_PROBE;
-        header.dtype = ATP_DTYPE_NONE;
+        header.lanes = ATP_DTYPE_NONE;
         header.flags = 0;
         return make_packet(header);
     }

@@ -30,7 +30,7 @@ class Stranger {
     void leave(std::uint32_t index) {
         atp_header header = gradient_of(channel_, *protocol::Membership::racks(2, 2), 0, 0);
         header.type = ATP_TYPE_ACK;
-        header.dtype = ATP_DTYPE_FLOAT32;
+        header.lanes = ATP_FLOAT32_LANES;
         header.index = index;
         pass(make_packet(header, Lanes(channel_.lanes)));
     }

@@ -81,7 +81,7 @@ class WorkerBench {
     [[nodiscard]] atp_header answer(atp_type type, atp_dtype dtype, std::uint32_t seq, unsigned flags = 0) const {
         atp_header header = gradient_of(config.channel, members(), config.rank, seq);
         header.type = static_cast<std::uint8_t>(type);
-        header.dtype = static_cast<std::uint8_t>(dtype);
+        header.lanes = lanes_field(header.type, static_cast<std::uint8_t>(dtype));
         header.flags = static_cast<std::uint16_t>(flags);
         header.argument = type == ATP_TYPE_ACK ? header.index : 0;
         return header;

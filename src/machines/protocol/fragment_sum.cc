@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/fragment_sum.h"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+
+#include "numeric/lanes16.h"
+#include "numeric/lanes32_sums.h"
+#include "numeric/lanes8.h"
+
+namespace atp::protocol {
+namespace {
+
+using SumLanes = void (*)(const std::byte* lanes, std::size_t count, std::int64_t* sums);
+
+SumLanes assignment_of(std::uint8_t type) {
+    if (type == ATP_DTYPE_INT8) return numeric::sums_assign_int8;
+    return type == ATP_DTYPE_INT16 ? numeric::sums_assign_int16 : numeric::sums_assign;
+}
+
+SumLanes addition_of(std::uint8_t type) {
+    if (type == ATP_DTYPE_INT8) return numeric::sums_add_int8;
+    return type == ATP_DTYPE_INT16 ? numeric::sums_add_int16 : numeric::sums_add;
+}
+
+// Lanes of the packet that carry elements.
+std::size_t payload_of(const FragmentRecords& records, const wire::Packet& packet) {
+    return packet.lane_count() - records.tail_lanes(atp_has_proof(&packet.header) != 0);
+}
+
+std::size_t elements_of(const FragmentRecords& records, const wire::Packet& packet) {
+    return payload_of(records, packet) * atp_elements_per_word(atp_lanes_type(&packet.header));
+}
+
+std::uint32_t proof_word(const wire::Packet& packet, std::size_t at) {
+    const auto words = packet.lanes.last(ATP_PROOF_LANES * ATP_LANE_BYTES);
+    return wire::load_u32(words.data() + at * ATP_LANE_BYTES);
+}
+
+bool fit_int32(std::span<const std::int64_t> sums) {
+    using Limits = std::numeric_limits<std::int32_t>;
+    return std::ranges::all_of(sums, [](std::int64_t sum) { return sum >= Limits::min() && sum <= Limits::max(); });
+}
+
+// Writes the sums as integers and returns their type, or ATP_DTYPE_NONE if they do not fit.
+std::uint8_t write_integers(const FragmentRecord& record, std::span<const std::int64_t> sums, std::byte* result) {
+    if (record.plain) {
+        numeric::sums_to_integers(sums.data(), sums.size(), result);
+        return ATP_DTYPE_INT32;
+    }
+    if (record.form == ATP_DTYPE_INT16 && numeric::sums_to_int16(sums.data(), sums.size(), result)) {
+        return ATP_DTYPE_INT16;
+    }
+    if (record.form == ATP_DTYPE_INT8 && numeric::sums_to_int8(sums.data(), sums.size(), result)) return ATP_DTYPE_INT8;
+    if (!record.proof || !fit_int32(sums)) return ATP_DTYPE_NONE;
+    numeric::sums_to_integers(sums.data(), sums.size(), result);
+    return ATP_DTYPE_INT32;
+}
+
+}  // namespace
+
+std::size_t full_lanes(const FragmentRecords& records, const wire::Packet& packet) {
+    return elements_of(records, packet) + records.tail_lanes(atp_has_proof(&packet.header) != 0);
+}
+
+void assign_integers(FragmentRecords& records, FragmentRecord& record, const wire::Packet& packet, bool is_whole,
+                     double inverse_scale) {
+    const std::size_t elements = elements_of(records, packet);
+    const std::byte* lanes = packet.lanes.data();
+    const std::uint8_t type = atp_lanes_type(&packet.header);
+    const bool has_proof = atp_has_proof(&packet.header) != 0;
+    const bool is_plain = (packet.header.flags & ATP_FLAG_PLAIN) != 0;
+    record.converted = is_whole && !is_plain;
+    record.result_type = has_proof || type != ATP_DTYPE_INT32 ? type : std::uint8_t{ATP_DTYPE_FLOAT32};
+    if (!record.converted) {
+        assignment_of(type)(lanes, elements, records.sums(record).data());
+    } else if (record.result_type == ATP_DTYPE_FLOAT32) {
+        numeric::lanes_to_floats(lanes, elements, inverse_scale, records.result(record).data());
+    } else {
+        std::copy_n(lanes, payload_of(records, packet) * ATP_LANE_BYTES, records.result(record).data());
+    }
+    for (std::size_t at = 0; has_proof && at < ATP_PROOF_LANES; ++at) record.proof_words[at] = proof_word(packet, at);
+}
+
+void add_integers(FragmentRecords& records, FragmentRecord& record, const wire::Packet& packet) {
+    const std::size_t elements = elements_of(records, packet);
+    addition_of(atp_lanes_type(&packet.header))(packet.lanes.data(), elements, records.sums(record).data());
+    if (atp_has_proof(&packet.header) == 0) return;
+    for (std::size_t at = 0; at < ATP_PROOF_LANES; ++at) record.proof_words[at] += proof_word(packet, at);
+}
+
+void add_floats(FragmentRecords& records, FragmentRecord& record, const wire::Packet& packet) {
+    numeric::exact_add(packet.lanes.data(), payload_of(records, packet), records.exact(record).data());
+}
+
+void write_result(FragmentRecords& records, FragmentRecord& record, double inverse_scale) {
+    const std::span<std::byte> result = records.result(record);
+    const std::size_t elements = records.elements_of(record);
+    if (record.mode == FragmentRecord::Mode::floats) {
+        numeric::exact_round(records.exact(record).data(), elements, result.data());
+        record.result_type = ATP_DTYPE_FLOAT32;
+    } else if (!record.converted) {
+        const auto sums = records.sums(record).first(elements);
+        record.result_type = write_integers(record, sums, result.data());
+        if (record.result_type == ATP_DTYPE_NONE) {
+            numeric::sums_to_floats(sums.data(), elements, inverse_scale, result.data());
+            record.result_type = ATP_DTYPE_FLOAT32;
+        }
+    }
+    // The audit lane of an ACK has no meaning. It may hold data of an earlier, longer fragment, so it is cleared.
+    const auto tail = result.subspan(records.result_payload(record) * ATP_LANE_BYTES)
+                          .first(records.tail_lanes(record.proves_result()) * ATP_LANE_BYTES);
+    std::ranges::fill(tail, std::byte{0});
+    for (std::size_t at = 0; record.proves_result() && at < ATP_PROOF_LANES; ++at) {
+        wire::store_u32(tail.data() + at * ATP_LANE_BYTES, record.proof_words[at]);
+    }
+}
+
+}  // namespace atp::protocol

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic of a server on the lanes of one fragment: the sums of a record, and its result in wire format. The server
+// decides which packets are added.
+//
+// A packet of integers has lanes of the record's form or of a wider type. Its audit lane is no part of the sum. Its
+// proof words are added modulo 2^32. The functions have no state of their own.
+#pragma once
+
+#include <cstddef>
+
+#include "protocol/fragment_record.h"
+#include "wire/packet.h"
+
+namespace atp::protocol {
+
+// Lanes of the packet if each of its elements had a lane of its own, with the audit lane or the proof words.
+[[nodiscard]] std::size_t full_lanes(const FragmentRecords& records, const wire::Packet& packet);
+
+// Makes the packet's integers the sum. `is_whole`: the packet has the sum of all workers, so the function writes the
+// result at once, as floats sum * inverse_scale unless the result stays integers.
+void assign_integers(FragmentRecords& records, FragmentRecord& record, const wire::Packet& packet, bool is_whole,
+                     double inverse_scale);
+void add_integers(FragmentRecords& records, FragmentRecord& record, const wire::Packet& packet);
+// Adds the floats of one worker to the exact sum.
+void add_floats(FragmentRecords& records, FragmentRecord& record, const wire::Packet& packet);
+
+// Writes the result of a complete set and sets its type. Sums that do not fit the form of the fragment become floats;
+// with proof words they become int32 if they fit.
+void write_result(FragmentRecords& records, FragmentRecord& record, double inverse_scale);
+
+}  // namespace atp::protocol

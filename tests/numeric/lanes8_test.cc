@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "numeric/lanes8.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace atp::numeric {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+using Sums = std::vector<std::int64_t>;
+
+constexpr int highest_int8 = std::numeric_limits<std::int8_t>::max();
+constexpr int lowest_int8 = std::numeric_limits<std::int8_t>::min();
+// A number of lanes that fills the widest vectors and leaves a remainder.
+constexpr std::size_t longest_int8 = 261;
+
+int some_int8(std::size_t at) { return static_cast<std::int8_t>(at * 197U + 45U); }
+
+Bytes wire_of(const std::vector<int>& lanes) {
+    Bytes bytes;
+    for (const int lane : lanes) bytes.push_back(static_cast<std::byte>(lane));
+    return bytes;
+}
+
+int int8_in(const Bytes& bytes, std::size_t at) { return static_cast<std::int8_t>(bytes[at]); }
+
+TEST(Int8Lanes, H53_EveryPairOfValuesSaturatesAloneAtEachPlaceOfAWord) {
+    for (std::size_t place = 0; place < 4; ++place) {
+        for (int a = lowest_int8; a <= highest_int8; ++a) {
+            for (int b = lowest_int8; b <= highest_int8; ++b) {
+                std::vector<int> addends{1, -1, 2, -2};
+                std::vector<int> held{5, 6, 7, 8};
+                addends[place] = a;
+                held[place] = b;
+                Bytes sums = wire_of(held);
+                const int sum = a + b;
+                ASSERT_EQ(int8_add(wire_of(addends).data(), 4, sums.data()), sum > highest_int8 || sum < lowest_int8);
+                for (std::size_t at = 0; at < 4; ++at) {
+                    ASSERT_EQ(int8_in(sums, at), std::clamp(addends[at] + held[at], lowest_int8, highest_int8))
+                        << a << " " << b;
+                }
+            }
+        }
+    }
+}
+
+TEST(Int8Lanes, EveryLaneIsAddedForEveryNumberOfLanes) {
+    for (std::size_t count = 0; count <= longest_int8; ++count) {
+        std::vector<int> addends(count), held(count);
+        bool beyond = false;
+        for (std::size_t at = 0; at < count; ++at) {
+            addends[at] = some_int8(at);
+            held[at] = some_int8(7 * at + 3) / 2;
+            const int sum = addends[at] + held[at];
+            beyond |= sum > highest_int8 || sum < lowest_int8;
+        }
+        Bytes sums = wire_of(held);
+        EXPECT_EQ(int8_add(wire_of(addends).data(), count, sums.data()), beyond);
+        for (std::size_t at = 0; at < count; ++at) {
+            ASSERT_EQ(int8_in(sums, at), std::clamp(addends[at] + held[at], lowest_int8, highest_int8))
+                << count << " " << at;
+        }
+    }
+}
+
+TEST(Int8Lanes, SumsOfAServerDoNotSaturate) {
+    std::vector<int> lanes(longest_int8);
+    for (std::size_t at = 0; at < longest_int8; ++at) lanes[at] = some_int8(at);
+    const Bytes wire = wire_of(lanes);
+    Sums sums(longest_int8, 99);
+    sums_assign_int8(wire.data(), longest_int8, sums.data());
+    for (int added = 0; added < 3; ++added) sums_add_int8(wire.data(), longest_int8, sums.data());
+    for (std::size_t at = 0; at < longest_int8; ++at) ASSERT_EQ(sums[at], 4 * lanes[at]) << at;
+}
+
+TEST(Int8Lanes, SumsBeyond8BitsAreReportedAtEachLane) {
+    for (const std::int64_t sum :
+         {std::int64_t{highest_int8} + 1, std::int64_t{lowest_int8} - 1, std::int64_t{1} << 40}) {
+        for (const std::size_t place : {std::size_t{0}, std::size_t{3}, longest_int8 - 1}) {
+            Sums sums(longest_int8, -5);
+            Bytes bytes(longest_int8);
+            sums[0] = lowest_int8;
+            sums[1] = highest_int8;
+            EXPECT_TRUE(sums_to_int8(sums.data(), longest_int8, bytes.data()));
+            EXPECT_EQ(int8_in(bytes, 0), lowest_int8);
+            EXPECT_EQ(int8_in(bytes, 1), highest_int8);
+            EXPECT_EQ(int8_in(bytes, longest_int8 - 1), -5);
+            sums[place] = sum;
+            EXPECT_FALSE(sums_to_int8(sums.data(), longest_int8, bytes.data())) << sum << " at " << place;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace atp::numeric
