@@ -49,8 +49,8 @@ class Packet:
         self.fields = wire_format.read_header(payload)
         self.lanes = payload[wire_format.HEADER_BYTES :]
 
-    def bytes(self, lanes=None, **changes):
-        return wire_format.write_header(**{**self.fields, **changes}) + (self.lanes if lanes is None else lanes)
+    def bytes(self, payload=None, **changes):
+        return wire_format.write_header(**{**self.fields, **changes}) + (self.lanes if payload is None else payload)
 
 
 class Wire:
@@ -117,7 +117,7 @@ def more_lanes(draw, packet, wire):
 def a_wrong_checksum(draw, packet, wire):
     lanes = bytearray(packet.lanes)
     lanes[draw.randrange(len(lanes))] ^= 1 << draw.randrange(8)
-    return wire.ipv4(packet.bytes(lanes=bytes(lanes)), wrong=True)
+    return wire.ipv4(packet.bytes(payload=bytes(lanes)), wrong=True)
 
 
 def a_bit_turned(draw, packet, wire):
@@ -134,7 +134,7 @@ def repeated(draw, packet, wire):
 
 def with_options(draw, packet, wire):
     lanes = packet.lanes[: 4 * draw.randrange(300)]
-    return wire.ipv4(packet.bytes(token=words(draw) | 1, lanes=lanes), options=bytes([1] * 4 * draw.randint(1, 10)))
+    return wire.ipv4(packet.bytes(token=words(draw) | 1, payload=lanes), options=bytes([1] * 4 * draw.randint(1, 10)))
 
 
 def over_ipv6(draw, packet, wire):
