@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 namespace atp::numeric {
@@ -14,8 +13,8 @@ namespace {
 using Bytes = std::vector<std::byte>;
 using Sums = std::vector<std::int64_t>;
 
-constexpr int highest_int8 = std::numeric_limits<std::int8_t>::max();
-constexpr int lowest_int8 = std::numeric_limits<std::int8_t>::min();
+constexpr int highest_int8 = INT8_MAX;
+constexpr int lowest_int8 = INT8_MIN;
 // A number of lanes that fills the widest vectors and leaves a remainder.
 constexpr std::size_t longest_int8 = 261;
 

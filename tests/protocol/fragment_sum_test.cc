@@ -122,9 +122,10 @@ TEST_F(FragmentSum, ProofWordsOfASetThatReplacesAnotherAreNotAddedTwice) {
 }
 
 TEST_F(FragmentSum, NarrowSumWithProofWordsBeyondItsFormLeavesAsInt32) {
-    for (std::uint16_t rank = 0; rank < 3; ++rank)
+    for (std::uint16_t rank = 0; rank < 3; ++rank) {
         bench.handle(make_packet(header_of(rank, ATP_INT8_LANES, ATP_FLAG_PROOF),
                                  with_proof({int8_word(100, -1, 0, -100)}, {1, 2, 3, 4})));
+    }
     const ServerAnswer answer = ack();
     EXPECT_EQ(answer.header.lanes, atp_lanes_of(ATP_DTYPE_INT8, ATP_DTYPE_INT32));
     EXPECT_EQ(answer.header.flags, ATP_FLAG_PROOF);
@@ -132,9 +133,10 @@ TEST_F(FragmentSum, NarrowSumWithProofWordsBeyondItsFormLeavesAsInt32) {
 }
 
 TEST_F(FragmentSum, SumBeyond32BitsHasNoProof) {
-    for (std::uint16_t rank = 0; rank < 3; ++rank)
+    for (std::uint16_t rank = 0; rank < 3; ++rank) {
         bench.handle(
             make_packet(header_of(rank, ATP_INT32_LANES, ATP_FLAG_PROOF), with_proof({0x40000000, 1}, {1, 2, 3, 4})));
+    }
     const ServerAnswer answer = ack();
     EXPECT_EQ(answer.header.lanes, ATP_FLOAT32_LANES);
     EXPECT_EQ(answer.header.flags, 0);

@@ -4,7 +4,6 @@
 #include "numeric/lanes8.h"
 
 #include <algorithm>
-#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numeric/lanes8.cc"
@@ -18,8 +17,8 @@ namespace atp::numeric::HWY_NAMESPACE {
 inline std::int32_t lane_at(const std::byte* lanes, std::size_t at) { return static_cast<std::int8_t>(lanes[at]); }
 
 bool int8_add(const std::byte* int8_lanes, std::size_t count, std::byte* sums) {
-    constexpr std::int32_t highest = std::numeric_limits<std::int8_t>::max();
-    constexpr std::int32_t lowest = std::numeric_limits<std::int8_t>::min();
+    constexpr std::int32_t highest = INT8_MAX;
+    constexpr std::int32_t lowest = INT8_MIN;
     std::int32_t beyond = 0;
     for (std::size_t at = 0; at < count; ++at) {
         const std::int32_t sum = lane_at(int8_lanes, at) + lane_at(sums, at);

@@ -299,7 +299,10 @@ enum atp_usual_lanes {
 };
 
 /* `lanes` of words of `type`, for a fragment whose form is `form`. */
-static inline uint8_t atp_lanes_of(uint8_t form, uint8_t type) { return (form << ATP_LANES_FORM_SHIFT | type) & 0xFFu; }
+static inline uint8_t atp_lanes_of(uint8_t form, uint8_t type) {
+    const uint32_t high = form;
+    return (high << ATP_LANES_FORM_SHIFT | type) & 0xFFu;
+}
 
 /* Elements in a word of `type`. */
 static inline uint32_t atp_elements_per_word(uint8_t type) {

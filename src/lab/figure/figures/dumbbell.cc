@@ -62,7 +62,7 @@ const Figure fig12{
     .setup =
         "This figure compares throughput instead of time to accuracy: all systems compute the same sums and "
         "therefore need the same steps. Batches have 16 samples, so computation does not hide communication. ATP's "
-        "packets fill an MTU, as by default. With 62 lanes per packet, the header (48 bytes, 16 in the paper) would "
+        "packets fill an MTU, as by default. With 62 lanes per packet, the header (56 bytes, 16 in the paper) would "
         "take from the shared link what ATP saves there. The paper reports storms of pause frames with BytePS; they "
         "are not modelled.",
     .draw = draw_fig12,
