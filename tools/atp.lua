@@ -52,7 +52,7 @@ local ENUMS = {
         { number = 1, name = "VERSION", text = "the sender uses another version" },
         { number = 2, name = "MALFORMED", text = "undecodable" },
         { number = 3, name = "FULL", text = "no free entry for another job or channel" },
-        { number = 4, name = "TOKEN", text = "the job is admitted with another token" },
+        { number = 4, name = "TOKEN", text = "reserved: another token is another job" },
         { number = 5, name = "TERMS", text = "terms of members differ" },
         { number = 6, name = "PLACE", text = "two members claim one position" },
         { number = 7, name = "RESTARTED", text = "the state of the server is lost: form the job again" },
@@ -101,7 +101,7 @@ local PACKET = {
 
 local PREFIX = {
     { name = "version", kind = "u8", text = "`0xA4`", size = 1 },
-    { name = "type", kind = "u8", text = "16 to 23", size = 1 },
+    { name = "type", kind = "u8", text = "16 to 24", size = 1 },
     { name = "reserved", kind = "zero", text = "0", size = 2 },
 }
 
@@ -158,7 +158,10 @@ local STRUCTS = {
 
 local MESSAGES = {
     [16] = { name = "join", text = "a worker, or a switch for all members below it, joins a channel", fields = {
+        { name = "nonce", kind = "u64", text = "random, new at each start of the sender, which answers repeat", size = 8, hex = true },
         { name = "terms", kind = "terms", text = "equal in the JOINs of all members" },
+        { name = "cookie", kind = "u64", text = "of the last RETRY of the receiver; 0: none", size = 8, hex = true },
+        { name = "epoch", kind = "u32", text = "number of this JOIN or LEAVE of the sender in the channel, from 1", size = 4 },
         { name = "level", kind = "u8", text = "level of the receiver: 0 and 1 aggregate, 2 hosts the server only", size = 1, most = 2 },
         { name = "begun", kind = "flag", text = "the sender, or a member below it, received `ready` before: the server must know the channel", size = 1 },
         { name = "receives_group", kind = "flag", text = "a packet to the group of the terms arrived here recently", size = 1 },
@@ -170,9 +173,13 @@ local MESSAGES = {
         { name = "statements", kind = "list", text = "of the sender and the members below it, at most one for each text; none: nothing differed", each = "statement", count = "statement_count" },
     } },
     [17] = { name = "joined", text = "state of the tree; `ready` if it is complete up to the server", fields = {
+        { name = "nonce", kind = "u64", text = "of the JOIN; 0 in a JOINED to a group", size = 8, hex = true },
         { name = "job", kind = "u32", text = "of the JOIN", size = 4 },
-        { name = "token", kind = "u64", text = "of the JOIN", size = 8, hex = true },
+        { name = "token", kind = "u64", text = "of the JOIN; in a JOINED to a group, the group number", size = 8, hex = true },
         { name = "channel", kind = "u16", text = "of the JOIN", size = 2 },
+        { name = "epoch", kind = "u32", text = "of the last JOIN of the receiver; 0 in a JOINED to a group", size = 4 },
+        { name = "number", kind = "u32", text = "number of this JOINED of the sender in the channel, from 1", size = 4 },
+        { name = "group_number", kind = "u64", text = "random: results by group carry it instead of the token; 0: no results come by group", size = 8, hex = true },
         { name = "ready", kind = "flag", text = "at each level up to the server all members are there, and the server exists", size = 1 },
         { name = "missing_units", kind = "u32", text = "units of which a member's JOIN is missing", size = 4, hex = true },
         { name = "missing_members", kind = "u32", text = "members of the receiver's unit whose JOIN is missing", size = 4, hex = true },
@@ -184,6 +191,7 @@ local MESSAGES = {
         { name = "statements", kind = "list", text = "of all members that have stated one", each = "statement", count = "statement_count" },
     } },
     [18] = { name = "refused", text = "the request is refused, with the reason", fields = {
+        { name = "nonce", kind = "u64", text = "of the request", size = 8, hex = true },
         { name = "job", kind = "u32", text = "of the request", size = 4 },
         { name = "token", kind = "u64", text = "of the request", size = 8, hex = true },
         { name = "channel", kind = "u16", text = "of the request", size = 2 },
@@ -191,9 +199,11 @@ local MESSAGES = {
         { name = "text", kind = "text", text = "for people" },
     } },
     [19] = { name = "leave", text = "a member leaves", fields = {
+        { name = "nonce", kind = "u64", text = "of the JOIN", size = 8, hex = true },
         { name = "job", kind = "u32", text = "of the JOIN", size = 4 },
         { name = "token", kind = "u64", text = "of the JOIN", size = 8, hex = true, least = 1 },
         { name = "channel", kind = "u16", text = "of the JOIN", size = 2 },
+        { name = "epoch", kind = "u32", text = "number of this JOIN or LEAVE of the sender in the channel, from 1", size = 4 },
         { name = "unit", kind = "u8", text = "unit of the member", size = 1, most = 31 },
         { name = "member", kind = "u8", text = "bit of the member in its unit", size = 1, most = 31 },
         { name = "edge_count", kind = "u8", text = "number of edges", size = 1, counts = "edges" },
@@ -210,16 +220,23 @@ local MESSAGES = {
         { name = "software", kind = "text", text = "such as \"atp 0.1.0\"" },
     } },
     [22] = { name = "stats", text = "requests one part of a report; as long as the longest REPORT", fields = {
-        { name = "nonce", kind = "u32", text = "random; the answer repeats it", size = 4, hex = true },
+        { name = "nonce", kind = "u64", text = "random; the answer repeats it", size = 8, hex = true },
         { name = "snapshot", kind = "u32", text = "0: current state; otherwise the snapshot that part 0 named", size = 4 },
         { name = "part", kind = "u16", text = "from 0", size = 2 },
     } },
     [23] = { name = "report", text = "that part of the report", fields = {
-        { name = "nonce", kind = "u32", text = "of the STATS", size = 4, hex = true },
+        { name = "nonce", kind = "u64", text = "of the STATS", size = 8, hex = true },
         { name = "snapshot", kind = "u32", text = "number of the report", size = 4 },
         { name = "part", kind = "u16", text = "of this text", size = 2 },
         { name = "parts", kind = "u16", text = "of the report", size = 2 },
         { name = "text", kind = "text", text = "part of the report, JSON" },
+    } },
+    [24] = { name = "retry", text = "repeat the JOIN with this cookie", fields = {
+        { name = "nonce", kind = "u64", text = "of the JOIN", size = 8, hex = true },
+        { name = "job", kind = "u32", text = "of the JOIN", size = 4 },
+        { name = "token", kind = "u64", text = "of the JOIN", size = 8, hex = true },
+        { name = "channel", kind = "u16", text = "of the JOIN", size = 2 },
+        { name = "cookie", kind = "u64", text = "proves that the sender of the JOIN receives at its address", size = 8, hex = true, least = 1 },
     } },
 }
 -- End of the written part.

@@ -40,7 +40,7 @@ TEST(ControlVectors, EveryMessageTypeIsAcceptedAndTwentyFiveVectorsAreRefused) {
             ++refused;
         }
     }
-    EXPECT_EQ(accepted.size(), 8U);
+    EXPECT_EQ(accepted.size(), 9U);
     EXPECT_GE(refused, 25U);
 }
 

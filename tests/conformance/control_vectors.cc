@@ -76,23 +76,39 @@ wire::Welcome welcome() {
             .software = "atp 0.1.0"};
 }
 
-const wire::Joined joined{.job = 0x01020304,
+const wire::Joined joined{.nonce = 0x2122232425262728,
+                          .job = 0x01020304,
                           .token = 0x5EEDFACE01234567,
                           .channel = 0x0A0B,
+                          .epoch = 0x31323334,
+                          .number = 0x41424344,
+                          .group_number = 0x5152535455565758,
                           .ready = false,
                           .missing_units = 0x4,
                           .missing_members = 0x9};
 
 wire::Refused refused() {
-    return {.job = 0x01020304,
+    return {.nonce = 0x2122232425262728,
+            .job = 0x01020304,
             .token = 0x5EEDFACE01234567,
             .channel = 0x0A0B,
             .reason = wire::Refusal::terms,
             .text = "members differ"};
 }
 
-const wire::Leave leave{.job = 0x01020304, .token = 0x5EEDFACE01234567, .channel = 0x0A0B, .unit = 2, .member = 3};
-constexpr wire::Stats stats{.nonce = 0x21222324, .snapshot = 7, .part = 2};
+const wire::Leave leave{.nonce = 0x2122232425262728,
+                        .job = 0x01020304,
+                        .token = 0x5EEDFACE01234567,
+                        .channel = 0x0A0B,
+                        .epoch = 0x31323334,
+                        .unit = 2,
+                        .member = 3};
+constexpr wire::Retry retry{.nonce = 0x2122232425262728,
+                            .job = 0x01020304,
+                            .token = 0x5EEDFACE01234567,
+                            .channel = 0x0A0B,
+                            .cookie = 0x6162636465666768};
+constexpr wire::Stats stats{.nonce = 0x2122232425262728, .snapshot = 7, .part = 2};
 
 // The switch at 10.0.0.1:4790, whose process ended.
 wire::Edge leaf_edge() {
@@ -119,7 +135,9 @@ std::vector<wire::Statement> statements() {
             {.count = 1, .unit = 2, .member = 3, .text = "barrier"}};
 }
 
-wire::Report report() { return {.nonce = 0x21222324, .snapshot = 7, .part = 2, .parts = 3, .text = R"({"lanes":62})"}; }
+wire::Report report() {
+    return {.nonce = 0x2122232425262728, .snapshot = 7, .part = 2, .parts = 3, .text = R"({"lanes":62})"};
+}
 
 class Table {
   public:
@@ -203,6 +221,21 @@ void add_good(Table& table) {
     table.accepted("a part of a report", encoded(report()));
 }
 
+// Cookies, and what a group may read.
+void add_good_of_strangers(Table& table) {
+    table.accepted("a switch asks for the join again, with a cookie", encoded(retry));
+    table.accepted("joined to a group", encoded(but<wire::Joined>(joined, [](wire::Joined& message) {
+                       message.nonce = message.epoch = 0;
+                       message.token = message.group_number;
+                   })));
+    table.accepted("a worker joins with a cookie", encoded(but<wire::Join>(join_of_worker(),
+                                                                           [](wire::Join& join) {
+                                                                               join.cookie = retry.cookie;
+                                                                               join.epoch = 0x31323335;
+                                                                           }),
+                                                           wire::least_question_bytes));
+}
+
 void add_bad_joins(Table& table) {
     const auto refuse = [&table](std::string description, void (*change)(wire::Join&)) {
         table.refused(std::move(description), encoded(but<wire::Join>(join_of_worker(), change)));
@@ -255,6 +288,9 @@ void add_bad_others(Table& table) {
     table.cut("joined without its last byte", encoded(joined));
     table.cut("a refusal without its last byte", encoded(refused()));
     table.cut("leave without its last byte", encoded(leave));
+    table.cut("a retry without its last byte", encoded(retry));
+    table.refused("a retry without a cookie",
+                  encoded(but<wire::Retry>(retry, [](wire::Retry& message) { message.cookie = 0; })));
     table.cut("a hello without its last byte", encoded(wire::Hello{.nonce = 1}));
     table.cut("a welcome without its last byte", encoded(welcome()));
     table.cut("a request for a report that is shorter than its answer may be", encoded(stats));
@@ -267,7 +303,7 @@ void add_bad_others(Table& table) {
     }
     table.refused("leave with five edges", five_edges);
     Bytes unknown = encoded(refused());
-    unknown[18] = std::byte{10};
+    unknown[26] = std::byte{10};
     table.refused("a refusal for reason 10", unknown);
     table.refused("leave of unit 32",
                   encoded(but<wire::Leave>(leave, [](wire::Leave& message) { message.unit = 32; })));
@@ -281,7 +317,7 @@ void add_bad_others(Table& table) {
     other_version[0] = std::byte{0xA1};
     table.refused("a join of the first version", other_version);
     Bytes other_type = encoded(leave);
-    other_type[1] = std::byte{24};
+    other_type[1] = std::byte{25};
     table.refused("the type past the last", other_type);
 }
 
@@ -328,7 +364,8 @@ Json to_json(const wire::Join& join) {
                          {"mask0", unit.mask0},
                          {"ranks", unit.ranks}});
     }
-    return {{"job", terms.job},
+    return {{"nonce", join.nonce},
+            {"job", terms.job},
             {"token", terms.token},
             {"channel", terms.channel},
             {"lanes", terms.lanes},
@@ -345,6 +382,8 @@ Json to_json(const wire::Join& join) {
             {"group_family", terms.group.family},
             {"group_port", terms.group.port},
             {"group_host", host_of(terms.group)},
+            {"cookie", join.cookie},
+            {"epoch", join.epoch},
             {"level", join.level},
             {"begun", join.begun},
             {"hears_group", join.receives_group},
@@ -354,9 +393,13 @@ Json to_json(const wire::Join& join) {
 }
 
 Json to_json(const wire::Joined& message) {
-    return {{"job", message.job},
+    return {{"nonce", message.nonce},
+            {"job", message.job},
             {"token", message.token},
             {"channel", message.channel},
+            {"epoch", message.epoch},
+            {"number", message.number},
+            {"group_number", message.group_number},
             {"ready", message.ready},
             {"missing_units", message.missing_units},
             {"missing_members", message.missing_members},
@@ -367,7 +410,8 @@ Json to_json(const wire::Joined& message) {
 }
 
 Json to_json(const wire::Refused& message) {
-    return {{"job", message.job},
+    return {{"nonce", message.nonce},
+            {"job", message.job},
             {"token", message.token},
             {"channel", message.channel},
             {"reason", wire::to_string(message.reason)},
@@ -375,8 +419,18 @@ Json to_json(const wire::Refused& message) {
 }
 
 Json to_json(const wire::Leave& message) {
-    return {{"job", message.job},   {"token", message.token},   {"channel", message.channel},
-            {"unit", message.unit}, {"member", message.member}, {"edges", to_json(message.edges)}};
+    return {{"nonce", message.nonce},   {"job", message.job},
+            {"token", message.token},   {"channel", message.channel},
+            {"epoch", message.epoch},   {"unit", message.unit},
+            {"member", message.member}, {"edges", to_json(message.edges)}};
+}
+
+Json to_json(const wire::Retry& message) {
+    return {{"nonce", message.nonce},
+            {"job", message.job},
+            {"token", message.token},
+            {"channel", message.channel},
+            {"cookie", message.cookie}};
 }
 
 Json to_json(const wire::Hello& message) { return {{"nonce", message.nonce}}; }
@@ -430,6 +484,7 @@ std::optional<std::string> control_fields(const std::vector<std::byte>& bytes) {
         case ControlType::welcome: return text_of(wire::decode_welcome(bytes), *type);
         case ControlType::stats: return text_of(wire::decode_stats(bytes), *type);
         case ControlType::report: return text_of(wire::decode_report(bytes), *type);
+        case ControlType::retry: return text_of(wire::decode_retry(bytes), *type);
     }
     return std::nullopt;
 }
@@ -437,6 +492,7 @@ std::optional<std::string> control_fields(const std::vector<std::byte>& bytes) {
 std::vector<ControlVector> control_vectors() {
     Table table;
     add_good(table);
+    add_good_of_strangers(table);
     add_bad_joins(table);
     add_bad_others(table);
     return table.take();

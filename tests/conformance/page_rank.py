@@ -136,7 +136,7 @@ def greet(switch: Address) -> list[dict[str, int]]:
         asking.settimeout(0.5)
         for _ in range(20):
             nonce = random.getrandbits(64)
-            hello = wire_format.write_message(Message.HELLO, wire_format.LEAST_HELLO_BYTES, nonce=nonce)
+            hello = wire_format.write_message(Message.HELLO, wire_format.LEAST_QUESTION_BYTES, nonce=nonce)
             asking.sendto(hello, switch)
             try:
                 kind, answer = wire_format.read_message(asking.recv(65_507))
@@ -165,6 +165,10 @@ class Rank:
         self._next_seq = 0
         self._ready = False
         self._join_at = 0.0
+        self._nonce = random.getrandbits(64)
+        self._cookie = 0  # of the last RETRY
+        self._epoch = 0  # of the last JOIN
+        self._newest = (0, 0)  # epoch and number of the newest JOINED
         self._data_address = switch
         self._agree()
         self._await_ready()
@@ -196,7 +200,11 @@ class Rank:
                  "audit": self._audits, "aggregators": self._aggregators, "mask1": 1, "scale": SCALE,
                  "protocol": wire_format.Protocol.ATP}  # fmt: skip
         unit = {"members": 1 << self._rank, "mask0": (1 << self._world) - 1, "ranks": [self._rank]}
-        message = wire_format.write_message(Message.JOIN, terms=terms, begun=self._ready, units=[unit])
+        self._epoch += 1
+        message = wire_format.write_message(
+            Message.JOIN, wire_format.LEAST_QUESTION_BYTES, nonce=self._nonce, terms=terms, cookie=self._cookie,
+            epoch=self._epoch, begun=self._ready, units=[unit],
+        )  # fmt: skip
         self._socket.sendto(message, self._switch)
 
     def _receive(self) -> bytes | None:
@@ -210,18 +218,22 @@ class Rank:
         except TimeoutError:
             return None
         if message[:1] == bytes([wire_format.VERSION]) and message[1] < wire_format.TYPE_CONTROL:
-            return message if len(message) >= wire_format.HEADER_BYTES else None
+            return message if sender == self._data_address and len(message) >= wire_format.HEADER_BYTES else None
         try:
             kind, fields = wire_format.read_message(message)
         except ValueError:
             return None
+        own = (self._nonce, self._job, self._token, 0)
+        if kind not in (Message.REFUSED, Message.RETRY, Message.JOINED):
+            return None
+        if (fields["nonce"], fields["job"], fields["token"], fields["channel"]) != own:
+            return None
         if kind == Message.REFUSED:
             raise RuntimeError(f"refused: {fields['text']!r}")
-        if kind == Message.JOINED and (fields["job"], fields["token"], fields["channel"]) == (
-            self._job,
-            self._token,
-            0,
-        ):
+        if kind == Message.RETRY and fields["cookie"] != self._cookie:
+            self._cookie, self._join_at = fields["cookie"], 0.0
+        if kind == Message.JOINED and self._newest < (fields["epoch"], fields["number"]):
+            self._newest = (fields["epoch"], fields["number"])
             self._ready, self._data_address = fields["ready"], sender
         return None
 
@@ -319,6 +331,8 @@ class Rank:
         return self.reduce([0] * ((size + 3) // 4), True, purpose(13, size, root))[:size]
 
     def leave(self) -> None:
-        message = wire_format.write_message(Message.LEAVE, job=self._job, token=self._token, member=self._rank)
+        message = wire_format.write_message(
+            Message.LEAVE, nonce=self._nonce, job=self._job, token=self._token, epoch=self._epoch + 1, member=self._rank
+        )
         self._socket.sendto(message, self._switch)
         self._socket.close()

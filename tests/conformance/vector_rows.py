@@ -64,6 +64,7 @@ def message_of(row: dict[str, Any]) -> tuple[wire_format.Message, dict[str, Any]
                                           "first_seq", "mask1", "scale")}  # fmt: skip
     terms["server"], terms["group"] = endpoint(row, "server"), endpoint(row, "group")
     terms["protocol"] = numbered(wire_format.Protocol, row["protocol"])
-    return kind, {"terms": terms, "level": row["level"], "begun": row["begun"],
+    return kind, {"nonce": row["nonce"], "terms": terms, "cookie": row["cookie"], "epoch": row["epoch"],
+                  "level": row["level"], "begun": row["begun"],
                   "receives_group": row["hears_group"], "units": row["units"], "edges": row["edges"],
                   "statements": row["statements"]}  # fmt: skip

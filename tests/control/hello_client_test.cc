@@ -43,8 +43,10 @@ struct Client {
                                     .software = "atp"};
         return machine.handle_message(encoded(message), from, now);
     }
-    std::optional<HelloAnswer> refused(wire::Refusal reason, const wire::Address& from = address(1)) {
-        return machine.handle_message(encoded(wire::Refused{.reason = reason, .text = "no"}), from, now);
+    std::optional<HelloAnswer> refused(wire::Refusal reason, const wire::Address& from = address(1),
+                                       std::uint64_t nonce = first_nonce) {
+        return machine.handle_message(encoded(wire::Refused{.nonce = nonce, .reason = reason, .text = "no"}), from,
+                                      now);
     }
     // Advances time and calls handle_timeout() and poll_transmit() whenever they are due.
     std::size_t pass(Duration duration) {
@@ -130,6 +132,7 @@ TEST(HelloClient, RefusalCountsOnlyFromThePeer) {
     client.machine.begin(parent_series, client.now);
     client.due();
     EXPECT_FALSE(client.refused(wire::Refusal::parent, address(2)));
+    EXPECT_FALSE(client.refused(wire::Refusal::parent, address(1), first_nonce + 1)) << "of no HELLO that was sent";
     const auto parent = client.refused(wire::Refusal::parent);
     ASSERT_TRUE(parent);
     EXPECT_EQ(parent->kind, Kind::refused);
@@ -144,9 +147,11 @@ TEST(HelloClient, RefusalCountsOnlyFromThePeer) {
 TEST(HelloClient, RefusalOfAnotherVersionNeedsNoText) {
     Client client;
     client.machine.begin(parent_series, client.now);
-    std::vector<std::byte> bytes = encoded(wire::Refused{.reason = wire::Refusal::version, .text = "no"});
+    client.due();
+    std::vector<std::byte> bytes =
+        encoded(wire::Refused{.nonce = first_nonce, .reason = wire::Refusal::version, .text = "no"});
     bytes[0] = std::byte{wire::control_version ^ 0x0F};
-    bytes.resize(wire::control_prefix_bytes);
+    bytes.resize(wire::control_prefix_bytes + sizeof(std::uint64_t));
     const auto answer = client.machine.handle_message(bytes, address(1), client.now);
     ASSERT_TRUE(answer);
     EXPECT_TRUE(answer->is_foreign());
@@ -156,8 +161,9 @@ TEST(HelloClient, RefusalOfAnotherVersionNeedsNoText) {
 
 TEST(HelloClient, TruncatedRefusalOfThisVersionIsNoAnswer) {
     Client client;
-    std::vector<std::byte> bytes = encoded(wire::Refused{.reason = wire::Refusal::parent, .text = "no"});
-    bytes.resize(wire::control_prefix_bytes);
+    std::vector<std::byte> bytes =
+        encoded(wire::Refused{.nonce = first_nonce, .reason = wire::Refusal::parent, .text = "no"});
+    bytes.resize(wire::control_prefix_bytes + sizeof(std::uint64_t));
     EXPECT_FALSE(client.machine.handle_message(bytes, address(1), client.now));
 }
 
@@ -179,8 +185,8 @@ TEST(HelloClient, PeerThatIsSilentForLongerThanTheHoldTimeCountsAsLost) {
 
 TEST(HelloClient, SeriesSendsGroupsOfHellosAndEndsAfterItsCount) {
     Client client;
-    client.machine.begin({.first_bytes = 200,
-                          .bytes = 100,
+    client.machine.begin({.first_bytes = 400,
+                          .bytes = 300,
                           .count = 20,
                           .group = 8,
                           .interval = milliseconds(1),
@@ -193,15 +199,15 @@ TEST(HelloClient, SeriesSendsGroupsOfHellosAndEndsAfterItsCount) {
     EXPECT_EQ(client.pass(seconds(1)), 4U);
     EXPECT_EQ(client.machine.poll_timeout(), never);
     EXPECT_EQ(client.machine.sent(), 20U);
-    EXPECT_EQ(client.lengths.front(), 200U);
-    EXPECT_EQ(client.lengths[1], 100U);
+    EXPECT_EQ(client.lengths.front(), 400U);
+    EXPECT_EQ(client.lengths[1], 300U);
 }
 
 TEST(HelloClient, HelloHasAtLeastItsMinimumLength) {
     Client client;
     client.machine.begin({.first_bytes = 1}, client.now);
     client.due();
-    EXPECT_EQ(client.lengths, std::vector{wire::least_hello_bytes});
+    EXPECT_EQ(client.lengths, std::vector{wire::least_question_bytes});
     EXPECT_FALSE(client.machine.poll_transmit({}, client.now + seconds(1))) << "the buffer is empty";
 }
 

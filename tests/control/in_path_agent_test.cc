@@ -30,6 +30,7 @@ wire::Join join_of(std::uint32_t job, std::uint32_t token, std::uint8_t level = 
     join.terms.aggregators = 4096;
     join.terms.mask1 = 1;
     join.terms.scale = 1e8;
+    join.nonce = 0x4E4F;
     join.level = level;
     join.units = {{.unit = 0, .members = 1, .mask0 = 3, .direct = false, .ranks = {0}}};
     return join;
@@ -45,33 +46,48 @@ Change change_after(InPathAgent& admission, const std::vector<std::byte>& messag
     return admission.handle_message(message, now).change;
 }
 
+wire::Joined answer_to(const wire::Join& join, std::uint64_t group_number = 0) {
+    return {.nonce = join.nonce,
+            .job = join.terms.job,
+            .token = join.terms.token,
+            .channel = join.terms.channel,
+            .group_number = group_number};
+}
+
+// A JOIN, and the JOINED that answers it.
+InPathAgent::AgentChange exchange(InPathAgent& admission, const wire::Join& join, Time now,
+                                  std::uint64_t group_number = 0) {
+    EXPECT_EQ(change_after(admission, encoded(join), now), Change::none) << "nobody has checked its address yet";
+    return admission.handle_message(encoded(answer_to(join, group_number)), now);
+}
+
 TEST(InPathAdmission, FirstJoinAdmitsItsJobOnce) {
     InPathAgent admission(4, seconds(10), 0);
-    const auto verdict = admission.handle_message(join(7, 0x5EED), at(0));
+    const auto verdict = exchange(admission, join_of(7, 0x5EED), at(0));
     EXPECT_EQ(verdict.change, Change::admit);
     EXPECT_EQ(verdict.job.job, 7U);
     EXPECT_EQ(verdict.job.token, 0x5EEDU);
     EXPECT_EQ(verdict.job.level, 0);
-    EXPECT_EQ(change_after(admission, join(7, 0x5EED), at(1)), Change::none);
+    EXPECT_EQ(exchange(admission, join_of(7, 0x5EED), at(1)).change, Change::none);
 }
 
 TEST(InPathAdmission, SilentJobExpiresAfterTheHoldTime) {
     InPathAgent admission(4, seconds(10), 0);
-    change_after(admission, join(7, 1), at(0));
-    change_after(admission, join(8, 1), at(0));
-    change_after(admission, join(8, 1), at(9));
+    exchange(admission, join_of(7, 1), at(0));
+    exchange(admission, join_of(8, 1), at(0));
+    exchange(admission, join_of(8, 1), at(9));
     EXPECT_FALSE(admission.poll_expired(at(10)));
     const auto expired = admission.poll_expired(at(11));
     ASSERT_TRUE(expired);
     EXPECT_EQ(expired->job, 7U);
     EXPECT_FALSE(admission.poll_expired(at(11)));
-    EXPECT_EQ(change_after(admission, join(7, 2), at(11)), Change::admit);
+    EXPECT_EQ(exchange(admission, join_of(7, 2), at(11)).change, Change::admit);
 }
 
 TEST(InPathAdmission, LeaveExpiresItsOwnJobAfterADelay) {
     InPathAgent admission(4, seconds(10), 0);
-    change_after(admission, join(7, 1), at(0));
-    change_after(admission, join(8, 1), at(0));
+    exchange(admission, join_of(7, 1), at(0));
+    exchange(admission, join_of(8, 1), at(0));
     change_after(admission, leave(7, 2), at(0));
     change_after(admission, leave(9, 1), at(0));
     EXPECT_FALSE(admission.poll_expired(at(4)));
@@ -85,61 +101,91 @@ TEST(InPathAdmission, LeaveExpiresItsOwnJobAfterADelay) {
 
 TEST(InPathAdmission, LeaveOfOneMemberOrChannelKeepsTheJob) {
     InPathAgent admission(4, seconds(10), 0);
-    change_after(admission, join(7, 1), at(0));
+    exchange(admission, join_of(7, 1), at(0));
     change_after(admission, leave(7, 1), at(1));
-    EXPECT_EQ(change_after(admission, join(7, 1), at(2)), Change::none) << "the job was admitted all the time";
+    EXPECT_EQ(exchange(admission, join_of(7, 1), at(2)).change, Change::none) << "the job was admitted all the time";
     EXPECT_FALSE(admission.poll_expired(at(12)));
     EXPECT_TRUE(admission.poll_expired(at(13)));
 }
 
 TEST(InPathAdmission, NextIncarnationAfterALeaveIsAdmitted) {
     InPathAgent admission(4, seconds(10), 0);
-    change_after(admission, join(7, 1), at(0));
+    exchange(admission, join_of(7, 1), at(0));
     change_after(admission, leave(7, 1), at(1));
-    const auto verdict = admission.handle_message(join(7, 2), at(1));
+    const auto verdict = exchange(admission, join_of(7, 2), at(1));
     EXPECT_EQ(verdict.change, Change::admit);
     EXPECT_EQ(verdict.job.token, 2U);
+    EXPECT_EQ(admission.poll_expired(at(11))->token, 1U);
     EXPECT_FALSE(admission.poll_expired(at(11)));
 }
 
-TEST(InPathAdmission, OtherTokenOfALiveJobIsIgnored) {
+TEST(InPathAdmission, IncarnationsOfAJobAreSeparate) {
     InPathAgent admission(4, seconds(10), 0);
-    change_after(admission, join(7, 1), at(0));
-    EXPECT_EQ(change_after(admission, join(7, 2), at(5)), Change::none);
+    exchange(admission, join_of(7, 1), at(0));
+    EXPECT_EQ(exchange(admission, join_of(7, 2), at(5)).change, Change::admit);
     const auto expired = admission.poll_expired(at(11));
     ASSERT_TRUE(expired);
-    EXPECT_EQ(expired->token, 1U) << "JOINs with the wrong token do not prolong the job";
+    EXPECT_EQ(expired->token, 1U) << "JOINs of the other incarnation do not prolong it";
+    EXPECT_FALSE(admission.poll_expired(at(11)));
+}
+
+TEST(InPathAdmission, JoinAloneOrJoinedAloneAdmitsNoJob) {
+    InPathAgent admission(4, seconds(10), 0);
+    const wire::Join join = join_of(7, 1);
+    EXPECT_EQ(change_after(admission, encoded(answer_to(join)), at(0)), Change::none);
+    EXPECT_EQ(change_after(admission, encoded(join), at(0)), Change::none);
+    wire::Joined of_another = answer_to(join);
+    ++of_another.nonce;
+    EXPECT_EQ(change_after(admission, encoded(of_another), at(0)), Change::none);
+    EXPECT_EQ(change_after(admission, encoded(answer_to(join)), at(6)), Change::none) << "too late";
+    EXPECT_EQ(change_after(admission, encoded(join), at(6)), Change::none);
+    EXPECT_EQ(change_after(admission, encoded(answer_to(join)), at(7)), Change::admit);
+}
+
+TEST(InPathAdmission, GroupNumberIsReportedOnceAndWhenItChanges) {
+    InPathAgent admission(4, seconds(10), 0);
+    EXPECT_EQ(exchange(admission, join_of(7, 1), at(0), 5).change, Change::admit);
+    const auto learnt = exchange(admission, join_of(7, 1), at(1), 5);
+    EXPECT_EQ(learnt.change, Change::learn_group);
+    EXPECT_EQ(learnt.group_number, 5U);
+    EXPECT_EQ(exchange(admission, join_of(7, 1), at(2), 5).change, Change::none);
+    EXPECT_EQ(exchange(admission, join_of(7, 1), at(3), 6).group_number, 6U);
+    EXPECT_EQ(exchange(admission, join_of(7, 1), at(4)).change, Change::none);
+}
+
+TEST(InPathAdmission, FloodOfJoinsIsForgotten) {
+    InPathAgent admission(4, seconds(10), 0);
+    for (std::uint32_t job = 0; job < 10'000; ++job) change_after(admission, join(job, 1), at(0));
+    EXPECT_EQ(exchange(admission, join_of(20'000, 1), at(0)).change, Change::none) << "the table is full";
+    EXPECT_EQ(exchange(admission, join_of(20'000, 1), at(6)).change, Change::admit);
 }
 
 TEST(InPathAdmission, FullTableAdmitsNoJobUntilOneExpires) {
     InPathAgent admission(1, seconds(10), 0);
-    EXPECT_EQ(change_after(admission, join(7, 1), at(0)), Change::admit);
-    EXPECT_EQ(change_after(admission, join(8, 1), at(0)), Change::none);
+    EXPECT_EQ(exchange(admission, join_of(7, 1), at(0)).change, Change::admit);
+    EXPECT_EQ(exchange(admission, join_of(8, 1), at(0)).change, Change::none);
     change_after(admission, leave(7, 1), at(1));
     EXPECT_TRUE(admission.poll_expired(at(4)));
-    EXPECT_EQ(change_after(admission, join(8, 1), at(4)), Change::admit);
+    EXPECT_EQ(exchange(admission, join_of(8, 1), at(4)).change, Change::admit);
 }
 
 TEST(InPathAdmission, JoinsToAFullTableAreCounted) {
     InPathAgent admission(1, seconds(10), 0);
-    change_after(admission, join(7, 1), at(0));
-    change_after(admission, join(7, 1), at(1));
-    change_after(admission, join(7, 2),
-                 at(1));  // another token for a known job: refused, but not counted as a full table
+    exchange(admission, join_of(7, 1), at(0));
+    exchange(admission, join_of(7, 1), at(1));
     EXPECT_EQ(admission.not_admitted(), 0U);
-    change_after(admission, join(8, 1), at(1));
-    change_after(admission, join(8, 1), at(2));
-    change_after(admission, join(9, 1), at(2));
+    exchange(admission, join_of(8, 1), at(1));
+    exchange(admission, join_of(8, 1), at(2));
+    exchange(admission, join_of(9, 1), at(2));
     EXPECT_EQ(admission.not_admitted(), 3U);
-    change_after(admission, encoded(join_of(10, 1, ATP_LEVELS)),
-                 at(2));  // level 2 is a server: no switch has this level
+    exchange(admission, join_of(10, 1, ATP_LEVELS), at(2));  // level 2 is a server: no switch has this level
     EXPECT_EQ(admission.not_admitted(), 3U);
 }
 
 TEST(InPathAdmission, JobOfAnEarlierRunOfTheProgramStaysAdmitted) {
     InPathAgent admission(4, seconds(10), 0);
     admission.remember({.job = 7, .token = 1, .level = 0}, at(0));
-    EXPECT_EQ(change_after(admission, join(7, 1), at(1)), Change::none);
+    EXPECT_EQ(exchange(admission, join_of(7, 1), at(1)).change, Change::none);
     EXPECT_EQ(admission.poll_expired(at(12))->job, 7U);
 }
 
@@ -152,12 +198,12 @@ TEST(InPathAdmission, SwitchAdmitsOnlyJobsThatNeedItsLevel) {
     of_switch.units = {{.unit = 0, .members = 3, .mask0 = 3, .direct = false, .ranks = {0, 1}}};
     for (const std::uint8_t level : {std::uint8_t{0}, std::uint8_t{1}}) {
         InPathAgent admission(4, seconds(10), level);
-        const auto verdict = admission.handle_message(encoded(join_of_rack(7)), at(0));
+        const auto verdict = exchange(admission, join_of_rack(7), at(0));
         EXPECT_EQ(verdict.change, Change::admit);
         EXPECT_EQ(verdict.job.level, level);
-        EXPECT_EQ(change_after(admission, encoded(of_switch), at(0)), level == 1 ? Change::admit : Change::none)
+        EXPECT_EQ(exchange(admission, of_switch, at(0)).change, level == 1 ? Change::admit : Change::none)
             << "the rack has a switch of level 0, so a second switch of level 0 has no work";
-        EXPECT_EQ(change_after(admission, join(9, 1), at(0)), level == 0 ? Change::admit : Change::none)
+        EXPECT_EQ(exchange(admission, join_of(9, 1), at(0)).change, level == 0 ? Change::admit : Change::none)
             << "a job of one switch has no work for a switch of level 1";
     }
 }

@@ -21,24 +21,23 @@ class StarWithOneMember : public ::testing::Test {
         star.join(join, worker(1));
         star.expect_refused(worker(1), reason, text);
         EXPECT_TRUE(star.events.empty()) << "a refused JOIN changes nothing";
-        EXPECT_EQ(star.tree.find(job, channel)->present, 0x1U);
+        EXPECT_EQ(star.tree.find(key)->present, 0x1U);
     }
 
     Tree star;
 };
 
-TEST_F(StarWithOneMember, OtherTokenIsRefused) {
-    expect_second_refused(but(join_of_member(0, 2, 1), [](auto& join) { join.terms.token = 9; }), Refusal::token,
-                          "another incarnation");
-}
-
-TEST_F(StarWithOneMember, OtherTokenOnAnotherChannelIsRefused) {
-    expect_second_refused(but(join_of_member(0, 2, 1),
-                              [](auto& join) {
-                                  join.terms.token = 9;
-                                  join.terms.channel = 4;
-                              }),
-                          Refusal::token, "another incarnation");
+// Whoever guesses a token learns nothing from the answers.
+TEST_F(StarWithOneMember, OtherTokenIsAnotherJobWhichWaitsForItsMembers) {
+    star.forget();
+    star.join(but(join_of_member(0, 2, 1), [](auto& join) { join.terms.token = 9; }), worker(1));
+    EXPECT_EQ(star.tree.counters().refused, 0U);
+    const auto answers = star.sent_to<wire::Joined>(worker(1));
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_FALSE(answers[0].ready);
+    EXPECT_EQ(answers[0].missing_members, 0x1U);
+    EXPECT_TRUE(star.sent_to<wire::Joined>(worker(0)).empty());
+    EXPECT_EQ(star.tree.find(key)->present, 0x1U);
 }
 
 TEST_F(StarWithOneMember, RefusalOfOtherTermsNamesTheTerm) {
@@ -119,13 +118,13 @@ TEST(JoinChecks, SeveralRacksWithoutAParentAreRefused) {
 
 TEST(JoinChecks, ChannelBeyondTheTableIsRefused) {
     JoinTreeConfig config;
-    config.channels = 2;
+    config.channels = 1;
     Tree star(config);
-    for (std::uint16_t other = 0; other < 3; ++other) {
+    for (std::uint16_t other = 0; other < 2; ++other) {
         star.join(but(join_of_member(0, 2, 0), [&](auto& join) { join.terms.channel = other; }), worker(0));
     }
     star.expect_refused(worker(0), Refusal::full, "--channels");
-    EXPECT_EQ(star.tree.channels(), 2U);
+    EXPECT_EQ(star.tree.channels(), 1U);
 }
 
 TEST(JoinChecks, JobBeyondTheTableIsRefusedUntilAnotherExpires) {
@@ -155,6 +154,54 @@ TEST(JoinChecks, ServerBeyondTheMemoryIsRefusedUntilAnotherCloses) {
     star.leave(0, 0, worker(0));
     star.join(second, worker(0));
     EXPECT_EQ(star.tree.counters().refused, 1U);
+}
+
+TEST(JoinChecks, H68_MemoryOfAServerIsReservedWhenAllMembersAreThere) {
+    JoinTreeConfig config;
+    config.server_bytes = server_bytes_of(terms_of(1)) * 3 / 2;
+    Tree star(config);
+    const auto of_channel = [](std::uint16_t other) {
+        return [other](wire::Join& join) { join.terms.channel = other; };
+    };
+    for (std::uint16_t other = 10; other < 20; ++other) {
+        star.join(but(join_of_member(0, 2, 0), of_channel(other)), worker(0));
+    }
+    EXPECT_EQ(star.tree.counters().refused, 0U) << "members without partners reserve nothing";
+    for (unsigned rank = 0; rank < 2; ++rank) star.join(join_of_member(0, 2, rank), worker(rank));
+    EXPECT_TRUE(star.tree.find(key)->ready());
+    star.forget();
+    star.join(but(join_of_member(0, 2, 1), of_channel(10)), worker(1));
+    star.expect_refused(worker(1), Refusal::full, "--server-memory");
+    EXPECT_EQ(star.tree.find({job, token, 10}), nullptr);
+    star.leave(0, 0, worker(0));
+    star.leave(0, 1, worker(1));
+    for (unsigned rank = 0; rank < 2; ++rank) {
+        star.join(but(join_of_member(0, 2, rank), of_channel(11)), worker(rank));
+    }
+    EXPECT_TRUE(star.tree.find({job, token, 11})->ready()) << "the memory is free again";
+}
+
+TEST(JoinChecks, H69_HalfOfTheTablesIsForRunningJobsInTheFirstHoldTime) {
+    JoinTreeConfig config = below(host(1));
+    config.jobs = 4;
+    Tree leaf(config);
+    const auto of_job = [](std::uint32_t other) { return [other](wire::Join& join) { join.terms.job = other; }; };
+    const auto join_others = [&](std::uint32_t first) {
+        for (std::uint32_t other = first; other < first + 4; ++other) {
+            leaf.join(but(join_of_member(0, 2, 0, 0, 0x3), of_job(other)), worker(9));
+        }
+    };
+    join_others(100);
+    EXPECT_EQ(leaf.tree.channels(), 2U);
+    EXPECT_EQ(leaf.tree.counters().deferred, 2U);
+    EXPECT_EQ(leaf.tree.counters().refused, 0U) << "they repeat their JOINs";
+    for (unsigned rank = 0; rank < 2; ++rank) {
+        leaf.join(begun(join_of_member(0, 2, rank, 0, 0x3)), worker(rank));
+    }
+    EXPECT_NE(leaf.tree.find(key), nullptr);
+    leaf.now += config.hold;
+    leaf.join(but(join_of_member(0, 2, 0, 0, 0x3), of_job(200)), worker(9));
+    EXPECT_EQ(leaf.tree.channels(), 4U);
 }
 
 // --- another protocol

@@ -30,18 +30,24 @@ const wire::Address switch_address = address("10.0.0.1:4790");
 const wire::Address shard_address = address("10.0.0.1:50123");  // another port of the same switch
 const wire::Address stranger = address("10.0.0.99:4790");
 
+constexpr std::uint64_t nonce = 0x2122232425262728;  // as that of own_join
+constexpr std::uint64_t group_number = 0x67726F7570;
+
 JoinClientConfig config_of_member(bool has_group = false) {
     return {.terms = own_join.terms,
             .unit = own_join.units[0],
             .level = 0,
             .switch_address = switch_address,
-            .has_group = has_group};
+            .has_group = has_group,
+            .nonce = nonce};
 }
 
 wire::Joined joined_message(bool ready, std::uint32_t units = 0, std::uint32_t members = 0) {
-    return {.job = own_join.terms.job,
+    return {.nonce = nonce,
+            .job = own_join.terms.job,
             .token = own_join.terms.token,
             .channel = own_join.terms.channel,
+            .group_number = group_number,
             .ready = ready,
             .missing_units = units,
             .missing_members = members,
@@ -49,11 +55,20 @@ wire::Joined joined_message(bool ready, std::uint32_t units = 0, std::uint32_t m
 }
 
 wire::Refused refused_message(wire::Refusal reason, std::string text = "no room") {
-    return {.job = own_join.terms.job,
+    return {.nonce = nonce,
+            .job = own_join.terms.job,
             .token = own_join.terms.token,
             .channel = own_join.terms.channel,
             .reason = reason,
             .text = std::move(text)};
+}
+
+// Everybody in the network may read this message.
+wire::Joined joined_by_group() {
+    wire::Joined message = joined_message(true);
+    message.nonce = 0;
+    message.token = group_number;
+    return message;
 }
 
 std::vector<std::byte> own_gradient() {
@@ -88,14 +103,21 @@ class Member {
         drain();
         return mine;
     }
-    bool joined(bool ready, std::uint32_t units = 0, std::uint32_t members = 0) {
-        return receive(joined_message(ready, units, members));
+    // Answers the last JOIN.
+    bool joined(bool ready, std::uint32_t units = 0, std::uint32_t members = 0,
+                const wire::Address& from = switch_address) {
+        return receive(answer(joined_message(ready, units, members)), from);
+    }
+    [[nodiscard]] wire::Joined answer(wire::Joined message) {
+        message.epoch = epoch;
+        message.number = ++number;
+        return message;
     }
     // The tree is not ready, and the switch names this edge.
     bool joined_with(const wire::Edge& edge) {
         wire::Joined message = joined_message(false, 0x1, 0x2);
         message.edges = {edge};
-        return receive(message);
+        return receive(answer(message));
     }
     void data(const wire::Address& from = switch_address, bool proven = true) {
         client.handle_data(from, false, false, proven, now);
@@ -128,6 +150,7 @@ class Member {
             if (const auto* join = std::get_if<wire::Join>(&transmit->message)) {
                 joins.push_back(*join);
                 joined_at.push_back(now);
+                epoch = join->epoch;
             } else {
                 leaves.push_back(std::get<wire::Leave>(transmit->message));
             }
@@ -145,6 +168,8 @@ class Member {
     std::vector<wire::Address> to;
     std::vector<wire::Leave> leaves;
     std::vector<MemberEvent> events;
+    std::uint32_t epoch = 0;   // of the last JOIN
+    std::uint32_t number = 0;  // of the last JOINED
 };
 
 // -------------------------------------------------------------------------------------------------------- Joining
@@ -175,7 +200,7 @@ TEST(JoinClient, RepeatsItsJoinEvery50MsUntilReadyThenTwelveTimesInTheHoldTime) 
 TEST(JoinClient, FirstReadyIsAnEventAndSetsTheStream) {
     Member member;
     member.pass(milliseconds(0));
-    EXPECT_TRUE(member.receive(joined_message(true), shard_address));
+    EXPECT_TRUE(member.joined(true, 0, 0, shard_address));
     ASSERT_EQ(member.events.size(), 1U);
     EXPECT_EQ(member.events[0].kind, Kind::ready);
     EXPECT_EQ(member.client.stream(), 9U);
@@ -202,17 +227,70 @@ TEST(JoinClient, JoiningMemberReportsMissingMembersAsAnEvent) {
 TEST(JoinClient, JoinedOfAnotherChannelChangesNothing) {
     Member member;
     member.pass(milliseconds(0));
-    for (const auto change : {+[](wire::Joined& other) { ++other.job; }, +[](wire::Joined& other) { ++other.token; },
-                              +[](wire::Joined& other) { ++other.channel; }}) {
+    for (const auto change :
+         {+[](wire::Joined& other) { ++other.job; }, +[](wire::Joined& other) { ++other.token; },
+          +[](wire::Joined& other) { ++other.channel; }, +[](wire::Joined& other) { ++other.nonce; }}) {
         wire::Joined other = joined_message(true);
         change(other);
-        EXPECT_FALSE(member.receive(other));
-        EXPECT_FALSE(member.receive(other, switch_address, true));
+        EXPECT_FALSE(member.receive(member.answer(other)));
+        EXPECT_FALSE(member.receive(member.answer(other), switch_address, true));
     }
     EXPECT_FALSE(member.receive(wire::Hello{.nonce = 1}));
     EXPECT_FALSE(member.client.handle_message({}, switch_address, false, member.now));
     EXPECT_FALSE(member.client.was_ready());
     EXPECT_TRUE(member.events.empty());
+}
+
+TEST(JoinClient, RetryIsFollowedAtOnceByAJoinWithItsCookie) {
+    Member member;
+    member.pass(milliseconds(10));
+    ASSERT_EQ(member.joins.size(), 1U);
+    EXPECT_EQ(member.joins[0].cookie, 0U);
+    const wire::Retry retry{.nonce = nonce,
+                            .job = own_join.terms.job,
+                            .token = own_join.terms.token,
+                            .channel = own_join.terms.channel,
+                            .cookie = 0xC001};
+    wire::Retry forged = retry;
+    ++forged.nonce;
+    EXPECT_FALSE(member.receive(forged));
+    EXPECT_TRUE(member.receive(retry));
+    member.pass(milliseconds(0));
+    ASSERT_EQ(member.joins.size(), 2U);
+    EXPECT_EQ(member.joins[1].cookie, 0xC001U);
+    EXPECT_EQ(member.joins[1].epoch, member.joins[0].epoch + 1);
+    EXPECT_TRUE(member.receive(retry)) << "a copy of the RETRY";
+    member.pass(milliseconds(10));
+    EXPECT_EQ(member.joins.size(), 2U) << "the copy makes the member send nothing";
+}
+
+TEST(JoinClient, JoinedThatIsNotTheNewestIsDroppedAndCounted) {
+    Member member;
+    member.become_ready();
+    const wire::Joined ready = member.answer(joined_message(true));
+    member.pass(milliseconds(300));  // further JOINs
+    member.joined(false, 0x1, 0x2);
+    EXPECT_TRUE(member.receive(ready)) << "the network repeats it";
+    EXPECT_EQ(member.client.counters().stale, 1U);
+    member.client.set_busy(true);
+    member.pass(seconds(4), [&] { member.joined(false, 0x1, 0x2); });
+    EXPECT_TRUE(member.ended()) << "the old JOINED did not make the tree ready";
+    wire::Joined of_no_join = joined_message(true);
+    of_no_join.epoch = member.epoch + 1;
+    EXPECT_FALSE(member.receive(of_no_join)) << "it answers a JOIN that was never sent";
+}
+
+TEST(JoinClient, GroupMessagesCountByTheNumberOfTheLastJoined) {
+    Member member(config_of_member(true));
+    member.pass(milliseconds(0));
+    EXPECT_FALSE(member.receive(joined_by_group(), switch_address, true)) << "no switch has told the number yet";
+    member.joined(true);
+    EXPECT_EQ(member.client.group_number(), group_number);
+    EXPECT_TRUE(member.receive(joined_by_group(), switch_address, true));
+    wire::Joined with_token = joined_by_group();
+    with_token.token = own_join.terms.token;
+    EXPECT_FALSE(member.receive(with_token, switch_address, true));
+    EXPECT_FALSE(member.receive(joined_by_group(), switch_address)) << "it came to this member alone";
 }
 
 TEST(JoinClient, LeaveIsSentOnceWithThePositionAndEndsTheMember) {
@@ -447,9 +525,31 @@ TEST(JoinClient, RefusedOfARestartedSwitchEndsAReadyMember) {
     EXPECT_EQ(member.cause().refusal, wire::Refusal::restarted);
 }
 
-std::vector<std::byte> refusal_of_version(std::uint8_t version) {
-    return {std::byte{version}, std::byte{static_cast<std::uint8_t>(wire::ControlType::refused)}, std::byte{0},
-            std::byte{0}};
+TEST(JoinClient, H69_RefusalOfARunningJobForLackOfRoomIsFinalOnlyIfItLasts) {
+    for (const auto reason : {wire::Refusal::full, wire::Refusal::place}) {
+        Member member;
+        member.become_ready();
+        member.client.set_busy(true);
+        member.pass(milliseconds(2000), [&] { member.receive(refused_message(reason)); });
+        EXPECT_FALSE(member.ended());
+        member.joined(true);
+        member.pass(seconds(2), [&] { member.joined(true); });
+        EXPECT_FALSE(member.ended()) << "there is room again";
+        member.pass(timing.hold + milliseconds(300), [&] { member.receive(refused_message(reason)); });
+        ASSERT_TRUE(member.ended());
+        EXPECT_EQ(member.cause().kind, Cause::refused);
+        EXPECT_EQ(member.cause().refusal, reason);
+        EXPECT_GE(member.cause().elapsed, timing.hold);
+    }
+}
+
+// All versions have the nonce at the same place.
+std::vector<std::byte> refusal_of_version(std::uint8_t version, std::uint64_t of_nonce = nonce) {
+    std::vector<std::byte> bytes{std::byte{version}, std::byte{static_cast<std::uint8_t>(wire::ControlType::refused)},
+                                 std::byte{0}, std::byte{0}};
+    bytes.resize(bytes.size() + sizeof of_nonce);
+    wire::store_u64(bytes.data() + 4, of_nonce);
+    return bytes;
 }
 constexpr std::uint8_t other_version = (wire::control_version & 0xF0U) | ((wire::control_version + 1U) & 0xFU);
 
@@ -464,7 +564,8 @@ TEST(JoinClient, RefusalForTheVersionEndsAMemberThatWasNeverReady) {
 
     Member answered;
     answered.pass(milliseconds(0));
-    EXPECT_TRUE(answered.receive(wire::Refused{.reason = wire::Refusal::version, .text = "it has version 9"}));
+    EXPECT_TRUE(
+        answered.receive(wire::Refused{.nonce = nonce, .reason = wire::Refusal::version, .text = "it has version 9"}));
     ASSERT_TRUE(answered.ended());
     EXPECT_EQ(answered.cause().text, "it has version 9");
 }
@@ -473,7 +574,7 @@ TEST(JoinClient, H73_RefusedOfAnotherVersionDoesNotEndAReadyMember) {
     Member member;
     member.become_ready();
     EXPECT_FALSE(member.client.handle_message(refusal_of_version(other_version), switch_address, false, member.now));
-    EXPECT_FALSE(member.receive(wire::Refused{.reason = wire::Refusal::version, .text = ""}));
+    EXPECT_FALSE(member.receive(wire::Refused{.nonce = nonce, .reason = wire::Refusal::version, .text = ""}));
     EXPECT_TRUE(member.events.empty());
     EXPECT_EQ(member.client.counters().stray_refusals, 2U);
     member.joined(false, 0x1, 0x2);  // the tree is no longer ready, but the member was ready before
@@ -491,20 +592,21 @@ TEST(JoinClient, H73_RefusedFromAnotherAddressOrForAnotherChannelIsDroppedAndCou
         member.client.handle_message(refusal_of_version(wire::control_version), switch_address, false, member.now))
         << "a truncated REFUSED of this version";
     EXPECT_EQ(member.client.counters().stray_refusals, 4U);
-    for (const auto change : {+[](wire::Refused& other) { ++other.job; }, +[](wire::Refused& other) { ++other.token; },
-                              +[](wire::Refused& other) { ++other.channel; }}) {
+    for (const auto change :
+         {+[](wire::Refused& other) { ++other.job; }, +[](wire::Refused& other) { ++other.token; },
+          +[](wire::Refused& other) { ++other.channel; }, +[](wire::Refused& other) { ++other.nonce; }}) {
         wire::Refused other = refused_message(wire::Refusal::full);
         change(other);
         EXPECT_FALSE(member.receive(other));
     }
-    EXPECT_EQ(member.client.counters().stray_refusals, 7U);
+    EXPECT_EQ(member.client.counters().stray_refusals, 8U);
     EXPECT_TRUE(member.events.empty());
 }
 
 TEST(JoinClient, RefusedFromTheSenderOfTheLastJoinedEndsTheMember) {
     Member member;
     member.pass(milliseconds(0));
-    member.receive(joined_message(false, 0x1, 0x2), stranger);  // a switch that answers from another interface
+    member.joined(false, 0x1, 0x2, stranger);  // a switch that answers from another interface
     EXPECT_TRUE(member.receive(refused_message(wire::Refusal::full), stranger));
     EXPECT_TRUE(member.ended());
 }
@@ -678,7 +780,7 @@ TEST(JoinClient, JoinedByGroupIsReportedInTheNextJoin) {
     member.pass(milliseconds(200), [&] { member.joined(true); });
     ASSERT_FALSE(member.joins.empty());
     EXPECT_FALSE(member.joins.back().receives_group);
-    EXPECT_TRUE(member.receive(joined_message(true), switch_address, true));
+    EXPECT_TRUE(member.receive(joined_by_group(), switch_address, true));
     member.pass(milliseconds(0));
     EXPECT_TRUE(member.joins.back().receives_group);
     member.joined(true);
@@ -705,7 +807,7 @@ TEST(JoinClient, MemberThatDoesNotReceiveItsGroupSendsJoinsOftenAndRejoinsIt) {
 TEST(JoinClient, MoreRequestedResultsThanGroupResultsShowALostGroup) {
     Member member(config_of_member(true));
     member.become_ready();
-    member.receive(joined_message(true), switch_address, true);
+    member.receive(joined_by_group(), switch_address, true);
     member.pass(milliseconds(0));
     ASSERT_TRUE(member.joins.back().receives_group);
     for (int i = 0; i < 17; ++i) member.client.handle_data(switch_address, false, true, true, member.now);
@@ -781,12 +883,25 @@ std::string output_of(JoinClient& client) {
 
 void random_step(JoinClient& client, unsigned dice, Time now) {
     const bool first = dice % 2 == 0;
-    switch (dice / 2 % 12) {
-        case 0: client.handle_message(testing::encoded(joined_message(true)), switch_address, false, now); break;
+    const auto numbered = [&](wire::Joined message) {
+        message.epoch = dice / 32 % 4;
+        message.number = dice / 128;
+        return testing::encoded(message);
+    };
+    switch (dice / 2 % 13) {
+        case 0: client.handle_message(numbered(joined_message(true)), switch_address, false, now); break;
         case 1:
-            client.handle_message(testing::encoded(joined_message(false, 3, first ? 2 : 0)), shard_address, false, now);
+            client.handle_message(numbered(joined_message(false, 3, first ? 2 : 0)), shard_address, false, now);
             break;
-        case 2: client.handle_message(testing::encoded(joined_message(true)), switch_address, true, now); break;
+        case 2: client.handle_message(testing::encoded(joined_by_group()), switch_address, true, now); break;
+        case 12:
+            client.handle_message(testing::encoded(wire::Retry{.nonce = nonce,
+                                                               .job = own_join.terms.job,
+                                                               .token = own_join.terms.token,
+                                                               .channel = own_join.terms.channel,
+                                                               .cookie = dice}),
+                                  switch_address, false, now);
+            break;
         case 3: client.set_busy(first); break;
         case 4: client.handle_data(switch_address, first, true, true, now); break;
         case 5: client.handle_send_error(port_error(own_gradient()), now); break;

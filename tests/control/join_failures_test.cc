@@ -105,7 +105,7 @@ TEST(JoinFailures, ReportThatQuotesAnotherTokenOrComesFromElsewhereIsDroppedAndC
     }
     EXPECT_EQ(star.tree.tree.counters().stray_errors, 40U);
     EXPECT_EQ(star.tree.tree.counters().closed, 0U);
-    EXPECT_TRUE(star.tree.tree.find(job, channel)->ready());
+    EXPECT_TRUE(star.tree.tree.find(key)->ready());
 }
 
 TEST(JoinFailures, ReportFollowedByAJoinRemovesNobody) {
@@ -115,13 +115,13 @@ TEST(JoinFailures, ReportFollowedByAJoinRemovesNobody) {
         star.pass(milliseconds(100));
         star.tree.join(begun(join_of_member(0, 3, 2)), worker(2));
     }
-    EXPECT_TRUE(star.tree.tree.find(job, channel)->ready());
+    EXPECT_TRUE(star.tree.tree.find(key)->ready());
 }
 
 TEST(JoinFailures, CauseOfALeaveReachesTheOthersAndALeaveWithoutOneIsLeft) {
     for (const bool has_cause : {true, false}) {
         Star star;
-        wire::Leave leave{.job = job, .token = token, .channel = channel, .unit = 0, .member = 2};
+        wire::Leave leave{.job = job, .token = token, .channel = channel, .epoch = 9, .unit = 0, .member = 2};
         if (has_cause) {
             leave.edges = {{.kind = EdgeKind::path_mtu, .evidence = Evidence::too_long, .member = 2, .detail = 1000}};
         }
@@ -379,6 +379,7 @@ TEST(JoinFailures, LeaveOfTheLastMemberCarriesTheCauseUpwards) {
     leaf.tree.handle_leave({.job = job,
                             .token = token,
                             .channel = channel,
+                            .epoch = 9,
                             .unit = 1,
                             .member = 0,
                             .edges = {{.kind = EdgeKind::path_mtu, .evidence = Evidence::too_long, .unit = 1}}},

@@ -19,6 +19,7 @@ using Kind = TreeEvent::Kind;
 inline constexpr std::uint32_t job = 7;
 inline constexpr std::uint32_t token = 0x5eed;
 inline constexpr std::uint16_t channel = 3;
+inline constexpr ChannelKey key{job, token, channel};
 
 inline wire::Address host(unsigned number) {
     return *wire::Address::parse("10.0.0." + std::to_string(number) + ":4791");
@@ -77,18 +78,28 @@ class Tree {
   public:
     explicit Tree(const JoinTreeConfig& config = {}) : tree(config) {}
 
-    void join(const wire::Join& join, const wire::Address& from) {
+    // A JOIN without an epoch is newer than all before.
+    void join(wire::Join join, const wire::Address& from) {
+        if (join.epoch == 0) join.epoch = ++epoch_;
         tree.handle_join(join, from, now);
         drain();
     }
     void leave(std::uint8_t unit, std::uint8_t member, const wire::Address& from, std::uint32_t with_token = token) {
-        tree.handle_leave({.job = job, .token = with_token, .channel = channel, .unit = unit, .member = member}, from,
-                          now);
+        tree.handle_leave(
+            {.job = job, .token = with_token, .channel = channel, .epoch = ++epoch_, .unit = unit, .member = member},
+            from, now);
         drain();
     }
     void joined(bool ready, const wire::Address& from, std::uint32_t with_token = token, std::uint32_t missing = 0) {
-        tree.handle_joined(
-            {.job = job, .token = with_token, .channel = channel, .ready = ready, .missing_units = missing}, from, now);
+        const Branch* const branch = tree.find(key);
+        tree.handle_joined({.job = job,
+                            .token = with_token,
+                            .channel = channel,
+                            .epoch = branch == nullptr ? 0 : branch->up_epoch,
+                            .number = ++number_,
+                            .ready = ready,
+                            .missing_units = missing},
+                           from, now);
         drain();
     }
     void refused(Refusal reason, const wire::Address& from, std::uint32_t with_token = token) {
@@ -110,8 +121,8 @@ class Tree {
         while (const auto event = tree.poll_event()) {
             events.push_back(*event);
             if (event->kind != Kind::opened) continue;
-            if (opens) tree.opened(event->job, event->channel, stream);
-            if (lacks_memory) tree.could_not_open(event->job, event->channel, "there is no memory for it");
+            if (opens) tree.opened(key_of(*event), stream);
+            if (lacks_memory) tree.could_not_open(key_of(*event), "there is no memory for it");
         }
         while (auto transmit = tree.poll_transmit()) sent.push_back(*std::move(transmit));
     }
@@ -155,6 +166,10 @@ class Tree {
     Time now{std::chrono::seconds(100)};
     std::vector<JoinTree::Transmit> sent;
     std::vector<TreeEvent> events;
+
+  private:
+    std::uint32_t epoch_ = 0;   // of the last JOIN or LEAVE
+    std::uint32_t number_ = 0;  // of the last JOINED
 };
 
 inline JoinTreeConfig below(const wire::Address& parent) {

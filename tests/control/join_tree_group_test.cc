@@ -20,12 +20,12 @@ wire::Join with_group(wire::Join join, bool receives = false) {
 
 wire::Join member(unsigned rank, bool receives) { return with_group(join_of_member(0, 2, rank), receives); }
 
-bool by_group(Tree& tree) { return tree.tree.find(job, channel)->by_group; }
+bool by_group(Tree& tree) { return tree.tree.find(key)->by_group; }
 
 TEST(JoinTreeGroup, ResultsGoToTheGroupAfterEveryMemberReceivesIt) {
     Tree star;
     for (unsigned rank = 0; rank < 2; ++rank) star.join(member(rank, false), worker(rank));
-    EXPECT_EQ(star.tree.find(job, channel)->group, group());
+    EXPECT_EQ(star.tree.find(key)->group, group());
     EXPECT_FALSE(by_group(star));
     star.join(member(0, true), worker(0));
     EXPECT_FALSE(by_group(star)) << "member 1 does not receive the group";

@@ -89,6 +89,7 @@ TEST(JoinTreeNotice, CauseThatALeaveCarriesFailsTheJobAndLaterLeavesDoNot) {
     const wire::Leave leave{.job = job,
                             .token = token,
                             .channel = channel,
+                            .epoch = 9,
                             .edges = {{.kind = wire::EdgeKind::path_mtu,
                                        .evidence = wire::Evidence::too_long,
                                        .detail = 1000,

@@ -29,7 +29,7 @@ std::vector<wire::Address> addresses_of(const Branch& branch) {
 TEST(JoinTreeRack, TreeIsReadyWhenTheLastMemberOfTheLastRackJoins) {
     Tree root;
     for (unsigned rank = 0; rank < 3; ++rank) root.join(member(rank), worker(rank));
-    const Branch& branch = *root.tree.find(job, channel);
+    const Branch& branch = *root.tree.find(key);
     EXPECT_FALSE(branch.ready());
     const auto joined = root.sent_to<wire::Joined>(worker(2)).back();
     EXPECT_EQ(joined.missing_units, 0x2U);
@@ -59,7 +59,7 @@ TEST(JoinTreeRack, TreeOfRacksWithAndWithoutAddressedSwitchAndDirectWorkersIsRea
     root.join(join_of_unit(2, 4, 1, 0x7, true), worker(4));
     EXPECT_TRUE(root.told_ready(worker(0)));
     EXPECT_TRUE(root.told_ready(host(2)));
-    const Branch& branch = *root.tree.find(job, channel);
+    const Branch& branch = *root.tree.find(key);
     EXPECT_EQ(branch.child_to(3)->address, host(2));
     EXPECT_EQ(branch.membership()->workers(), 5U);
 }
@@ -71,16 +71,16 @@ TEST(JoinTreeRack, LeavingOrSilentMemberMakesTheTreeUnready) {
     root.leave(0, 1, worker(0));
     EXPECT_EQ(root.tree.counters().forged, 1U) << "worker 0 sends a LEAVE for the position of member 1";
     root.leave(0, 1, worker(1));
-    EXPECT_FALSE(root.tree.find(job, channel)->ready());
+    EXPECT_FALSE(root.tree.find(key)->ready());
     EXPECT_EQ(root.sent_to<wire::Joined>(worker(0)).back().missing_members, 0x2U);
     EXPECT_EQ(root.sent_to<wire::Joined>(worker(3)).back().missing_units, 0x1U);
     root.join(member(1), worker(1));
-    EXPECT_TRUE(root.tree.find(job, channel)->ready());
+    EXPECT_TRUE(root.tree.find(key)->ready());
 
     root.pass(std::chrono::seconds(11));
     EXPECT_EQ(root.tree.counters().expired, 4U);
     EXPECT_EQ(root.count(Kind::closed), 1U);
-    EXPECT_EQ(root.tree.find(job, channel), nullptr);
+    EXPECT_EQ(root.tree.find(key), nullptr);
 }
 
 TEST(JoinTreeRack, TakenPositionIsRefused) {
@@ -88,7 +88,7 @@ TEST(JoinTreeRack, TakenPositionIsRefused) {
     join_all(root);
     root.join(member(1), worker(9));
     root.expect_refused(worker(9), Refusal::place, "taken");
-    EXPECT_EQ(root.tree.find(job, channel)->child_to(1)->address, worker(1));
+    EXPECT_EQ(root.tree.find(key)->child_to(1)->address, worker(1));
 }
 
 TEST(JoinTreeRack, RackOfAnotherSizeOrKindIsRefused) {

@@ -28,7 +28,7 @@ TEST(JoinTree, StarIsReadyWhenTheLastWorkerJoins) {
     star.join(join_of_member(0, 3, 1), worker(1));
     EXPECT_EQ(star.count(Kind::opened), 1U);
     for (unsigned rank = 0; rank < 3; ++rank) EXPECT_TRUE(star.told_ready(worker(rank))) << rank;
-    const Branch* branch = star.tree.find(job, channel);
+    const Branch* branch = star.tree.find(key);
     ASSERT_NE(branch, nullptr);
     EXPECT_TRUE(branch->hosts);
     ASSERT_TRUE(branch->membership().has_value());
@@ -43,7 +43,7 @@ TEST(JoinTree, WorkersReceiveReadyOnlyAfterTheServerIsOpen) {
     star.join(join_of_member(0, 2, 1), worker(1));
     EXPECT_FALSE(star.told_ready(worker(0)));
     EXPECT_FALSE(star.told_ready(worker(1)));
-    star.tree.opened(job, channel);
+    star.tree.opened(key);
     star.drain();
     EXPECT_TRUE(star.told_ready(worker(0)));
     EXPECT_TRUE(star.told_ready(worker(1)));
@@ -101,7 +101,7 @@ TEST(JoinTree, RackSwitchJoinsItsParentWhenAllItsWorkersJoined) {
     rack.joined(true, host(9));
     EXPECT_TRUE(rack.told_ready(worker(2)));
     EXPECT_TRUE(rack.told_ready(worker(3)));
-    EXPECT_EQ(rack.tree.find(job, channel)->up_data, host(9)) << "packets go to the address that sent JOINED";
+    EXPECT_EQ(rack.tree.find(key)->up_data, host(9)) << "packets go to the address that sent JOINED";
     EXPECT_EQ(rack.count(Kind::opened), 0U);
 }
 
@@ -118,7 +118,7 @@ TEST(JoinTree, RootIsReadyWithRacksAndDirectWorkers) {
     EXPECT_TRUE(root.told_ready(host(2)));
     EXPECT_TRUE(root.told_ready(host(3)));
     EXPECT_TRUE(root.told_ready(worker(4)));
-    const auto members = root.tree.find(job, channel)->membership();
+    const auto members = root.tree.find(key)->membership();
     ASSERT_TRUE(members.has_value());
     EXPECT_EQ(members->workers(), 5U);
     EXPECT_TRUE(members->unit(2).direct);
@@ -130,7 +130,7 @@ TEST(JoinTree, JobOfOneUnitIsReadyWithoutTheParent) {
     rack.join(join_of_member(0, 2, 0), worker(0));
     rack.join(join_of_member(0, 2, 1), worker(1));
     EXPECT_TRUE(rack.sent_to<wire::Join>(host(1)).empty());
-    EXPECT_TRUE(rack.tree.find(job, channel)->hosts);
+    EXPECT_TRUE(rack.tree.find(key)->hosts);
     EXPECT_TRUE(rack.told_ready(worker(0)));
 }
 
@@ -158,12 +158,12 @@ TEST(JoinTree, LastSwitchJoinsAServerOnAnotherHostAndStillHostsTheChannel) {
         server.join(up[0], host(1));
         EXPECT_EQ(server.count(Kind::opened), 1U);
         EXPECT_TRUE(server.told_ready(host(1)));
-        const auto members = server.tree.find(job, channel)->membership();
+        const auto members = server.tree.find(key)->membership();
         ASSERT_TRUE(members.has_value());
         EXPECT_EQ(members->workers(), two_levels ? 3U : 2U);
 
         last.joined(true, host(50));
-        EXPECT_TRUE(last.tree.find(job, channel)->ready());
+        EXPECT_TRUE(last.tree.find(key)->ready());
     }
 }
 
@@ -173,7 +173,9 @@ TEST(JoinTree, RestartedRackSwitchResumesTheJob) {
     root.join(join_of_unit(1, 2, 1, 0x3, true), worker(2));
     ASSERT_TRUE(root.told_ready(host(2)));
 
-    Tree rack(below(host(1)));
+    JoinTreeConfig restarted = below(host(1));
+    restarted.nonce = 1;
+    Tree rack(restarted);
     for (unsigned rank = 0; rank < 2; ++rank) rack.join(begun(join_of_member(0, 2, rank, 0, 0x3)), worker(rank));
     EXPECT_EQ(rack.tree.counters().refused, 0U) << "this switch had no server, so a restart loses no result";
     const auto up = rack.sent_to<wire::Join>(host(1));
@@ -231,7 +233,7 @@ TEST(JoinTree, PositionOfASilentMemberMayBeTaken) {
     star.now += star.tree.config().hold;  // no sweep has run yet
     star.join(join_of_member(0, 2, 0), worker(9));
     EXPECT_EQ(star.tree.counters().refused, 0U);
-    EXPECT_EQ(star.tree.find(job, channel)->children[0].address, worker(9));
+    EXPECT_EQ(star.tree.find(key)->children[0].address, worker(9));
 }
 
 TEST(JoinTree, SilentParentMakesTheBranchUnready) {
@@ -279,7 +281,9 @@ TEST(JoinTree, RackWithoutMembersLeavesItsParent) {
     Tree root;
     root.join(join_of_unit(0, 0, 1, 0x3), host(2));
     root.join(join_of_unit(1, 1, 1, 0x3), host(3));
-    root.tree.handle_leave(up[0], host(3), root.now);
+    wire::Leave leave = up[0];
+    leave.epoch = 9;
+    root.tree.handle_leave(leave, host(3), root.now);
     root.drain();
     EXPECT_EQ(root.tree.counters().left, 1U);
     EXPECT_EQ(root.sent_to<wire::Joined>(host(2)).back().missing_units, 0x2U);
@@ -301,9 +305,80 @@ TEST(JoinTree, ChannelsOfAJobOpenAndCloseIndependently) {
     star.leave(0, 1, worker(1));
     ASSERT_EQ(star.count(Kind::closed), 1U);
     EXPECT_FALSE(star.events.back().last_of_job);
-    EXPECT_EQ(star.tree.find(job, channel), nullptr);
-    ASSERT_NE(star.tree.find(job, 4), nullptr);
-    EXPECT_TRUE(star.tree.find(job, 4)->ready());
+    EXPECT_EQ(star.tree.find(key), nullptr);
+    ASSERT_NE(star.tree.find({job, token, 4}), nullptr);
+    EXPECT_TRUE(star.tree.find({job, token, 4})->ready());
+}
+
+// --- old messages
+
+TEST(JoinTree, H66_OldJoinOfAMemberThatLeftChangesNothing) {
+    Tree star;
+    star.join(join_of_member(0, 2, 0), worker(0));
+    star.join(join_of_member(0, 2, 1), worker(1));
+    const wire::Join delayed = but(begun(join_of_member(0, 2, 1)), [](wire::Join& join) { join.epoch = 3; });
+    star.tree.handle_leave({.job = job, .token = token, .channel = channel, .epoch = 4, .unit = 0, .member = 1},
+                           worker(1), star.now);
+    star.drain();
+    star.forget();
+    for (int copy = 0; copy < 3; ++copy) star.join(delayed, worker(1));
+    EXPECT_FALSE(star.tree.find(key)->ready());
+    EXPECT_EQ(star.tree.counters().stale, 3U);
+    EXPECT_TRUE(star.sent.empty()) << "nobody is told anything";
+
+    star.join(but(delayed, [](wire::Join& join) { join.nonce = 77; }), worker(1));
+    EXPECT_TRUE(star.tree.find(key)->ready()) << "a new process of this rank";
+}
+
+TEST(JoinTree, H67_ReplayedJoinKeepsNoSilentMember) {
+    Tree star;
+    const wire::Join recorded = but(join_of_member(0, 2, 1), [](wire::Join& join) { join.epoch = 1; });
+    star.join(recorded, worker(1));
+    star.join(join_of_member(0, 2, 0), worker(0));
+    for (int second = 0; second < 4; ++second) {
+        star.pass(std::chrono::seconds(1));
+        star.join(begun(join_of_member(0, 2, 0)), worker(0));
+        star.join(recorded, worker(1));
+    }
+    EXPECT_EQ(star.tree.counters().expired, 1U) << "the silent member expired in spite of the copies";
+    EXPECT_EQ(star.tree.counters().stale, 4U);
+    EXPECT_FALSE(star.told_ready(worker(0)));
+}
+
+TEST(JoinTree, ReplayedLeaveOrJoinedChangesNothing) {
+    Tree rack(below(host(1)));
+    rack.join(join_of_member(0, 1, 0, 0, 0x3), worker(0));
+    rack.joined(false, host(1), token, 0x2);
+    wire::Joined recorded{.job = job, .token = token, .channel = channel, .epoch = 1, .number = 1};
+    rack.joined(true, host(1));
+    rack.forget();
+    rack.tree.handle_joined(recorded, host(1), rack.now);
+    rack.tree.handle_leave({.job = job, .token = token, .channel = channel, .epoch = 1, .unit = 0, .member = 0},
+                           worker(0), rack.now);
+    recorded.nonce = 66;
+    rack.tree.handle_joined(recorded, host(1), rack.now);
+    rack.drain();
+    EXPECT_TRUE(rack.tree.find(key)->ready());
+    EXPECT_EQ(rack.tree.counters().stale, 1U);
+    EXPECT_EQ(rack.tree.counters().forged, 2U);
+    EXPECT_TRUE(rack.sent.empty());
+}
+
+TEST(JoinTree, SwitchRepeatsItsJoinWithTheCookieOfItsParent) {
+    Tree rack(below(host(1)));
+    rack.join(join_of_member(0, 1, 0, 0, 0x3), worker(0));
+    ASSERT_EQ(rack.sent_to<wire::Join>(host(1)).size(), 1U);
+    const wire::Retry retry{.job = job, .token = token, .channel = channel, .cookie = 0xC001};
+    for (int copy = 0; copy < 2; ++copy) rack.tree.handle_retry(retry, rack.now);
+    wire::Retry forged = retry;
+    forged.nonce = forged.cookie = 66;
+    rack.tree.handle_retry(forged, rack.now);
+    rack.drain();
+    const auto up = rack.sent_to<wire::Join>(host(1));
+    ASSERT_EQ(up.size(), 2U) << "a copy of the RETRY causes no JOIN";
+    EXPECT_EQ(up[1].cookie, 0xC001U);
+    EXPECT_EQ(up[1].epoch, up[0].epoch + 1);
+    EXPECT_EQ(rack.tree.counters().forged, 1U);
 }
 
 // --- messages that do not belong to the channel
@@ -316,7 +391,7 @@ TEST(JoinTree, ForgedLeavesAreCountedAndChangeNothing) {
     star.leave(0, 0, worker(0), token + 1);  // another incarnation
     star.tree.handle_leave({.job = 9, .token = token, .channel = channel}, worker(0), star.now);
     EXPECT_EQ(star.tree.counters().forged, 4U);
-    EXPECT_EQ(star.tree.find(job, channel)->present, 0x1U);
+    EXPECT_EQ(star.tree.find(key)->present, 0x1U);
 }
 
 TEST(JoinTree, ForgedAnswersAreCountedAndChangeNothing) {
@@ -327,7 +402,7 @@ TEST(JoinTree, ForgedAnswersAreCountedAndChangeNothing) {
     rack.refused(Refusal::full, host(66), token + 1);
     rack.tree.handle_joined({.job = 9, .token = token, .channel = channel, .ready = true}, host(66), rack.now);
     EXPECT_EQ(rack.tree.counters().forged, 3U);
-    EXPECT_FALSE(rack.tree.find(job, channel)->ready());
+    EXPECT_FALSE(rack.tree.find(key)->ready());
     EXPECT_TRUE(rack.sent.empty());
 
     Tree star;  // a root: it has no parent
@@ -336,7 +411,7 @@ TEST(JoinTree, ForgedAnswersAreCountedAndChangeNothing) {
     star.joined(false, host(66));
     star.refused(Refusal::full, host(66));
     EXPECT_EQ(star.tree.counters().forged, 2U);
-    EXPECT_TRUE(star.tree.find(job, channel)->ready());
+    EXPECT_TRUE(star.tree.find(key)->ready());
     EXPECT_TRUE(star.sent.empty());
 }
 

@@ -15,7 +15,7 @@ namespace atp::control {
 namespace {
 
 const wire::Join join = testing::join_of_worker();
-const QuotedChannel own{join.terms.job, join.terms.token, join.terms.channel};
+const ChannelKey own{join.terms.job, join.terms.token, join.terms.channel};
 
 TEST(QuotedChannel, IsThatOfAPacketAndOfEachJoiningMessage) {
     atp_header header{};
@@ -37,13 +37,13 @@ TEST(QuotedChannel, OtherMessagesAndShortQuotesNameNone) {
     EXPECT_FALSE(quoted_channel({}));
     EXPECT_FALSE(quoted_channel(testing::encoded(wire::Hello{.nonce = 1})));
     const auto bytes = testing::encoded(join);
-    EXPECT_FALSE(quoted_channel(std::span(bytes).first(wire::control_prefix_bytes + 13)));
-    EXPECT_TRUE(quoted_channel(std::span(bytes).first(wire::control_prefix_bytes + 14)));
+    EXPECT_FALSE(quoted_channel(std::span(bytes).first(wire::control_prefix_bytes + 21)));
+    EXPECT_TRUE(quoted_channel(std::span(bytes).first(wire::control_prefix_bytes + 22)));
     atp_header header{};
     header.type = ATP_TYPE_PROBE;
     const auto packet = testing::make_packet(header);
-    EXPECT_FALSE(quoted_channel(std::span(packet).first(ATP_OFFSET_SEQ - 1)));
-    EXPECT_TRUE(quoted_channel(std::span(packet).first(ATP_OFFSET_SEQ)));
+    EXPECT_FALSE(quoted_channel(std::span(packet).first(ATP_OFFSET_TOKEN + 7)));
+    EXPECT_TRUE(quoted_channel(std::span(packet).first(ATP_OFFSET_TOKEN + 8)));
 }
 
 }  // namespace

@@ -81,8 +81,14 @@ TEST(Statements, SwitchPassesThemUpAtOnceAndThoseOfAllRacksDown) {
     ASSERT_FALSE(up.empty());
     EXPECT_EQ(count_of(up.back().statements), 2U);
     const Statements all{statement("sum", 0, 0, 3), statement("copy", 1, 1)};
-    leaf.tree.handle_joined({.job = job, .token = token, .channel = channel, .ready = true, .statements = all}, host(1),
-                            leaf.now);
+    leaf.tree.handle_joined({.job = job,
+                             .token = token,
+                             .channel = channel,
+                             .epoch = up.back().epoch,
+                             .number = 9,
+                             .ready = true,
+                             .statements = all},
+                            host(1), leaf.now);
     leaf.drain();
     EXPECT_EQ(told(leaf, worker(2)), all);
     EXPECT_EQ(told(leaf, worker(3)), all);

@@ -182,8 +182,11 @@ TEST(PathProbe, OtherVersionOfTheSwitchIsReported) {
         sockaddr_in from{};
         socklen_t size = sizeof from;
         auto* const generic = reinterpret_cast<sockaddr*>(&from);
-        if (recvfrom(socket.number(), bytes.data(), bytes.size(), 0, generic, &size) < 0) return false;
-        const wire::Refused refused{.reason = wire::Refusal::version, .text = "this switch speaks " + its_version};
+        const ssize_t asked = recvfrom(socket.number(), bytes.data(), bytes.size(), 0, generic, &size);
+        if (asked < 0) return false;
+        const auto nonce = wire::nonce_of(std::span(bytes).first(static_cast<std::size_t>(asked)));
+        const wire::Refused refused{
+            .nonce = nonce.value_or(0), .reason = wire::Refusal::version, .text = "this switch speaks " + its_version};
         const std::size_t length = wire::encode(refused, bytes);
         bytes[0] = std::byte{wire::control_version + 1};
         return sendto(socket.number(), bytes.data(), length, 0, generic, size) > 0;

@@ -57,7 +57,7 @@ class LogOfNode {
     std::vector<std::string> lines_;
 };
 
-// A worker that sends one JOIN and is then silent.
+// A worker that joins once and is then silent.
 class SilentWorker {
   public:
     void join(std::uint32_t job, const wire::Address& to) {
@@ -66,13 +66,28 @@ class SilentWorker {
         join.terms.lanes = small_lanes, join.terms.window_log2 = 4, join.terms.aggregators = 16;
         join.terms.mask1 = 1, join.terms.scale = 1e8;
         join.units = {{.unit = 0, .members = 1, .mask0 = 3, .direct = false, .ranks = {0}}};
-        const auto room = socket_->reserve(1024);
-        socket_->commit(wire::encode(join, room), to, wire::Ecn::not_capable);
-        socket_->flush();
+        join.epoch = 1;
+        send(join, to);
+        std::array<wire::Datagram, 1> datagrams;
+        const bool asked_again = eventually([&] {
+            const auto count = socket_->receive(datagrams);
+            return count && *count == 1;
+        });
+        ASSERT_TRUE(asked_again);
+        const auto retry = wire::decode_retry(datagrams[0].bytes);
+        ASSERT_TRUE(retry);
+        join.cookie = retry->cookie;
+        send(join, to);
     }
     [[nodiscard]] std::string address() const { return to_string(socket_->local()); }
 
   private:
+    void send(const wire::Join& join, const wire::Address& to) {
+        const auto room = socket_->reserve(1024);
+        socket_->commit(wire::encode(join, room, wire::least_question_bytes), to, wire::Ecn::not_capable);
+        socket_->flush();
+    }
+
     std::unique_ptr<net::UdpSocket> socket_ =
         *net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
 };

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -102,8 +103,11 @@ class Stranger {
     }
     void send_control(std::uint32_t job, const wire::Address& to) {
         if (below(5) != 0) return send_answer(job, to);
+        learn_cookies();
         std::array<std::byte, 1024> bytes{};
         wire::Join join;
+        join.cookie = cookies_[to];
+        join.epoch = ++epoch_;
         join.terms = {.job = job,
                       .token = below(~0U),
                       .lanes = small_lanes,
@@ -112,7 +116,7 @@ class Stranger {
                       .scale = 1,
                       .server = {}};
         join.units = {{.unit = 0, .members = 1, .mask0 = 3, .ranks = {0}}};
-        send({bytes.data(), wire::encode(join, bytes)}, to);
+        send({bytes.data(), wire::encode(join, bytes, wire::least_question_bytes)}, to);
     }
     // An answer as if from a switch, or a LEAVE as if from a member.
     void send_answer(std::uint32_t job, const wire::Address& to) {
@@ -133,10 +137,20 @@ class Stranger {
     }
 
   private:
+    // This sender receives at its address, so a switch gives it cookies.
+    void learn_cookies() {
+        std::array<wire::Datagram, 16> datagrams;
+        const auto count = socket_->receive(datagrams);
+        for (std::size_t i = 0; count && i < *count; ++i) {
+            if (const auto retry = wire::decode_retry(datagrams[i].bytes)) cookies_[*datagrams[i].from] = retry->cookie;
+        }
+    }
     std::uint32_t below(std::uint32_t end) { return static_cast<std::uint32_t>(chance_() % end); }
 
     std::unique_ptr<net::UdpSocket> socket_;
     std::mt19937 chance_;
+    std::map<wire::Address, std::uint64_t> cookies_;
+    std::uint32_t epoch_ = 0;
 };
 
 // Every open UDP port of this process, as the kernel lists them.
@@ -186,11 +200,8 @@ void sum_among_strangers(const std::vector<std::string>& switches, const comm::O
         });
         over = true;
     }
-    // SwitchML packets have no token. The pool identifies strangers by their address, before the state machine gets
-    // their
-    // packets.
-    const bool tokens = options.protocol == nullptr;
-    EXPECT_TRUE(eventually([&] { return !tokens || counters_of(*ranks[0]).forged != 0; }));
+    // A rank takes packets from its switch only.
+    EXPECT_EQ(counters_of(*ranks[0]).forged, 0U);
     EXPECT_TRUE(eventually([&] { return ranks[0]->counters()[0].strays != 0; }));
 }
 
@@ -199,8 +210,8 @@ TEST(ForeignPackets, ChangeNoSumOfOneSwitch) {
     sum_among_strangers({address_of(*node)});
     EXPECT_TRUE(eventually([&] {
         const client::ShardReport shard = node->snapshot().shards[0];
-        return shard.packets.forged != 0 && shard.tree.forged != 0 && shard.tree.refused != 0 &&
-               shard.shard.control_refused != 0;
+        return shard.packets.forged != 0 && shard.tree.forged != 0 && shard.tree.refused + shard.tree.deferred != 0 &&
+               shard.shard.control_refused != 0 && shard.shard.control_retries != 0;
     })) << to_json(node->snapshot());
 }
 
@@ -263,12 +274,13 @@ const std::string next_version = "version " + std::to_string((wire::control_vers
 TEST(OtherVersion, OfAMessageIsRefusedWithThatVersion) {
     const auto node = start(small_switch());
     for (const bool joins : {false, true}) {
-        std::array<std::byte, 256> bytes{};
+        std::array<std::byte, 512> bytes{};
         wire::Join join;
+        join.nonce = 7;
         join.terms = {.job = 1, .token = 2, .lanes = 8, .mask1 = 1, .scale = 1, .server = {}};
         join.units = {{.unit = 0, .members = 1, .mask0 = 1, .ranks = {0}}};
-        const std::size_t size =
-            joins ? wire::encode(join, bytes) : wire::encode(wire::Hello{.nonce = 7}, bytes, wire::least_hello_bytes);
+        const std::size_t size = joins ? wire::encode(join, bytes, wire::least_question_bytes)
+                                       : wire::encode(wire::Hello{.nonce = 7}, bytes, wire::least_question_bytes);
         ASSERT_GT(size, 0U);
         bytes[0] = std::byte{wire::control_version + 1};
         Stranger stranger(1);
@@ -278,6 +290,7 @@ TEST(OtherVersion, OfAMessageIsRefusedWithThatVersion) {
         const auto refused = wire::decode_refused(answer);
         ASSERT_TRUE(refused);
         EXPECT_EQ(refused->reason, wire::Refusal::version);
+        EXPECT_EQ(refused->nonce, 7U);
         EXPECT_NE(refused->text.find(next_version), std::string::npos) << refused->text;
     }
 }
@@ -293,9 +306,11 @@ TEST(OtherVersion, OfASwitchIsReportedByTheRanks) {
             const auto count = foreign.receive(datagrams);
             for (std::size_t i = 0; count && i < *count; ++i) {
                 const std::span<std::byte> room = foreign.reserve(1024);
-                const std::size_t size = wire::encode(
-                    wire::Refused{.reason = wire::Refusal::version, .text = "this switch speaks " + next_version},
-                    room);
+                const std::size_t size =
+                    wire::encode(wire::Refused{.nonce = wire::nonce_of(datagrams[i].bytes).value_or(0),
+                                               .reason = wire::Refusal::version,
+                                               .text = "this switch speaks " + next_version},
+                                 room);
                 room[0] = std::byte{wire::control_version + 1};
                 foreign.commit(size, *datagrams[i].from);
             }

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "control/gatekeeper.h"
 #include "endpoint/channel_machine.h"
 #include "endpoint/channel_text.h"
 #include "support/control_messages.h"
@@ -31,6 +32,7 @@ inline wire::Address address(const char* text) { return *wire::Address::parse(te
 inline const wire::Address switch_address = address("10.0.0.1:4790");
 inline const wire::Address shard_address = address("10.0.0.1:50123");  // another port of the same switch
 inline const wire::Address stranger = address("10.0.0.99:4790");
+inline constexpr std::uint64_t group_number = 0x67726F7570;
 
 struct Packet {
     std::vector<std::byte> bytes;
@@ -96,6 +98,7 @@ inline ChannelMachineConfig config_of(const std::shared_ptr<const protocol::Memb
     config.worker.rank = rank;
     config.worker.place = place;
     config.switch_address = switch_address;
+    config.nonce = 0x4E4F4E4345;
     config.membership = membership;
     return config;
 }
@@ -196,13 +199,22 @@ inline ChannelMachineConfig scripted(Script& script) {
 
 inline wire::Joined joined(const ChannelMachineConfig& config, bool ready, std::uint32_t units = 0,
                            std::uint32_t members = 0) {
-    return {.job = config.terms.job,
+    return {.nonce = config.nonce,
+            .job = config.terms.job,
             .token = config.terms.token,
             .channel = config.terms.channel,
+            .group_number = group_number,
             .ready = ready,
             .missing_units = units,
             .missing_members = members,
             .stream = 5};
+}
+
+inline wire::Joined joined_by_group(const ChannelMachineConfig& config) {
+    wire::Joined message = joined(config, true);
+    message.nonce = 0;
+    message.token = group_number;
+    return message;
 }
 
 // A machine with a clock.
@@ -222,6 +234,17 @@ class Channel {
     template <class Message>
     void control(const Message& message, const wire::Address& from = switch_address, bool by_group = false) {
         receive(testing::encoded(message), from, by_group);
+    }
+    // Answers the last JOIN.
+    void control(wire::Joined message, const wire::Address& from = switch_address) {
+        message.epoch = epoch_;
+        message.number = ++number_;
+        receive(testing::encoded(message), from);
+    }
+    // To the server here, with the cookie of its address.
+    void control(wire::Join join, const wire::Address& from = switch_address) {
+        join.cookie = control::Gatekeeper(config.secret).cookie_of(from, now);
+        receive(testing::encoded(join, wire::least_question_bytes), from);
     }
     void become_ready(const wire::Address& from = switch_address) {
         pass(milliseconds(0));
@@ -244,6 +267,9 @@ class Channel {
         machine.transmit_control(out);
         while (machine.transmit(out, 256, now).no_room) out.flush();
         out.flush();
+        for (const Packet& packet : out.packets) {
+            if (const auto join = wire::decode_join(packet.bytes)) epoch_ = std::max(epoch_, join->epoch);
+        }
     }
     [[nodiscard]] std::vector<Kind> kinds() const {
         std::vector<Kind> list;
@@ -265,14 +291,19 @@ class Channel {
     Time now = start_time;
     List out;
     std::vector<ChannelEvent> events;
+
+  private:
+    std::uint32_t epoch_ = 0;   // of the last JOIN
+    std::uint32_t number_ = 0;  // of the last JOINED
 };
 
-inline std::vector<std::byte> result_for(const ChannelMachineConfig& config, std::uint16_t receiver) {
+inline std::vector<std::byte> result_for(const ChannelMachineConfig& config, std::uint16_t receiver,
+                                         bool by_group = false) {
     atp_header ack{};
     ack.version = ATP_VERSION;
     ack.type = ATP_TYPE_ACK;
     ack.job = config.terms.job;
-    ack.token = config.terms.token;
+    ack.token = by_group ? group_number : config.terms.token;
     ack.channel = config.terms.channel;
     ack.worker = receiver;
     return testing::make_packet(ack);

@@ -123,6 +123,53 @@ TEST(ChannelMachine, JoinWithOtherTermsGetsNoAnswerFromAHostedServer) {
     EXPECT_EQ(channel.machine.strays(), 2U);
 }
 
+TEST(ChannelMachine, SwitchWithoutTheCookieIsAskedForItAndGetsNoResult) {
+    Channel channel(hosting());
+    channel.become_ready();
+    const auto join = testing::encoded(join_of_last_switch(channel.config), wire::least_question_bytes);
+    channel.receive(join);
+    EXPECT_EQ(channel.count(wire::ControlType::joined), 0U);
+    ASSERT_EQ(channel.count(wire::ControlType::retry), 1U);
+    EXPECT_LE(channel.out.packets.back().bytes.size(), join.size());
+    Floats tensor(16);
+    ASSERT_TRUE(channel.machine.submit(tensor, channel.now, channel.now + seconds(60)));
+    channel.drain();
+    const Packet gradient = channel.out.packets.back();
+    channel.out.packets.clear();
+    channel.receive(gradient.bytes);
+    EXPECT_TRUE(channel.out.packets.empty());
+    channel.receive(testing::encoded(join_of_last_switch(channel.config)));
+    EXPECT_TRUE(channel.out.packets.empty()) << "an answer would be longer than this JOIN";
+    EXPECT_EQ(channel.machine.strays(), 1U);
+}
+
+TEST(ChannelMachine, H70_ResultOfAnotherAddressOrWithoutTheGroupsNumberIsDropped) {
+    ChannelMachineConfig config = config_of(two_racks(), 1);
+    config.has_group = true;
+    Channel channel(config);
+    channel.become_ready();
+    const std::uint64_t before = channel.machine.engine().counters().acks;
+    channel.receive(result_for(config, ATP_WORKER_ALL), stranger);
+    channel.receive(result_for(config, ATP_WORKER_ALL, true), stranger, true);
+    channel.receive(result_for(config, ATP_WORKER_ALL), switch_address, true);
+    channel.receive(result_for(config, ATP_WORKER_ALL, true), switch_address);
+    EXPECT_EQ(channel.machine.strays(), 3U);
+    EXPECT_EQ(channel.machine.engine().counters().forged, 1U) << "the number of the group is no token";
+    EXPECT_EQ(channel.machine.engine().counters().acks, before);
+    EXPECT_EQ(channel.machine.group_results(), 0U);
+}
+
+// Until packets have keys: docs/protocol.md#what-others-can-do names it, and results by group are off by default.
+TEST(ChannelMachine, ListenerOfTheGroupWhoForgesTheAddressOfTheSwitchCanStillAlterAResult) {
+    ChannelMachineConfig config = config_of(two_racks(), 1);
+    config.has_group = true;
+    Channel channel(config);
+    channel.become_ready();
+    channel.receive(result_for(config, ATP_WORKER_ALL, true), shard_address, true);
+    EXPECT_EQ(channel.machine.group_results(), 1U);
+    EXPECT_EQ(channel.machine.strays(), 0U);
+}
+
 TEST(ChannelMachine, WithoutTokensOnlyTheSwitchIsTrusted) {
     Script script;
     Channel channel(scripted(script));
@@ -152,14 +199,14 @@ TEST(ChannelMachine, ResultsByGroupAreCountedUntilACopyComes) {
     config.has_group = true;
     Channel channel(config);
     channel.become_ready();
-    channel.receive(result_for(config, ATP_WORKER_ALL), switch_address, true);
+    channel.receive(result_for(config, ATP_WORKER_ALL, true), switch_address, true);
     EXPECT_TRUE(channel.machine.results_by_group());
     EXPECT_EQ(channel.machine.group_results(), 1U);
     channel.receive(result_for(config, 1));
     EXPECT_TRUE(channel.machine.results_by_group()) << "it came because this rank asked";
     channel.receive(result_for(config, ATP_WORKER_ALL));
     EXPECT_FALSE(channel.machine.results_by_group());
-    channel.control(joined(config, true), switch_address, true);
+    channel.control(joined_by_group(config), switch_address, true);
     EXPECT_EQ(channel.machine.strays(), 0U);
     channel.pass(milliseconds(600));
     EXPECT_EQ(channel.kinds(), std::vector<Kind>{}) << "the group is received";
@@ -292,7 +339,9 @@ TEST(ChannelMachine, MessagesWithoutRoomWaitForTheNextCall) {
     channel.out.room = 0;
     channel.machine.handle_timeout(channel.now);
     const wire::Address from = switch_address;
-    auto join = testing::encoded(join_of_last_switch(channel.config));
+    wire::Join message = join_of_last_switch(channel.config);
+    message.cookie = control::Gatekeeper(channel.config.secret).cookie_of(from, channel.now);
+    auto join = testing::encoded(message, wire::least_question_bytes);
     channel.machine.handle_datagram({.bytes = join, .capacity = join.size(), .from = &from}, channel.now);
     channel.machine.transmit_control(channel.out);
     EXPECT_TRUE(channel.out.packets.empty());

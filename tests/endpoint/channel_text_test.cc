@@ -90,7 +90,8 @@ TEST(ChannelText, RefusalRepeatsTheTextOfTheSwitch) {
     const auto error_of_refused = [&](wire::Refusal reason, std::string text) {
         Channel channel(scripted(script));
         channel.pass(milliseconds(0));
-        channel.control(wire::Refused{.job = channel.config.terms.job,
+        channel.control(wire::Refused{.nonce = channel.config.nonce,
+                                      .job = channel.config.terms.job,
                                       .token = channel.config.terms.token,
                                       .channel = channel.config.terms.channel,
                                       .reason = reason,

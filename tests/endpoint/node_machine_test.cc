@@ -113,12 +113,12 @@ TEST(NodeMachine, OtherVersionIsRefusedWithBothVersions) {
 
 TEST(NodeMachine, RefusalOfAShortQuestionHasNoTextSoThatNobodyIsAnAmplifier) {
     Node node;
-    Bytes hello = encoded(wire::Hello{.nonce = 5}, wire::least_hello_bytes);
+    Bytes hello = encoded(wire::Hello{.nonce = 5}, wire::least_question_bytes);
     hello[0] = std::byte{(wire::control_version & 0xF0U) | 0x0EU};
-    hello.resize(24);
+    hello.resize(40);
     node.take(hello);
     ASSERT_EQ(node.sent.size(), 1U);
-    EXPECT_LE(node.sent[0].bytes.size(), wire::most_amplification * hello.size());
+    EXPECT_LE(node.sent[0].bytes.size(), hello.size());
     EXPECT_EQ(wire::decode_refused(node.sent[0].bytes)->text, "");
     hello.resize(wire::control_prefix_bytes);
     node.take(hello);
@@ -202,8 +202,8 @@ TEST(NodeMachine, ChannelsOfAJobSpreadOverTheShards) {
 TEST(NodeMachine, OtherBytesAreIgnored) {
     Node node;
     std::vector<Bytes> others = {{}, encoded(wire::Welcome{.path = {{}}, .software = "x"})};
-    for (Bytes message : {encoded(wire::Hello{.nonce = 5}, wire::least_hello_bytes), encoded(wire::Stats{.nonce = 5}),
-                          encoded(testing::join_of_worker())}) {
+    for (Bytes message : {encoded(wire::Hello{.nonce = 5}, wire::least_question_bytes),
+                          encoded(wire::Stats{.nonce = 5}), encoded(testing::join_of_worker())}) {
         message.resize(wire::control_prefix_bytes);
         others.push_back(message);
     }

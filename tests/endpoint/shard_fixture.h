@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "control/gatekeeper.h"
 #include "endpoint/hosted_server.h"
 #include "endpoint/shard_machine.h"
 #include "protocol/worker.h"
@@ -62,8 +63,24 @@ struct Shard {
     explicit Shard(const ShardMachineConfig& config = shard_config(), std::unique_ptr<ShardProtocol> other = nullptr)
         : machine(config, std::move(other)) {}
 
+    // A JOIN without an epoch becomes the newest, with the cookie of its address. A LEAVE without one becomes the
+    // newest.
+    [[nodiscard]] Bytes stamped(const Bytes& bytes, const wire::Address& from, Time now) {
+        if (auto join = wire::decode_join(bytes); join && join->epoch == 0) {
+            join->epoch = ++epoch_;
+            join->cookie = control::Gatekeeper(machine.tree().config().secret).cookie_of(from, now);
+            return encoded(*join, wire::least_question_bytes);
+        }
+        if (auto leave = wire::decode_leave(bytes); leave && leave->epoch == 0) {
+            leave->epoch = ++epoch_;
+            return encoded(*leave);
+        }
+        return bytes;
+    }
     // One datagram, as the driver hands it over. What it sends is in `sent`.
-    void take(Bytes bytes, const wire::Address& from, Time now = {}, wire::Ecn ecn = wire::Ecn::capable_0) {
+    void take(const Bytes& datagram_bytes, const wire::Address& from, Time now = {},
+              wire::Ecn ecn = wire::Ecn::capable_0) {
+        Bytes bytes = stamped(datagram_bytes, from, now);
         const std::size_t size = bytes.size();
         const wire::Datagram datagram{
             .bytes = std::span(bytes).first(size), .capacity = size, .from = &from, .ecn = ecn};
@@ -71,7 +88,7 @@ struct Shard {
         collect();
     }
     void message(const Bytes& bytes, const wire::Address& from, Time now = {}) {
-        machine.handle_message(bytes, from, outbox, now);
+        machine.handle_message(stamped(bytes, from, now), from, outbox, now);
         collect();
     }
     void collect() {
@@ -103,6 +120,9 @@ struct Shard {
     RecordingOutbox outbox;
     std::vector<RecordingOutbox::Packet> sent;  // by the last call
     std::vector<ShardEvent> events;
+
+  private:
+    std::uint32_t epoch_ = 0;  // of the last JOIN or LEAVE
 };
 
 // A job of integers over shards. Datagrams go to the machine at their address, in order.
@@ -237,7 +257,7 @@ class Cluster {
     void deliver(Flight& flight) {
         now += std::chrono::microseconds(1);
         if (const auto shard = shards_.find(flight.to); shard != shards_.end()) {
-            shard->second->take(std::move(flight.bytes), flight.from, now);
+            shard->second->take(flight.bytes, flight.from, now);
             for (RecordingOutbox::Packet& packet : shard->second->sent) {
                 put(std::move(packet.bytes), flight.to, packet.to);
             }

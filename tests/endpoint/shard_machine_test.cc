@@ -31,6 +31,11 @@ struct Star {
         shard.take(encoded(join), worker_address(rank), now);
     }
     static wire::Address group() { return *wire::Address::parse("239.192.7.8:4792"); }
+    [[nodiscard]] std::uint64_t group_number() const {
+        std::uint64_t number = 0;
+        shard.machine.tree().for_each([&](const control::Branch& branch) { number = branch.group_number; });
+        return number;
+    }
 
     // A gradient of one fragment of this rank.
     [[nodiscard]] Bytes gradient(std::uint16_t rank, std::uint16_t of_channel = channel) const {
@@ -201,7 +206,9 @@ TEST(ShardMachine, PacketUpwardsBeforeTheParentAnsweredIsDroppedAndCounted) {
     const Bytes probe = testing::make_packet(header);
     leaf.take(probe, worker_address(0));
     EXPECT_EQ(leaf.machine.counters().unrouted, 1U);
-    leaf.message(encoded(wire::Joined{.job = job, .token = token, .channel = channel, .ready = true}), host(9));
+    leaf.message(
+        encoded(wire::Joined{.job = job, .token = token, .channel = channel, .epoch = 1, .number = 1, .ready = true}),
+        host(9));
     leaf.take(probe, worker_address(0));
     EXPECT_THAT(leaf.receivers(ATP_TYPE_PROBE), ElementsAre(host(9)));
     leaf.outbox.room = 0;
@@ -239,7 +246,10 @@ TEST(ShardMachine, ResultGoesToTheGroupIfAllMembersReceiveIt) {
     for (std::uint16_t rank = 0; rank < 2; ++rank) star.send(rank);
     EXPECT_THAT(star.shard.receivers(ATP_TYPE_ACK), ElementsAre(Star::group()));
     EXPECT_EQ(star.shard.machine.counters().grouped, 1U);
-    const Bytes result = star.shard.sent[0].bytes;
+    Bytes result = star.shard.sent[0].bytes;
+    EXPECT_EQ(wire::load_u64(result.data() + ATP_OFFSET_TOKEN), star.group_number())
+        << "listeners to the group learn no token";
+    wire::store_u64(result.data() + ATP_OFFSET_TOKEN, token);
     star.shard.take(result, host(9), star.now);
     EXPECT_THAT(star.shard.receivers(ATP_TYPE_ACK), ElementsAre(Star::group())) << "also one that passes";
     EXPECT_EQ(star.shard.machine.counters().grouped, 2U);

@@ -37,7 +37,7 @@ class OtherProtocol final : public ShardProtocol {
         branch_ = &branch;
         return std::uint8_t{6};
     }
-    void close(std::uint32_t, std::uint16_t) override { branch_ = nullptr; }
+    void close(const control::ChannelKey&) override { branch_ = nullptr; }
     [[nodiscard]] std::string report_parts() const override { return {}; }
 
     bool is_full = false;
@@ -78,7 +78,7 @@ TEST(ShardMachine, FirstShardPassesControlMessagesToTheNode) {
     ShardMachineConfig config = shard_config();
     config.is_first = true;
     Shard shard(config);
-    const Bytes join = encoded(join_of_rank(0));
+    const Bytes join = shard.stamped(encoded(join_of_rank(0)), worker_address(0), {});
     shard.take(join, worker_address(0), {}, wire::Ecn::congested);
     ASSERT_THAT(shard.events, SizeIs(1));
     EXPECT_EQ(shard.events[0].kind, ShardEvent::Kind::message);
@@ -86,7 +86,7 @@ TEST(ShardMachine, FirstShardPassesControlMessagesToTheNode) {
     EXPECT_EQ(shard.events[0].bytes, join);
     EXPECT_EQ(shard.events[0].ecn, wire::Ecn::congested);
     EXPECT_EQ(shard.machine.tree().channels(), 0U);
-    Bytes foreign = encoded(wire::Hello{.nonce = 1}, wire::least_hello_bytes);
+    Bytes foreign = encoded(wire::Hello{.nonce = 1}, wire::least_question_bytes);
     foreign[0] = std::byte{(wire::control_version & 0xF0U) | 0x0EU};
     shard.take(foreign, worker_address(0));
     EXPECT_THAT(shard.events, SizeIs(2)) << "the node refuses the version";
@@ -119,7 +119,7 @@ TEST(ShardMachine, MessageThatDoesNotDecodeIsCounted) {
         message.resize(wire::control_prefix_bytes + 2);
         shard.take(message, worker_address(0));
     }
-    shard.take(encoded(wire::Hello{.nonce = 1}, wire::least_hello_bytes), worker_address(0));
+    shard.take(encoded(wire::Hello{.nonce = 1}, wire::least_question_bytes), worker_address(0));
     EXPECT_EQ(shard.machine.counters().control_refused, 5U);
     EXPECT_THAT(shard.sent, IsEmpty());
 }
@@ -142,7 +142,7 @@ TEST(ShardMachine, LastMemberThatLeavesClosesTheChannelAndItsServer) {
     EXPECT_EQ(shard.machine.tree().channels(), 1U);
     shard.take(encoded(leave_of_rank(1)), worker_address(1));
     EXPECT_EQ(shard.machine.tree().channels(), 0U);
-    EXPECT_EQ(shard.machine.table().job_counters(job), nullptr) << "the job is dismissed";
+    EXPECT_EQ(shard.machine.table().job_counters(job, token), nullptr) << "the job is dismissed";
     for (std::uint16_t rank = 0; rank < 2; ++rank) shard.take(encoded(join_of_rank(rank)), worker_address(rank));
     EXPECT_TRUE(joined_to(shard, worker_address(0))->ready) << "the job can form again";
 }

@@ -78,7 +78,7 @@ most = 8
 meaning = "its ranks"
 
 [message.ticket]
-number = 24
+number = 25
 cpp = "Ticket"
 file = "query"
 sender = "switch"

@@ -104,7 +104,7 @@ TEST_F(SwitchTest, SumBeyond32BitsIsMarked) {
     const Result result = handle(gradient(2), {-5, 0, 0});
     EXPECT_NE(header_in(result.bytes).flags & ATP_FLAG_OVERFLOW, 0);
     EXPECT_EQ(machine.counters().overflows, 1U);
-    EXPECT_EQ(machine.job_counters(1)->overflows, 1U);
+    EXPECT_EQ(machine.job_counters(channel.job, channel.token)->overflows, 1U);
 }
 
 TEST_F(SwitchTest, ExtremesWithin32BitsAreNotMarked) {
@@ -304,13 +304,12 @@ TEST_F(SwitchTest, PacketOfAnotherIncarnationIsDroppedForEveryType) {
     EXPECT_EQ(handle(down(ATP_TYPE_NACK, ATP_FLAG_BYPASS)).verdict.route, Route::drop);
     EXPECT_EQ(handle(down(ATP_TYPE_FLUSH)).verdict.route, Route::drop);
     EXPECT_EQ(handle(down(ATP_TYPE_PROBE)).verdict.route, Route::drop);
-    EXPECT_EQ(machine.job_counters(1)->forged, 5U);
+    EXPECT_EQ(machine.counters().forged, 5U);
     EXPECT_EQ(machine.occupied(), 1U) << "the switch still holds the partial sum";
 }
 
-TEST_F(SwitchTest, RepeatedAdmissionSucceedsAndAnotherTokenOrLevelIsRefused) {
+TEST_F(SwitchTest, RepeatedAdmissionSucceedsAndAnotherLevelIsRefused) {
     EXPECT_TRUE(machine.admit(1, 0x5eed, 0));
-    EXPECT_FALSE(machine.admit(1, 0x5eee, 0));
     EXPECT_FALSE(machine.admit(1, 0x5eed, 1));
     EXPECT_FALSE(machine.admit(9, 0, 0)) << "token 0 is invalid";
 }
@@ -319,8 +318,23 @@ TEST_F(SwitchTest, JobBeyondTheTableIsRefused) {
     EXPECT_TRUE(machine.admit(2, 1, 0));
     EXPECT_TRUE(machine.admit(3, 1, 0));
     EXPECT_FALSE(machine.admit(4, 1, 0));
-    machine.dismiss(2);
+    machine.dismiss(2, 1);
     EXPECT_TRUE(machine.admit(4, 1, 0));
+}
+
+TEST_F(SwitchTest, IncarnationsOfAJobAreSeparateJobs) {
+    ASSERT_TRUE(machine.admit(channel.job, 0x0dd, 0));
+    (void)handle(gradient(0), {1, 2, 3});
+    const std::uint64_t first = std::exchange(channel.token, 0x0dd);
+    EXPECT_EQ(handle(gradient(1), {1, 2, 3}).verdict.route, Route::up) << "the aggregator belongs to the other job";
+    EXPECT_EQ(machine.counters().forged, 0U);
+    machine.dismiss(channel.job, 0x0dd);
+    EXPECT_EQ(handle(gradient(2), {1, 2, 3}).verdict.route, Route::drop);
+    channel.token = first;
+    (void)handle(gradient(1), {10, 20, 30});
+    const auto sum = handle(gradient(2), {100, 200, 300});
+    EXPECT_EQ(sum.verdict.route, Route::up);
+    EXPECT_EQ(lanes_in(sum.bytes), (Lanes{111, 222, 333}));
 }
 
 TEST(Switch, DismissalOfOneJobKeepsTheOthers) {
@@ -328,18 +342,18 @@ TEST(Switch, DismissalOfOneJobKeepsTheOthers) {
     for (std::uint32_t leaving = 0; leaving < jobs; ++leaving) {
         Switch machine({.aggregators = 1, .lanes = 1, .jobs = jobs});
         for (std::uint32_t job = 0; job < jobs; ++job) ASSERT_TRUE(machine.admit(job, job + 1, 0));
-        machine.dismiss(leaving);
+        machine.dismiss(leaving, leaving + 1);
         for (std::uint32_t job = 0; job < jobs; ++job) {
-            EXPECT_EQ(machine.job_counters(job) != nullptr, job != leaving);
+            EXPECT_EQ(machine.job_counters(job, job + 1) != nullptr, job != leaving);
         }
     }
 }
 
 TEST_F(SwitchTest, PacketOfADismissedJobIsForged) {
-    machine.dismiss(1);
+    machine.dismiss(channel.job, channel.token);
     EXPECT_EQ(handle(gradient(0), {1, 2, 3}).verdict.route, Route::drop);
     EXPECT_EQ(machine.counters().forged, 1U);
-    EXPECT_EQ(machine.job_counters(1), nullptr);
+    EXPECT_EQ(machine.job_counters(channel.job, channel.token), nullptr);
 }
 
 TEST_F(SwitchTest, RestartForgetsPartialSumsAndKeepsJobs) {

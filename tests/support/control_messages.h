@@ -20,6 +20,7 @@ std::vector<std::byte> encoded(const Message& message, Padding... padding) {
 // JOIN of a worker that is member 2 of unit 2. Every field differs from the others and from 0.
 [[nodiscard]] inline wire::Join join_of_worker() {
     wire::Join join;
+    join.nonce = 0x2122232425262728;
     join.terms = {.job = 0x01020304,
                   .token = 0x5EEDFACE01234567,
                   .channel = 0x0A0B,

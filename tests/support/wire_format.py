@@ -37,8 +37,7 @@ SCALE_ONE = 128
 WINDOW_LOG2_MAX = 16
 MAX_CONTROL_BYTES = 65504
 REPORT_PART_BYTES = 1024
-MOST_AMPLIFICATION = 3
-LEAST_HELLO_BYTES = 64
+LEAST_QUESTION_BYTES = 288
 MAX_REFUSAL_BYTES = 200
 MAX_SOFTWARE_BYTES = 64
 MAX_EDGES = 4
@@ -126,6 +125,7 @@ class Message(enum.IntEnum):
     WELCOME = 21
     STATS = 22
     REPORT = 23
+    RETRY = 24
 
 
 HEADER = struct.Struct(">BBHBBBBIHHQIIIHBBIIII")
@@ -209,7 +209,10 @@ STRUCTS: dict[str, list[Field]] = {
         Field("slots", "u32"),
     ],
     "join": [
+        Field("nonce", "u64"),
         Field("terms", "terms"),
+        Field("cookie", "u64"),
+        Field("epoch", "u32"),
         Field("level", "u8"),
         Field("begun", "flag"),
         Field("receives_group", "flag"),
@@ -221,9 +224,13 @@ STRUCTS: dict[str, list[Field]] = {
         Field("statements", "list", each="statement", count="statement_count"),
     ],
     "joined": [
+        Field("nonce", "u64"),
         Field("job", "u32"),
         Field("token", "u64"),
         Field("channel", "u16"),
+        Field("epoch", "u32"),
+        Field("number", "u32"),
+        Field("group_number", "u64"),
         Field("ready", "flag"),
         Field("missing_units", "u32"),
         Field("missing_members", "u32"),
@@ -235,6 +242,7 @@ STRUCTS: dict[str, list[Field]] = {
         Field("statements", "list", each="statement", count="statement_count"),
     ],
     "refused": [
+        Field("nonce", "u64"),
         Field("job", "u32"),
         Field("token", "u64"),
         Field("channel", "u16"),
@@ -242,9 +250,11 @@ STRUCTS: dict[str, list[Field]] = {
         Field("text", "text"),
     ],
     "leave": [
+        Field("nonce", "u64"),
         Field("job", "u32"),
         Field("token", "u64"),
         Field("channel", "u16"),
+        Field("epoch", "u32"),
         Field("unit", "u8"),
         Field("member", "u8"),
         Field("edge_count", "u8", counts="edges"),
@@ -261,21 +271,28 @@ STRUCTS: dict[str, list[Field]] = {
         Field("software", "text"),
     ],
     "stats": [
-        Field("nonce", "u32"),
+        Field("nonce", "u64"),
         Field("snapshot", "u32"),
         Field("part", "u16"),
     ],
     "report": [
-        Field("nonce", "u32"),
+        Field("nonce", "u64"),
         Field("snapshot", "u32"),
         Field("part", "u16"),
         Field("parts", "u16"),
         Field("text", "text"),
     ],
+    "retry": [
+        Field("nonce", "u64"),
+        Field("job", "u32"),
+        Field("token", "u64"),
+        Field("channel", "u16"),
+        Field("cookie", "u64"),
+    ],
 }
 # Messages that are as long as the longest of another type.
 LEAST_BYTES: dict[str, int] = {
-    "stats": 1042,
+    "stats": 1046,
 }
 # End of the written part.
 

@@ -37,12 +37,14 @@ bool decodes(std::span<const std::byte> bytes, ControlType type) {
         case ControlType::welcome: return decode_welcome(bytes).has_value();
         case ControlType::stats: return decode_stats(bytes).has_value();
         case ControlType::report: return decode_report(bytes).has_value();
+        case ControlType::retry: return decode_retry(bytes).has_value();
     }
     return false;
 }
 
-constexpr std::array all_types = {ControlType::join,  ControlType::joined,  ControlType::refused, ControlType::leave,
-                                  ControlType::hello, ControlType::welcome, ControlType::stats,   ControlType::report};
+constexpr std::array all_types = {ControlType::join,  ControlType::joined, ControlType::refused,
+                                  ControlType::leave, ControlType::hello,  ControlType::welcome,
+                                  ControlType::stats, ControlType::report, ControlType::retry};
 
 std::vector<Bytes> one_of_each() {
     return {encoded(testing::join_of_worker()),
@@ -52,7 +54,8 @@ std::vector<Bytes> one_of_each() {
             encoded(Hello{.nonce = 1}),
             encoded(some_welcome),
             encoded(Stats{.nonce = 1, .snapshot = 2, .part = 3}),
-            encoded(Report{.nonce = 1, .snapshot = 2, .part = 3, .parts = 4, .text = "{}"})};
+            encoded(Report{.nonce = 1, .snapshot = 2, .part = 3, .parts = 4, .text = "{}"}),
+            encoded(Retry{.nonce = 1, .job = 2, .token = 3, .channel = 4, .cookie = 5})};
 }
 
 TEST(Control, PaddingChangesNoField) {
@@ -82,6 +85,7 @@ TEST(Control, TooSmallBufferIsNotWritten) {
         if (type == ControlType::hello) written = encode(Hello{.nonce = 1}, small);
         if (type == ControlType::welcome) written = encode(some_welcome, small);
         if (type == ControlType::stats) written = encode(Stats{.nonce = 1}, small);
+        if (type == ControlType::retry) written = encode(Retry{.nonce = 1, .cookie = 5}, small);
         if (type == ControlType::report) {
             written = encode(Report{.nonce = 1, .snapshot = 2, .part = 3, .parts = 4, .text = "{}"}, small);
         }
@@ -126,12 +130,12 @@ TEST(Control, RandomBytesNeverCrash) {
 TEST(Control, ControlTypesDifferFromPacketTypes) {
     for (unsigned type = 0; type < 256; ++type) {
         const Bytes bytes{std::byte{control_version}, static_cast<std::byte>(type), std::byte{0}, std::byte{0}};
-        EXPECT_EQ(control_type(bytes).has_value(), type >= 16 && type <= 23) << type;
+        EXPECT_EQ(control_type(bytes).has_value(), type >= 16 && type <= 24) << type;
         if (const auto known = control_type(bytes)) {
             EXPECT_NE(to_string(*known), "unknown");
         }
     }
-    EXPECT_EQ(to_string(static_cast<ControlType>(24)), "unknown");
+    EXPECT_EQ(to_string(static_cast<ControlType>(25)), "unknown");
     EXPECT_FALSE(control_type(Bytes(3, std::byte{control_version})).has_value());
 }
 

@@ -196,12 +196,12 @@ TEST_F(EveryLength, WrapOfTheAuditLaneIsNoOverflow) {
         SCOPED_TRACE(lanes);
         Lanes addends(lanes, 1);
         addends.back() = big;
-        machine->dismiss(job);
+        machine->dismiss({job, token});
         ASSERT_TRUE(machine->admit(job, token, 0));
         ASSERT_TRUE(machine->write(1, {}));
         for (unsigned member = 0; member < 3; ++member) send(gradient_with(member, ATP_FLAG_AUDIT), addends);
-        EXPECT_EQ(machine->job_counters(job)->packets.overflows, 0U);
-        EXPECT_EQ(machine->job_counters(job)->packets.events[ATP_EVENT_COMPLETED], 1U);
+        EXPECT_EQ(machine->job_counters({job, token})->packets.overflows, 0U);
+        EXPECT_EQ(machine->job_counters({job, token})->packets.events[ATP_EVENT_COMPLETED], 1U);
     }
 }
 
@@ -321,7 +321,7 @@ TEST_F(SwitchInTheKernel, LeavingResultFreesItsAggregatorOnce) {
             const Wrapping wrapping{.ip = ip, .vlan_tags = tags, .source = port, .destination = port_of_worker};
             expect_to_leave_untouched(wrap(ack(1), wrapping));
             EXPECT_EQ(machine->occupied(), 0U);
-            EXPECT_EQ(machine->job_counters(job)->packets.events[ATP_EVENT_RELEASED], ++released);
+            EXPECT_EQ(machine->job_counters({job, token})->packets.events[ATP_EVENT_RELEASED], ++released);
             const std::uint64_t before = events();
             expect_to_leave_untouched(wrap(ack(1), wrapping));  // a copy of the result for another receiver
             EXPECT_EQ(events(), before);
@@ -419,7 +419,7 @@ TEST_F(SwitchInTheKernel, PacketWithMoreLanesThanAnAggregatorPasses) {
     if (machine == nullptr) return;
     expect_untouched(wrap(conformance::bytes_of(gradient(0), Lanes(ATP_XDP_LANES + 1)), {}));
     EXPECT_EQ(machine->counters().oversized, 1U);
-    EXPECT_EQ(machine->job_counters(job)->oversized, 1U);
+    EXPECT_EQ(machine->job_counters({job, token})->oversized, 1U);
 }
 
 TEST_F(SwitchInTheKernel, IndexOutsideTheTableGoesToTheServer) {
@@ -442,11 +442,11 @@ TEST_F(SwitchInTheKernel, OtherJobsAndIncarnationsPassUnchanged) {
     atp_header stranger = gradient(0);
     stranger.job = 8;
     expect_untouched(wrap(conformance::bytes_of(stranger, {1}), {}));
-    EXPECT_EQ(machine->job_counters(job)->packets.forged, 0U);
+    EXPECT_EQ(machine->job_counters({job, token})->packets.forged, 0U);
     atp_header forged = gradient(0);
     forged.token = 9;
     expect_untouched(wrap(conformance::bytes_of(forged, {1}), {}));
-    EXPECT_EQ(machine->job_counters(job)->packets.forged, 1U);
+    EXPECT_EQ(machine->job_counters({job, token})->packets.forged, 0U) << "another token is another job";
     EXPECT_EQ(machine->counters().packets.forged, 2U);
     EXPECT_EQ(machine->occupied(), 0U);
 }
@@ -470,24 +470,23 @@ TEST_F(SwitchInTheKernel, CountersArePerJobAndRestartWithAnIncarnation) {
     if (machine == nullptr) return;
     ASSERT_TRUE(machine->admit(8, token, 0));
     send(gradient(0), {1, 2, 3});
-    EXPECT_EQ(machine->job_counters(job)->packets.events[ATP_EVENT_CLAIMED], 1U);
-    EXPECT_EQ(machine->job_counters(8)->packets.events[ATP_EVENT_CLAIMED], 0U);
-    machine->dismiss(job);
-    EXPECT_EQ(machine->job_counters(job), std::nullopt);
+    EXPECT_EQ(machine->job_counters({job, token})->packets.events[ATP_EVENT_CLAIMED], 1U);
+    EXPECT_EQ(machine->job_counters({8, token})->packets.events[ATP_EVENT_CLAIMED], 0U);
+    machine->dismiss({job, token});
+    EXPECT_EQ(machine->job_counters({job, token}), std::nullopt);
     ASSERT_TRUE(machine->admit(job, token + 1, 0));
-    EXPECT_EQ(machine->job_counters(job)->packets.events[ATP_EVENT_CLAIMED], 0U);
+    EXPECT_EQ(machine->job_counters({job, token + 1})->packets.events[ATP_EVENT_CLAIMED], 0U);
     EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_CLAIMED], 1U);
 }
 
-TEST_F(SwitchInTheKernel, JobBeyondTheTableOrWithAnotherTokenOrLevelIsRefused) {
+TEST_F(SwitchInTheKernel, JobBeyondTheTableOrWithAnotherLevelIsRefused) {
     if (machine == nullptr) return;
     EXPECT_FALSE(machine->admit(8, 0, 0)) << "token 0 is invalid";
     EXPECT_TRUE(machine->admit(job, token, 0)) << "the same job and token may be admitted again";
-    EXPECT_FALSE(machine->admit(job, token + 1, 0));
     EXPECT_FALSE(machine->admit(job, token, 1));
     for (std::uint32_t other = 8; other < 11; ++other) EXPECT_TRUE(machine->admit(other, token, 0));
     EXPECT_FALSE(machine->admit(11, token, 0));
-    machine->dismiss(8);
+    machine->dismiss({8, token});
     EXPECT_TRUE(machine->admit(11, token, 1));
 }
 
@@ -547,7 +546,7 @@ TEST_F(SwitchInTheKernel, PinnedStateSurvivesARestart) {
     ASSERT_EQ(machine->jobs().size(), 1U);
     EXPECT_EQ(machine->jobs().front().token, token);
     ASSERT_TRUE(machine->admit(8, token, 0));
-    EXPECT_EQ(machine->job_counters(8)->packets.events[ATP_EVENT_CLAIMED], 0U) << "job 8 has its own counters";
+    EXPECT_EQ(machine->job_counters({8, token})->packets.events[ATP_EVENT_CLAIMED], 0U) << "job 8 has its own counters";
     send(gradient(1), {10, 20, 30});
     Unwrapped after = unwrap(send(gradient(2), {100, 200, 300}).frame);
     wire::Packet packet;

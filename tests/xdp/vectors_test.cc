@@ -107,7 +107,7 @@ class DecideVectorsInTheKernel : public LoadedSwitch {
             EXPECT_EQ(outcome->disposition, xdp::Disposition::passed);
             EXPECT_EQ(outcome->frame, frame);
             expect_aggregator(*machine, packet.index, row.given.before);
-            machine->dismiss(packet.job);
+            machine->dismiss({packet.job, packet.token});
             return;
         }
         // A packet that has already passed the level of the switch is forwarded without a decision.
@@ -116,7 +116,7 @@ class DecideVectorsInTheKernel : public LoadedSwitch {
         EXPECT_EQ(fate_name(outcome->disposition), row.packet_action);
         expect_aggregator(*machine, packet.index, row.after);
         if (outcome->disposition != xdp::Disposition::dropped) expect_frame(row, frame, outcome->frame);
-        machine->dismiss(packet.job);
+        machine->dismiss({packet.job, packet.token});
     }
 
     static void expect_frame(const DecideRow& row, const Bytes& sent, const Bytes& left) {

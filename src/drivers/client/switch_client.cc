@@ -8,10 +8,10 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
-#include <random>
 #include <vector>
 
 #include "net/clock.h"
+#include "net/random.h"
 
 namespace atp::client {
 namespace {
@@ -37,10 +37,8 @@ Result<std::unique_ptr<SwitchClient>> SwitchClient::open(const wire::Address& ad
 SwitchClient::SwitchClient(const wire::Address& address, std::unique_ptr<net::UdpSocket> socket)
     : address_(address),
       socket_(std::move(socket)),
-      hellos_({.peer = address,
-               .first_nonce = (std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}(),
-               .any_sender = true}),
-      stats_nonce_(std::random_device{}()) {}
+      hellos_({.peer = address, .first_nonce = net::random_bits(), .any_sender = true}),
+      stats_nonce_(net::random_bits()) {}
 
 Result<void> SwitchClient::send(std::span<const std::byte> bytes) {
     const std::span<std::byte> room = socket_->reserve(bytes.size());

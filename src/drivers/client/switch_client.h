@@ -60,7 +60,7 @@ class SwitchClient {
     wire::Address address_;
     std::unique_ptr<net::UdpSocket> socket_;
     control::HelloClient hellos_;
-    std::uint32_t stats_nonce_;  // of the last STATS
+    std::uint64_t stats_nonce_;  // of the last STATS
 };
 
 }  // namespace atp::client

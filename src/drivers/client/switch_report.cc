@@ -27,6 +27,7 @@ constexpr std::array shard_fields{
     counter<&ShardCounters::grouped>("multicast_results"),
     counter<&ShardCounters::control_refused>("control_refused"),
     counter<&ShardCounters::control_lost>("control_lost"),
+    counter<&ShardCounters::control_retries>("control_retries"),
 };
 static_assert(names_all(shard_fields));
 
@@ -37,8 +38,11 @@ constexpr std::array tree_fields{
     counter<&control::TreeCounters::closed>("members_closed"),
     counter<&control::TreeCounters::left>("members_left"),
     counter<&control::TreeCounters::stray_errors>("stray_errors"),
+    counter<&control::TreeCounters::forged>("control_forged"),
+    counter<&control::TreeCounters::stale>("control_stale"),
+    counter<&control::TreeCounters::deferred>("joins_deferred"),
 };
-static_assert(names_all(tree_fields, 1));  // without `forged`
+static_assert(names_all(tree_fields));
 
 constexpr std::array kernel_fields{
     counter<&KernelReport::oversized>("oversized"),

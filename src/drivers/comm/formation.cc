@@ -7,7 +7,6 @@
 #include <array>
 #include <bit>
 #include <optional>
-#include <random>
 #include <span>
 #include <thread>
 
@@ -21,6 +20,7 @@
 #include "control/placement.h"
 #include "net/clock.h"
 #include "net/local_route.h"
+#include "net/random.h"
 #include "net/resolve.h"
 #include "net/udp_socket.h"
 
@@ -174,9 +174,8 @@ Result<Placed> find_places(store::Rendezvous& rendezvous, control::Announcement&
 }
 
 Result<control::Decision> decide(store::Rendezvous& rendezvous, Time deadline) {
-    std::random_device chance;
-    control::Decision drawn{.job = chance(), .token = 0};
-    while (drawn.token == 0) drawn.token = std::uint64_t{chance()} << 32U | chance();
+    control::Decision drawn{.job = static_cast<std::uint32_t>(net::random_bits()), .token = 0};
+    while (drawn.token == 0) drawn.token = net::random_bits();
     const auto text = rendezvous.broadcast_from_zero(names.back(), control::to_text(drawn), deadline);
     if (!text) return tl::unexpected(text.error());
     return control::decision_from(*text);
@@ -263,6 +262,8 @@ ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& opt
         machine.server_rank = static_cast<std::uint16_t>(number % membership->workers());
     }
     machine.hosts_server = machine.server_rank == rank;
+    machine.nonce = net::random_bits();
+    machine.secret = net::random_secret();
     plan.loop.spin = options.spin;
     if (!options.cores.empty()) plan.loop.core = options.cores[number % options.cores.size()];
     return plan;

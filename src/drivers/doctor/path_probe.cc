@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <random>
 
 #include "client/path_payload.h"
 #include "client/switch_client.h"
@@ -15,6 +14,7 @@
 #include "net/clock.h"
 #include "net/descriptor.h"
 #include "net/local_route.h"
+#include "net/random.h"
 #include "net/route_mtu.h"
 
 namespace atp::doctor {
@@ -52,7 +52,7 @@ void greet(client::SwitchClient& client, Duration timeout, PathFacts& facts) {
 bool nobody_listens(const wire::Address& address) {
     const net::Descriptor socket(::socket(address.data()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     if (!socket.valid() || ::connect(socket.number(), address.data(), address.size()) != 0) return false;
-    std::array<std::byte, wire::least_hello_bytes> bytes{};
+    std::array<std::byte, wire::least_question_bytes> bytes{};
     const std::size_t size = wire::encode(wire::Hello{}, bytes, bytes.size());
     if (::send(socket.number(), bytes.data(), size, 0) < 0) return errno == ECONNREFUSED;
     pollfd waiting{.fd = socket.number(), .events = POLLIN, .revents = 0};
@@ -104,9 +104,8 @@ Result<std::unique_ptr<PathProbe>> PathProbe::open(const wire::Address& address)
 PathProbe::PathProbe(const wire::Address& address, std::unique_ptr<net::UdpSocket> socket)
     : address_(address),
       socket_(std::move(socket)),
-      hellos_(
-          {.peer = address, .first_nonce = (std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}()}),
-      stats_nonce_(std::random_device{}()) {}
+      hellos_({.peer = address, .first_nonce = net::random_bits()}),
+      stats_nonce_(net::random_bits()) {}
 
 Result<TrainReport> PathProbe::run_train(std::uint32_t count, std::uint32_t bytes, std::uint32_t per_millisecond,
                                          Duration longest_wait) {
@@ -213,7 +212,7 @@ PathFacts measure_path(const wire::Address& address, Duration timeout, const Pro
     find_payload(**client, **probe, longest_wait, facts);
     facts.reads_marks = (*probe)->reads_marks();
     progress(fmt::format("{}: sending {} short packets", name, short_train));
-    if (auto train = (*probe)->run_train(short_train, wire::least_hello_bytes, short_train_pace, longest_wait))
+    if (auto train = (*probe)->run_train(short_train, wire::least_question_bytes, short_train_pace, longest_wait))
         facts.short_packets = *train;
     if (facts.found_payload_bytes == 0) return facts;
     progress(fmt::format("{}: sending {} packets of {} bytes", name, long_train, facts.found_payload_bytes));

@@ -69,7 +69,7 @@ class PathProbe {
     wire::Address address_;
     std::unique_ptr<net::UdpSocket> socket_;
     control::HelloClient hellos_;
-    std::uint32_t stats_nonce_;  // of the last STATS
+    std::uint64_t stats_nonce_;  // of the last STATS
 };
 
 // Runs all measurements in turn. Waits at most `timeout` for each answer.

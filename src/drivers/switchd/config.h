@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/siphash.h"
 #include "base/time.h"
 #include "control/timing.h"
 #include "endpoint/shard_protocol.h"
@@ -33,6 +34,9 @@ struct SwitchNodeConfig {
     Duration ageing = std::chrono::milliseconds(500);      // as protocol::SwitchConfig
     Duration hold = control::timing.hold;                  // a member without a JOIN for this long is removed
     Duration spin{0};                                      // time to poll before a thread sleeps
+
+    std::uint64_t nonce = 0;  // of the JOINs of all shards; the node sets it
+    Secret secret{};          // of all shards; the node sets it
 
     std::shared_ptr<observe::Log> log{};          // nullptr: none
     std::shared_ptr<observe::TraceFile> trace{};  // gets all packets of the shards; nullptr: none

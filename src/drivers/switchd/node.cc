@@ -8,18 +8,13 @@
 
 #include <algorithm>
 #include <new>
-#include <random>
 
 #include "base/version.h"
 #include "net/clock.h"
+#include "net/random.h"
 
 namespace atp::switchd {
 namespace {
-
-std::uint64_t random_id() {
-    std::random_device chance;
-    return (std::uint64_t{chance()} << 32U) | chance();
-}
 
 double gigabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e9; }
 
@@ -79,7 +74,10 @@ Result<std::unique_ptr<SwitchNode>> SwitchNode::start(const SwitchNodeConfig& co
 }
 
 SwitchNode::SwitchNode(const SwitchNodeConfig& config)
-    : config_(config), id_(random_id()), started_(net::now()), machine_(machine_config(config, id_)) {}
+    : config_(config), id_(net::random_bits()), started_(net::now()), machine_(machine_config(config, id_)) {
+    config_.nonce = id_;
+    config_.secret = net::random_secret();
+}
 
 SwitchNode::~SwitchNode() { stop(); }
 

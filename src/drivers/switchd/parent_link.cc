@@ -3,7 +3,8 @@
 
 #include <array>
 #include <cstring>
-#include <random>
+
+#include "net/random.h"
 
 namespace atp::switchd {
 
@@ -29,11 +30,7 @@ Result<std::unique_ptr<ParentLink>> ParentLink::open(const wire::Address& parent
 
 ParentLink::ParentLink(const wire::Address& parent, net::EventLoop& loop, observe::Log* log,
                        std::unique_ptr<net::UdpSocket> socket)
-    : loop_(loop),
-      log_(log),
-      socket_(std::move(socket)),
-      client_(
-          {.peer = parent, .first_nonce = (std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}()}) {
+    : loop_(loop), log_(log), socket_(std::move(socket)), client_({.peer = parent, .first_nonce = net::random_bits()}) {
     client_.begin({.interval = control::timing.hurry, .refresh = control::timing.refresh}, Time{});
 }
 
@@ -63,7 +60,7 @@ void ParentLink::handle_timeout(Time now) {
     if (now < client_.poll_timeout()) return;
     client_.handle_timeout(now);
     update();
-    std::array<std::byte, wire::least_hello_bytes> hello{};
+    std::array<std::byte, wire::least_question_bytes> hello{};
     const auto size = client_.poll_transmit(hello, now);
     const std::span<std::byte> room = socket_->reserve(hello.size());
     if (!size || room.empty()) return;

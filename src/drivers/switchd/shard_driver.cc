@@ -31,7 +31,9 @@ endpoint::ShardMachineConfig machine_config(const SwitchNodeConfig& config, std:
                      .channels = config.channels,
                      .room = std::move(room),
                      .server_bytes = config.server_bytes / config.shards,
-                     .hold = config.hold},
+                     .hold = config.hold,
+                     .nonce = config.nonce,
+                     .secret = config.secret},
             .is_first = number == 0,
             .reaches_groups = socket.reaches_groups(),
             .trace = trace};

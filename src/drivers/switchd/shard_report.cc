@@ -15,7 +15,8 @@ void ShardDriver::publish() {
     snapshot.shard = {.unrouted = machine_.counters().unrouted,
                       .grouped = machine_.counters().grouped,
                       .control_refused = machine_.counters().control_refused,
-                      .control_lost = machine_.counters().events_lost + mailbox_.lost()};
+                      .control_lost = machine_.counters().events_lost + mailbox_.lost(),
+                      .control_retries = machine_.gatekeeper().retries()};
     snapshot.tree = machine_.tree().counters();
     snapshot.udp = socket_->counters();
     snapshot.features = socket_->report();

@@ -44,7 +44,7 @@ void Agent::commit() {
     std::unique_lock lock(mutex_);
     for (control::AdmittedJob job : kernel_->jobs()) {
         // A job that was forwarded unaggregated gets another try.
-        kernel_->set_level(job.job, job.level = config_.level);
+        kernel_->set_level({job.job, job.token}, job.level = config_.level);
         admission_.remember(job, net::now());
     }
     lock.unlock();
@@ -84,7 +84,7 @@ std::vector<Error> Agent::stop() {
     end_work();
     stopped_ = true;
     // The program may still be attached somewhere; without jobs it absorbs nothing.
-    for (const control::AdmittedJob& job : kernel_->jobs()) kernel_->dismiss(job.job);
+    for (const control::AdmittedJob& job : kernel_->jobs()) kernel_->dismiss({job.job, job.token});
     std::vector<Error> remain;
     for (const Attachment& attachment : attachments_) {
         if (auto detached = attachment.detach(); !detached) remain.push_back(detached.error());
@@ -117,17 +117,17 @@ void Agent::handle_message(std::span<const std::byte> message, Time now) {
     const std::scoped_lock lock(mutex_);
     const control::InPathAgent::AgentChange verdict = admission_.handle_message(message, now);
     const control::AdmittedJob& job = verdict.job;
-    // The table may hold an ended incarnation of the job, from an earlier start.
-    if (verdict.change != control::InPathAgent::Change::admit || kernel_->admit(job.job, job.token, job.level)) return;
-    kernel_->dismiss(job.job);
-    coverage_.forget(job.job);
-    static_cast<void>(kernel_->admit(job.job, job.token, job.level));
+    if (verdict.change == control::InPathAgent::Change::admit) {
+        static_cast<void>(kernel_->admit(job.job, job.token, job.level));
+    } else if (verdict.change == control::InPathAgent::Change::learn_group) {
+        kernel_->learn_group({job.job, job.token}, verdict.group_number);
+    }
 }
 
 void Agent::expire(Time now) {
     const std::scoped_lock lock(mutex_);
     while (const auto job = admission_.poll_expired(now)) {
-        kernel_->dismiss(job->job);
+        kernel_->dismiss({job->job, job->token});
         coverage_.forget(job->job);
     }
 }
@@ -137,10 +137,10 @@ void Agent::assess(Time now) {
     judges_next_ = now + time_between_judgements;
     const std::scoped_lock lock(mutex_);
     for (const control::AdmittedJob& job : kernel_->jobs()) {
-        const auto counters = kernel_->job_counters(job.job);
+        const auto counters = kernel_->job_counters({job.job, job.token});
         if (!counters) continue;
         const bool aggregates = coverage_.assess(job.job, counters->packets, now);
-        kernel_->set_level(job.job, aggregates ? config_.level : std::uint8_t{ATP_LEVELS});
+        kernel_->set_level({job.job, job.token}, aggregates ? config_.level : std::uint8_t{ATP_LEVELS});
     }
 }
 
@@ -164,7 +164,7 @@ client::ShardReport Agent::snapshot() const {
                                                  attachment.is_attached() ? to_string(attachment.mode()) : "gone");
     }
     for (const control::AdmittedJob& job : kernel_->jobs()) {
-        if (const auto of_job = kernel_->job_counters(job.job)) {
+        if (const auto of_job = kernel_->job_counters({job.job, job.token})) {
             snapshot.jobs.push_back({.job = job.job, .counters = of_job->packets});
         }
     }

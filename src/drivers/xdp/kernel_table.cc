@@ -23,6 +23,9 @@
 namespace atp::xdp {
 namespace {
 
+// Keys of all jobs: the token of each, and the numbers of its groups.
+std::uint32_t most_job_keys(std::uint32_t jobs) { return 8 * jobs; }
+
 using Operation = Operation;
 
 constexpr std::size_t verifier_log_bytes = 256 * 1024;
@@ -164,7 +167,7 @@ Result<std::unique_ptr<KernelTable>> KernelTable::load(const KernelTableConfig& 
     program->rodata->atp_ageing_us = ageing_us(config.ageing);
     program->rodata->atp_clock_is_fixed = config.clock_is_fixed ? 1 : 0;
     bpf_map__set_max_entries(program->maps.atp_aggregators, config.aggregators);
-    bpf_map__set_max_entries(program->maps.atp_jobs, config.jobs);
+    bpf_map__set_max_entries(program->maps.atp_jobs, most_job_keys(config.jobs));
     bpf_map__set_max_entries(program->maps.atp_counters, config.jobs + 1);
     if (auto pinned = loaded->pin(); !pinned) return tl::unexpected(pinned.error());
     std::vector<char> log(verifier_log_bytes);
@@ -200,24 +203,29 @@ void KernelTable::unpin() {
 
 // Jobs of an earlier start keep their counters.
 void KernelTable::recover_slots() {
-    for (const control::AdmittedJob& job : jobs()) {
+    for_each_job([&](const atp_xdp_job_key&, const atp_xdp_job& entry) { std::erase(free_slots_, entry.slot); });
+}
+
+// The visitor may change and delete entries.
+template <class VisitJob>
+void KernelTable::for_each_job(VisitJob&& visit) const {
+    std::vector<std::pair<atp_xdp_job_key, atp_xdp_job>> found;
+    atp_xdp_job_key key{};
+    int code = bpf_map_get_next_key(skeleton_->jobs(), nullptr, &key);
+    while (code == 0 && found.size() < most_job_keys(config_.jobs)) {
         atp_xdp_job entry{};
-        if (bpf_map_lookup_elem(skeleton_->jobs(), &job.job, &entry) == 0) std::erase(free_slots_, entry.slot);
+        if (bpf_map_lookup_elem(skeleton_->jobs(), &key, &entry) == 0) found.emplace_back(key, entry);
+        const atp_xdp_job_key before = key;
+        code = bpf_map_get_next_key(skeleton_->jobs(), &before, &key);
     }
+    for (const auto& [each, entry] : found) visit(each, entry);
 }
 
 std::vector<control::AdmittedJob> KernelTable::jobs() const {
     std::vector<control::AdmittedJob> found;
-    std::uint32_t job = 0;
-    int code = bpf_map_get_next_key(skeleton_->jobs(), nullptr, &job);
-    while (code == 0 && found.size() < config_.jobs) {
-        atp_xdp_job entry{};
-        if (bpf_map_lookup_elem(skeleton_->jobs(), &job, &entry) == 0) {
-            found.push_back({.job = job, .token = entry.token, .level = entry.level});
-        }
-        const std::uint32_t before = job;
-        code = bpf_map_get_next_key(skeleton_->jobs(), &before, &job);
-    }
+    for_each_job([&](const atp_xdp_job_key& key, const atp_xdp_job& entry) {
+        if (key.token == entry.token) found.push_back({.job = key.job, .token = key.token, .level = entry.level});
+    });
     return found;
 }
 
@@ -233,35 +241,47 @@ int KernelTable::egress_descriptor() const { return skeleton_->egress_code(); }
 
 bool KernelTable::admit(std::uint32_t job, std::uint64_t token, std::uint8_t level) {
     if (token == 0) return false;
+    const atp_xdp_job_key key{.job = job, .zero = 0, .token = token};
     atp_xdp_job entry{};
-    if (bpf_map_lookup_elem(skeleton_->jobs(), &job, &entry) == 0) return entry.token == token && entry.level == level;
+    if (bpf_map_lookup_elem(skeleton_->jobs(), &key, &entry) == 0) return entry.token == token && entry.level == level;
     if (free_slots_.empty()) return false;
     entry = {.token = token, .slot = free_slots_.back(), .level = level, .unused = {}};
     clear_counters(entry.slot);
-    if (bpf_map_update_elem(skeleton_->jobs(), &job, &entry, BPF_NOEXIST) != 0) return false;
+    if (bpf_map_update_elem(skeleton_->jobs(), &key, &entry, BPF_NOEXIST) != 0) return false;
     free_slots_.pop_back();
     return true;
 }
 
-void KernelTable::dismiss(std::uint32_t job) {
+void KernelTable::learn_group(const control::JobKey& job, std::uint64_t group_number) {
+    const atp_xdp_job_key key{.job = job.job, .zero = 0, .token = job.token};
+    const atp_xdp_job_key by_group{.job = job.job, .zero = 0, .token = group_number};
     atp_xdp_job entry{};
-    if (bpf_map_lookup_elem(skeleton_->jobs(), &job, &entry) != 0) return;
-    bpf_map_delete_elem(skeleton_->jobs(), &job);
-    free_slots_.push_back(entry.slot);
+    if (bpf_map_lookup_elem(skeleton_->jobs(), &key, &entry) != 0) return;
+    bpf_map_update_elem(skeleton_->jobs(), &by_group, &entry, BPF_NOEXIST);
 }
 
-void KernelTable::set_level(std::uint32_t job, std::uint8_t level) {
-    atp_xdp_job entry{};
-    if (bpf_map_lookup_elem(skeleton_->jobs(), &job, &entry) != 0 || entry.level == level) return;
-    entry.level = level;
-    bpf_map_update_elem(skeleton_->jobs(), &job, &entry, BPF_EXIST);
+void KernelTable::dismiss(const control::JobKey& job) {
+    for_each_job([&](const atp_xdp_job_key& key, const atp_xdp_job& entry) {
+        if (key.job != job.job || entry.token != job.token) return;
+        bpf_map_delete_elem(skeleton_->jobs(), &key);
+        if (key.token == job.token) free_slots_.push_back(entry.slot);
+    });
+}
+
+void KernelTable::set_level(const control::JobKey& job, std::uint8_t level) {
+    for_each_job([&](const atp_xdp_job_key& key, atp_xdp_job entry) {
+        if (key.job != job.job || entry.token != job.token || entry.level == level) return;
+        entry.level = level;
+        bpf_map_update_elem(skeleton_->jobs(), &key, &entry, BPF_EXIST);
+    });
 }
 
 KernelCounters KernelTable::counters() const { return counters_in(slot_of_all); }
 
-std::optional<KernelCounters> KernelTable::job_counters(std::uint32_t job) const {
+std::optional<KernelCounters> KernelTable::job_counters(const control::JobKey& job) const {
+    const atp_xdp_job_key key{.job = job.job, .zero = 0, .token = job.token};
     atp_xdp_job entry{};
-    if (bpf_map_lookup_elem(skeleton_->jobs(), &job, &entry) != 0) return std::nullopt;
+    if (bpf_map_lookup_elem(skeleton_->jobs(), &key, &entry) != 0) return std::nullopt;
     return counters_in(entry.slot);
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "control/channel_key.h"
 #include "control/data_plane.h"
 #include "protocol/switch.h"
 #include "xdp/layout.h"
@@ -62,15 +63,17 @@ class KernelTable {
 
     // As protocol::Switch::admit().
     [[nodiscard]] bool admit(std::uint32_t job, std::uint64_t token, std::uint8_t level);
-    void dismiss(std::uint32_t job);
+    void dismiss(const control::JobKey& job);
+    // Results by group carry this number instead of the job's token. No effect if the job is not admitted.
+    void learn_group(const control::JobKey& job, std::uint64_t group_number);
     // Sets the level of an admitted job. At level ATP_LEVELS, its packets are forwarded unaggregated.
-    void set_level(std::uint32_t job, std::uint8_t level);
+    void set_level(const control::JobKey& job, std::uint8_t level);
 
     [[nodiscard]] std::vector<control::AdmittedJob> jobs() const;
 
     [[nodiscard]] KernelCounters counters() const;
     // Nullopt for a job that is not admitted.
-    [[nodiscard]] std::optional<KernelCounters> job_counters(std::uint32_t job) const;
+    [[nodiscard]] std::optional<KernelCounters> job_counters(const control::JobKey& job) const;
     [[nodiscard]] std::uint32_t occupied() const;  // reads the whole table
 
     // Copies one aggregator out of the kernel, or into it. False if the table has no such index.
@@ -102,6 +105,8 @@ class KernelTable {
     explicit KernelTable(const KernelTableConfig& config);
     [[nodiscard]] Result<void> pin();
     void recover_slots();
+    template <class VisitJob>
+    void for_each_job(VisitJob&& visit) const;
     [[nodiscard]] KernelCounters counters_in(std::uint32_t slot) const;
     void clear_counters(std::uint32_t slot);
 

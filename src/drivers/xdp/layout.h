@@ -19,17 +19,23 @@ struct atp_xdp_aggregator {
 };
 ATP_STATIC_ASSERT(__builtin_offsetof(struct atp_xdp_aggregator, pairs) % 8u == 0u, "pairs are loaded in one piece");
 
-/* A job that is aggregated here. The key of its map is the job number. */
-struct atp_xdp_job {
+/* Key of a job that is aggregated here. `token`: as packets carry it. Results by group carry a group number. */
+struct atp_xdp_job_key {
+    uint32_t job;
+    uint32_t zero;
     uint64_t token;
-    uint32_t slot; /* of its counters */
-    uint8_t level; /* the hop that this switch serves for the job */
+};
+
+struct atp_xdp_job {
+    uint64_t token; /* of the job, whatever its packets carry */
+    uint32_t slot;  /* of its counters */
+    uint8_t level;  /* the hop that this switch serves for the job */
     uint8_t unused[3];
 };
 
 /* A control message that passed. User space learns from it which jobs to admit. */
-/* The longest useful message, a JOIN of the 32 members of a unit with four edges and four statements, has 709. */
-#define ATP_XDP_QUEUED_MESSAGE_BYTES 712u
+/* The longest useful message, a JOIN of the 32 members of a unit with four edges and four statements, has 729. */
+#define ATP_XDP_QUEUED_MESSAGE_BYTES 736u
 #define ATP_XDP_MESSAGE_QUEUE_BYTES (64u * 1024u)
 struct atp_xdp_queued_message {
     uint32_t bytes;

@@ -25,7 +25,7 @@ struct {
 
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
-    __type(key, uint32_t);
+    __type(key, struct atp_xdp_job_key);
     __type(value, struct atp_xdp_job);
     __uint(max_entries, 1);
 } atp_jobs SEC(".maps");

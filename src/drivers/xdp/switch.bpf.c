@@ -162,11 +162,13 @@ static inline uint8_t atp_read_packet(const struct xdp_md* context, struct atp_n
     return atp_check_packet(notes, bytes);
 }
 
-/* False if no job with this number and token is admitted here. */
+/* False if no job with this number and token is admitted here. Replaces a group number by the token of its job. */
 static inline int atp_find_job(struct atp_notes* notes) {
-    struct atp_xdp_job* job = bpf_map_lookup_elem(&atp_jobs, &notes->header.job);
+    struct atp_xdp_job_key key = {.job = notes->header.job, .zero = 0, .token = notes->header.token};
+    struct atp_xdp_job* job = bpf_map_lookup_elem(&atp_jobs, &key);
     notes->slot = job ? job->slot : 0;
-    if (!job || job->token != notes->header.token) return 0;
+    if (!job) return 0;
+    notes->header.token = job->token;
     notes->level = job->level;
     return 1;
 }
@@ -174,7 +176,6 @@ static inline int atp_find_job(struct atp_notes* notes) {
 static inline void atp_count_forged(const struct atp_notes* notes) {
     struct atp_tellers tellers = atp_tellers_of(notes);
     if (tellers.all) ++tellers.all->forged;
-    if (notes->slot != 0 && tellers.own) ++tellers.own->forged;
 }
 
 /* True for a packet of an admitted job that fits an aggregator. */
@@ -400,6 +401,24 @@ __noinline int atp_release_by(struct __sk_buff* context, uint32_t at, uint32_t b
     return 0;
 }
 
+/* Copies a control message that leaves: JOINED of the switch on this host. */
+static inline int atp_copied_leaving(struct __sk_buff* context, uint32_t at, uint32_t bytes) {
+    uint8_t begin[2];
+    if (bpf_skb_load_bytes(context, at, begin, sizeof begin) != 0) return 0;
+    if (begin[ATP_OFFSET_VERSION] != ATP_CONTROL_VERSION || begin[ATP_OFFSET_TYPE] < ATP_TYPE_CONTROL) return 0;
+    uint32_t bytes_but_one = atp_forgotten(bytes - 1);
+    if (bytes_but_one >= ATP_XDP_QUEUED_MESSAGE_BYTES) return 1;
+    struct atp_xdp_queued_message* queued_message = bpf_ringbuf_reserve(&atp_message_queue, sizeof *queued_message, 0);
+    if (!queued_message) return 1; /* it will be sent again */
+    queued_message->bytes = bytes_but_one + 1;
+    if (bpf_skb_load_bytes(context, at, queued_message->message, bytes_but_one + 1) != 0) {
+        bpf_ringbuf_discard(queued_message, 0);
+    } else {
+        bpf_ringbuf_submit(queued_message, 0);
+    }
+    return 1;
+}
+
 /* Inspects frames that leave an interface, and changes nothing. The kernel may cut a frame into datagrams later. */
 SEC("tc")
 int atp_egress(struct __sk_buff* context) {
@@ -409,6 +428,7 @@ int atp_egress(struct __sk_buff* context) {
     uint32_t at = frame.datagram + sizeof(struct udphdr);
     uint32_t end = frame.datagram + frame.bytes;
     if (end > context->len) return TC_ACT_UNSPEC;
+    if (atp_copied_leaving(context, at, frame.bytes - sizeof(struct udphdr))) return TC_ACT_UNSPEC;
     uint32_t most = context->gso_size != 0 ? context->gso_size : frame.bytes;
 #pragma clang loop unroll(disable)
     for (uint32_t segment = 0; segment < ATP_XDP_SEGMENTS && at < end; ++segment) {

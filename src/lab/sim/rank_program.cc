@@ -86,11 +86,12 @@ void AtpJob::form(Time now) {
 void AtpJob::admit_everywhere() {
     for (NodeId s = 0; s < shared_.switches.size(); ++s) {
         if (site().levels[s] < 0) continue;
-        shared_.switches[s].dismiss(number());
+        if (admitted_token_ != 0) shared_.switches[s].dismiss(number(), admitted_token_);
         if (!shared_.switches[s].admit(number(), token_, static_cast<std::uint8_t>(site().levels[s]))) {
             fail(fmt::format("switch s{} did not admit the job", s));
         }
     }
+    admitted_token_ = token_;
 }
 
 void AtpJob::form_channel(unsigned channel) {
@@ -366,7 +367,7 @@ std::uint64_t AtpJob::delivered_bytes() const {
 std::uint64_t AtpJob::added_in_network() const {
     std::uint64_t added = 0;
     for (const protocol::Switch& at : shared_.switches) {
-        const SwitchCounters* counters = at.job_counters(number());
+        const SwitchCounters* counters = at.job_counters(number(), token_);
         if (counters != nullptr) added += counters->events[ATP_EVENT_ADDED] + counters->events[ATP_EVENT_COMPLETED];
     }
     return added;

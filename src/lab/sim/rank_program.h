@@ -106,6 +106,7 @@ class AtpJob final : public Job {
     std::optional<policy::Experiment> policy_;  // empty: the protocol's own rules. The machines below borrow it
     std::vector<std::int32_t> rank_at_;         // by node; -1: not a worker of this job
     std::uint64_t token_ = 0;
+    std::uint64_t admitted_token_ = 0;  // at the switches; 0: none
     std::vector<Channel> channels_;
     std::vector<Endpoint> endpoints_;
     std::vector<Rank> ranks_;

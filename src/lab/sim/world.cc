@@ -29,8 +29,10 @@ World::World(const Scenario& scenario, Trace* trace)
       switchml_(switchml_switch_config(scenario)),
       nodes_(fabric_.nodes.size()),
       unfinished_jobs_(scenario.jobs) {
-    const protocol::SwitchConfig config{
-        .aggregators = scenario.aggregators, .lanes = scenario.lanes, .jobs = scenario.jobs, .ageing = scenario.ageing};
+    const protocol::SwitchConfig config{.aggregators = scenario.aggregators,
+                                        .lanes = scenario.lanes,
+                                        .jobs = scenario.jobs + 1,
+                                        .ageing = scenario.ageing};
     switches_.reserve(fabric_.switches);
     for (unsigned i = 0; i < fabric_.switches; ++i) switches_.emplace_back(config);
     const Shared shared{.scenario = scenario_,

@@ -66,7 +66,6 @@ void World::check_reclaimable() {
     for (NodeId s = 0; s < fabric_.switches; ++s) {
         protocol::Switch& at = switches_[s];
         if (at.occupied() == 0) continue;
-        at.dismiss(scenario_.first_job);
         if (!at.admit(newcomer, 1, 0)) failures_.push_back(fmt::format("s{} does not admit a new job", s));
         for (std::uint32_t index = 0; index < scenario_.aggregators; ++index) {
             if (at.aggregator(index).status == ATP_AGGREGATOR_FREE) continue;

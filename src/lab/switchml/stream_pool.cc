@@ -89,15 +89,15 @@ tl::expected<std::uint8_t, std::string> StreamPool::open(const control::Branch& 
                         "smaller --window, or more --memory at the switch",
                         switch_.free_slots(), switch_.config().slots, config.slots()));
     }
-    streams_[*number] = Stream{.branch = &branch, .job = terms.job, .channel = terms.channel};
+    streams_[*number] = Stream{.branch = &branch, .key = control::key_of(terms)};
     next_ = static_cast<std::uint8_t>(*number + 1);
     return *number;
 }
 
-void StreamPool::close(std::uint32_t job, std::uint16_t channel) {
+void StreamPool::close(const control::ChannelKey& key) {
     for (std::size_t number = 0; number < streams_.size(); ++number) {
         std::optional<Stream>& stream = streams_[number];
-        if (!stream || stream->job != job || stream->channel != channel) continue;
+        if (!stream || stream->key != key) continue;
         switch_.dismiss(static_cast<std::uint8_t>(number));
         stream.reset();
     }
@@ -178,8 +178,8 @@ PoolSnapshot StreamPool::snapshot() const {
     for (std::size_t i = 0; i < streams_.size(); ++i) {
         if (!streams_[i]) continue;
         const auto number = static_cast<std::uint8_t>(i);
-        snapshot.streams.push_back({.job = streams_[i]->job,
-                                    .channel = streams_[i]->channel,
+        snapshot.streams.push_back({.job = streams_[i]->key.job,
+                                    .channel = streams_[i]->key.channel,
                                     .number = number,
                                     .slots = switch_.job_config(number)->slots(),
                                     .packets = *switch_.job_counters(number)});

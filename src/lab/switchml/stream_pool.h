@@ -35,7 +35,7 @@ class StreamPool final : public endpoint::ShardProtocol {
     [[nodiscard]] bool has_format(std::span<const std::byte> bytes) const override;
     // Stream numbers are assigned in turn, so a number is not reused soon.
     [[nodiscard]] tl::expected<std::uint8_t, std::string> open(const control::Branch& branch) override;
-    void close(std::uint32_t job, std::uint16_t channel) override;
+    void close(const control::ChannelKey& key) override;
     [[nodiscard]] Receivers handle_packet(std::span<std::byte> bytes, const wire::Address& from) override;
     // "switchml": the pool and its streams.
     [[nodiscard]] std::string report_parts() const override;
@@ -45,8 +45,7 @@ class StreamPool final : public endpoint::ShardProtocol {
   private:
     struct Stream {
         const control::Branch* branch = nullptr;
-        std::uint32_t job = 0;
-        std::uint16_t channel = 0;
+        control::ChannelKey key;
     };
 
     [[nodiscard]] std::optional<std::uint8_t> free_number() const;

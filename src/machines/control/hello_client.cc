@@ -19,7 +19,7 @@ void HelloClient::begin(const HelloSeries& series, Time now) {
 }
 
 std::size_t HelloClient::next_bytes() const {
-    return std::max<std::size_t>(sent_ == 0 ? series_.first_bytes : series_.bytes, wire::least_hello_bytes);
+    return std::max<std::size_t>(sent_ == 0 ? series_.first_bytes : series_.bytes, wire::least_question_bytes);
 }
 
 std::optional<std::size_t> HelloClient::poll_transmit(std::span<std::byte> buffer, Time now) {
@@ -43,15 +43,16 @@ std::optional<HelloAnswer> HelloClient::handle_message(std::span<const std::byte
     const auto version = wire::refusal_version(bytes);
     if (!version) return welcome_of(bytes, from, now);
     HelloAnswer answer{.kind = HelloAnswer::Kind::refused, .version = *version, .refusal = wire::decode_refused(bytes)};
-    if (from != config_.peer || (!answer.refusal && !answer.is_foreign())) return std::nullopt;
+    const auto nonce = wire::nonce_of(bytes);
+    if (from != config_.peer || !nonce || !is_known(*nonce)) return std::nullopt;
+    if (!answer.refusal && !answer.is_foreign()) return std::nullopt;
     return answer;
 }
 
 std::optional<HelloAnswer> HelloClient::welcome_of(std::span<const std::byte> bytes, const wire::Address& from,
                                                    Time now) {
     auto welcome = wire::decode_welcome(bytes);
-    const bool is_known = welcome && welcome->nonce - config_.first_nonce < nonce_ - config_.first_nonce;
-    if (!is_known || (!config_.any_sender && from != config_.peer)) return std::nullopt;
+    if (!welcome || !is_known(welcome->nonce) || (!config_.any_sender && from != config_.peer)) return std::nullopt;
     answers_ = true;
     answered_at_ = now;
     path_length_ = static_cast<std::uint32_t>(std::min(welcome->path.size(), path_.size()));

@@ -63,7 +63,8 @@ class HelloClient {
     // Begins a series, whose first HELLO is due at once. An answer to an earlier series still proves that the switch
     // answers.
     void begin(const HelloSeries& series, Time now);
-    // nullopt: no answer of the switch to this client. A REFUSED has no nonce, so only its sender identifies it.
+    // nullopt: no answer of the switch to this client. It repeats the nonce of a HELLO, and a REFUSED comes from the
+    // peer.
     std::optional<HelloAnswer> handle_message(std::span<const std::byte> bytes, const wire::Address& from, Time now);
     void handle_timeout(Time now);
     // Writes the next HELLO that is due into `buffer`, which holds at least next_bytes(), and returns its length.
@@ -93,6 +94,10 @@ class HelloClient {
   private:
     static constexpr std::uint32_t remembered = 1024;
 
+    // A HELLO with this nonce was sent.
+    [[nodiscard]] bool is_known(std::uint64_t nonce) const {
+        return nonce - config_.first_nonce < nonce_ - config_.first_nonce;
+    }
     [[nodiscard]] bool complete() const { return !begun_ || (series_.count != 0 && sent_ >= series_.count); }
     std::optional<HelloAnswer> welcome_of(std::span<const std::byte> bytes, const wire::Address& from, Time now);
 

@@ -6,8 +6,10 @@
 namespace atp::control {
 namespace {
 
-// Two JOINs, which each member sends every second, and 500 ms for control messages that arrive late.
-constexpr Duration time_of_two_joins = std::chrono::milliseconds(2500);
+// Time for the JOINs of the other members after a LEAVE, and for control messages that arrive late.
+constexpr Duration time_after_leave = std::chrono::milliseconds(2500);
+// For which a JOIN waits for its JOINED.
+constexpr Duration time_of_question = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -20,42 +22,60 @@ bool InPathAgent::passes_here(const wire::Join& join) const {
 }
 
 void InPathAgent::remember(const AdmittedJob& job, Time now) {
-    known_jobs_.insert_or_assign(job.job, KnownJob{.job = job, .until = now + hold_});
+    known_jobs_.insert_or_assign(JobKey{job.job, job.token}, KnownJob{.job = job, .until = now + hold_});
 }
 
 InPathAgent::AgentChange InPathAgent::handle_message(std::span<const std::byte> message, Time now) {
-    if (const auto join = wire::decode_join(message); join && passes_here(*join)) {
-        return handle_join({.job = join->terms.job, .token = join->terms.token, .level = level_}, now);
+    if (const auto join = wire::decode_join(message)) {
+        if (passes_here(*join)) handle_join(*join, now);
+    } else if (const auto joined = wire::decode_joined(message)) {
+        return handle_joined(*joined, now);
+    } else if (const auto leave = wire::decode_leave(message)) {
+        handle_leave(*leave, now);
     }
-    if (const auto leave = wire::decode_leave(message)) handle_leave(*leave, now);
     return {};
 }
 
-InPathAgent::AgentChange InPathAgent::handle_join(const AdmittedJob& job, Time now) {
-    const auto known = known_jobs_.find(job.job);
+void InPathAgent::handle_join(const wire::Join& join, Time now) {
+    const ChannelKey key = key_of(join);
+    const auto known = known_jobs_.find(key.of_job());
+    if (known != known_jobs_.end()) known->second.until = std::max(known->second.until, now + hold_);
+    const Question question{join.nonce, key};
+    if (questions_.size() >= most_questions && !questions_.contains(question)) {
+        std::erase_if(questions_, [&](const auto& each) { return now > each.second; });
+        if (questions_.size() >= most_questions) return;
+    }
+    questions_[question] = now + time_of_question;
+}
+
+InPathAgent::AgentChange InPathAgent::handle_joined(const wire::Joined& joined, Time now) {
+    const ChannelKey key = key_of(joined);
+    const auto question = questions_.find({joined.nonce, key});
+    if (question == questions_.end() || now > question->second) return {};
+    const AdmittedJob job{.job = key.job, .token = key.token, .level = level_};
+    auto known = known_jobs_.find(key.of_job());
     if (known == known_jobs_.end()) {
         if (known_jobs_.size() >= jobs_limit_) {
             ++not_admitted_;
             return {};
         }
-    } else if (known->second.job == job) {
         remember(job, now);
-        return {};
-    } else if (!known->second.left) {
-        return {};
+        return {.change = Change::admit, .job = job};
     }
-    remember(job, now);
-    return {.change = Change::admit, .job = job};
+    std::map<std::uint16_t, std::uint64_t>& groups = known->second.groups;
+    if (joined.group_number == 0 || (groups.size() >= most_groups && !groups.contains(key.channel))) return {};
+    if (std::exchange(groups[key.channel], joined.group_number) == joined.group_number) return {};
+    return {.change = Change::learn_group, .job = job, .group_number = joined.group_number};
 }
 
 void InPathAgent::handle_leave(const wire::Leave& leave, Time now) {
-    const auto known = known_jobs_.find(leave.job);
-    if (known == known_jobs_.end() || known->second.job.token != leave.token) return;
-    known->second.left = true;
-    known->second.until = std::min(known->second.until, now + time_of_two_joins);
+    const auto known = known_jobs_.find(key_of(leave).of_job());
+    if (known == known_jobs_.end()) return;
+    known->second.until = std::min(known->second.until, now + time_after_leave);
 }
 
 std::optional<AdmittedJob> InPathAgent::poll_expired(Time now) {
+    std::erase_if(questions_, [&](const auto& each) { return now > each.second; });
     const auto silent = std::ranges::find_if(known_jobs_, [&](const auto& each) { return now > each.second.until; });
     if (silent == known_jobs_.end()) return std::nullopt;
     const AdmittedJob job = silent->second.job;

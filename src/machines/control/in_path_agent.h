@@ -6,8 +6,10 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "base/time.h"
+#include "control/channel_key.h"
 #include "control/data_plane.h"
 #include "wire/control.h"
 
@@ -15,21 +17,23 @@ namespace atp::control {
 
 // Decides which jobs a switch in the path serves. Such a switch has no address. It learns jobs from the control
 // messages that it forwards, as a bridge learns the members of a multicast group. It serves the jobs whose JOINs go to
-// its own level, and those whose workers join a higher level separately. Jobs are soft state: members repeat their
-// JOINs every second, and a job without a JOIN for `hold` expires. A LEAVE concerns one member and one channel. After
+// its own level, and those whose workers join a higher level separately. A JOIN counts when the JOINED that repeats its
+// nonce comes back: only then has the switch above checked the address of the sender. Jobs are soft state: members
+// repeat their JOINs, and a job without a JOIN for `hold` expires. A LEAVE concerns one member and one channel. After
 // it, a job expires unless another JOIN of the job arrives within 2.5 s.
 //
 // Calling order: handle_message() for each control message, which returns the change; poll_expired() until it returns
 //   nothing.
 // Threads: none.
-// Failure: a message that is neither JOIN nor LEAVE changes nothing. A JOIN of a known job with another token changes
-//   nothing, unless a LEAVE of that job has arrived.
+// Failure: any other message changes nothing.
 class InPathAgent {
   public:
-    enum class Change : std::uint8_t { none, admit };
+    // learn_group: results of the job by group carry `group_number` instead of its token.
+    enum class Change : std::uint8_t { none, admit, learn_group };
     struct AgentChange {
         Change change = Change::none;
         AdmittedJob job;
+        std::uint64_t group_number = 0;
     };
 
     InPathAgent(std::uint32_t jobs, Duration hold, std::uint8_t level)
@@ -41,24 +45,29 @@ class InPathAgent {
     // Removes and returns one job whose JOINs have stopped.
     [[nodiscard]] std::optional<AdmittedJob> poll_expired(Time now);
 
-    // JOINs of jobs beyond the limit. Each member and channel of such a job sends one every second.
+    // JOINs of jobs beyond the limit. Each member and channel of such a job sends several in `hold`.
     [[nodiscard]] std::uint64_t not_admitted() const { return not_admitted_; }
 
   private:
     struct KnownJob {
         AdmittedJob job;
-        Time until;         // when the job expires
-        bool left = false;  // a LEAVE arrived, and no JOIN since
+        Time until;                                       // when the job expires
+        std::map<std::uint16_t, std::uint64_t> groups{};  // by channel: its group number; at most most_groups
     };
+    using Question = std::pair<std::uint64_t, ChannelKey>;  // nonce and channel of a JOIN
+    static constexpr std::size_t most_questions = 4096;
+    static constexpr std::size_t most_groups = 64;
 
     [[nodiscard]] bool passes_here(const wire::Join& join) const;
-    [[nodiscard]] AgentChange handle_join(const AdmittedJob& job, Time now);
+    void handle_join(const wire::Join& join, Time now);
+    [[nodiscard]] AgentChange handle_joined(const wire::Joined& joined, Time now);
     void handle_leave(const wire::Leave& leave, Time now);
 
     std::uint32_t jobs_limit_;
     Duration hold_;
     std::uint8_t level_;
-    std::map<std::uint32_t, KnownJob> known_jobs_;  // at most jobs_limit_
+    std::map<JobKey, KnownJob> known_jobs_;  // at most jobs_limit_
+    std::map<Question, Time> questions_;     // JOINs of jobs that are not known, until an answer counts no more
     std::uint64_t not_admitted_ = 0;
 };
 

@@ -2,8 +2,6 @@
 // Why a tree refuses a JOIN.
 #include <fmt/format.h>
 
-#include <chrono>
-
 #include "control/join_tree.h"
 
 namespace atp::control {
@@ -28,20 +26,14 @@ const char* difference(const wire::ChannelTerms& a, const wire::ChannelTerms& b)
 
 std::optional<JoinTree::Objection> JoinTree::objection_to(const wire::Join& join, const wire::Address& from, Time now) {
     if (auto objection = objection_to_ranks(join)) return objection;
-    const auto job = jobs_.find(join.terms.job);
-    if (job != jobs_.end() && job->second.token != join.terms.token) {
-        return Objection{
-            wire::Refusal::token,
-            fmt::format("job {:#x} is in use by another incarnation: retry {} s after its last worker ends",
-                        join.terms.job, std::chrono::ceil<std::chrono::seconds>(config_.hold).count())};
-    }
+    const auto job = jobs_.find(key_of(join).of_job());
     if (job != jobs_.end() && job->second.level != join.level) {
         return Objection{
             wire::Refusal::terms,
             fmt::format("this switch serves level {} of the job, not level {}: check --parent of each switch",
                         job->second.level, join.level)};
     }
-    const Branch* branch = find(join.terms.job, join.terms.channel);
+    const Branch* branch = find(key_of(join));
     return branch == nullptr ? objection_to_new(join) : objection_to_known(*branch, join, from, now);
 }
 
@@ -71,7 +63,7 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& 
     return would_host ? objection_to_server(join.terms) : std::nullopt;
 }
 
-std::optional<JoinTree::Objection> JoinTree::take_room(std::uint32_t job) {
+std::optional<JoinTree::Objection> JoinTree::take_room(const JobKey& job) {
     const SwitchRoom::RoomAnswer answer = config_.room->take(job);
     if (answer == SwitchRoom::RoomAnswer::granted) return std::nullopt;
     const bool channels = answer == SwitchRoom::RoomAnswer::no_channel;
@@ -101,12 +93,16 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_server(const wire::Cha
                          "this switch hosts no parameter servers (--no-server): use colocated or dedicated servers"};
     }
     if (server_bytes_ + server_bytes_of(terms) > config_.server_bytes) {
-        return Objection{wire::Refusal::full,
-                         fmt::format("no memory for another parameter server: {} of {} MB in use, {} MB needed: "
-                                     "restart the switch with more --server-memory",
-                                     server_bytes_ >> 20U, config_.server_bytes >> 20U, server_bytes_of(terms) >> 20U)};
+        return Objection{wire::Refusal::full, no_memory_for(terms)};
     }
     return std::nullopt;
+}
+
+std::string JoinTree::no_memory_for(const wire::ChannelTerms& terms) const {
+    return fmt::format(
+        "no memory for another parameter server: {} of {} MB in use, {} MB needed: restart the switch with more "
+        "--server-memory",
+        server_bytes_ >> 20U, config_.server_bytes >> 20U, server_bytes_of(terms) >> 20U);
 }
 
 std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& branch, const wire::Join& join,

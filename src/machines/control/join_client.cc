@@ -12,31 +12,56 @@ namespace atp::control {
 JoinClient::JoinClient(const JoinClientConfig& config)
     : config_(config), group_open_(config.has_group), data_address_(config.switch_address) {}
 
+namespace {
+
+// A switch that restarted may have given the place of this member to others, until they expire.
+bool passes(const MemberCause& refused) {
+    return refused.kind == MemberCause::Kind::refused &&
+           (refused.refusal == wire::Refusal::full || refused.refusal == wire::Refusal::place);
+}
+
+}  // namespace
+
 template <class Message>
 bool JoinClient::is_mine(const Message& message) const {
-    return message.job == config_.terms.job && message.token == config_.terms.token &&
-           message.channel == config_.terms.channel;
+    return message.nonce == config_.nonce && key_of(message) == key_of(config_.terms);
 }
 
 bool JoinClient::handle_message(std::span<const std::byte> bytes, const wire::Address& from, bool by_group, Time now) {
     if (const auto joined = wire::decode_joined(bytes)) {
-        if (!is_mine(*joined)) return false;
-        if (!by_group) {
-            handle_joined(*joined, from, now);
-        } else if (reception_.handle_message(now)) {
-            join_next_ = now;
-        }
+        if (by_group) return handle_group_message(*joined, now);
+        if (!is_mine(*joined) || joined->epoch > epoch_) return false;
+        order_.advance(*joined) ? handle_joined(*joined, from, now) : void(++counters_.stale);
         return true;
     }
-    return !by_group && handle_refused(bytes, from);
+    if (by_group) return false;
+    if (const auto retry = wire::decode_retry(bytes)) {
+        if (!is_mine(*retry)) return false;
+        handle_retry(*retry, now);
+        return true;
+    }
+    return handle_refused(bytes, from, now);
 }
 
-bool JoinClient::handle_refused(std::span<const std::byte> bytes, const wire::Address& from) {
+bool JoinClient::handle_group_message(const wire::Joined& joined, Time now) {
+    const bool mine = group_number_ != 0 && joined.token == group_number_ && joined.job == config_.terms.job &&
+                      joined.channel == config_.terms.channel;
+    if (mine && reception_.handle_message(now)) join_next_ = now;
+    return mine;
+}
+
+// The switch has not seen this address before, or its cookie is too old.
+void JoinClient::handle_retry(const wire::Retry& retry, Time now) {
+    switch_.handle_received(now);
+    if (std::exchange(cookie_, retry.cookie) != retry.cookie) join_next_ = now;
+}
+
+bool JoinClient::handle_refused(std::span<const std::byte> bytes, const wire::Address& from, Time now) {
     const auto version = wire::refusal_version(bytes);
     if (!version) return false;
     const auto refused = wire::decode_refused(bytes);
     const bool foreign = *version != wire::control_version || (refused && refused->reason == wire::Refusal::version);
-    if (!answers_this_member(refused, foreign, from)) {
+    if (!answers_this_member(bytes, refused, foreign, from)) {
         ++counters_.stray_refusals;
         return false;
     }
@@ -47,15 +72,23 @@ bool JoinClient::handle_refused(std::span<const std::byte> bytes, const wire::Ad
         cause.refusal = refused->reason;
         cause.text = refused->text;
     }
-    end(std::move(cause));
+    if (was_ready() && passes(cause)) {
+        switch_.handle_received(now);
+        if (!refusal_) refused_since_ = join_next_ = now;
+        refusal_ = std::move(cause);
+    } else {
+        end(std::move(cause));
+    }
     return true;
 }
 
-// A switch of another version cannot name the job. Only its address identifies it, and others can forge that. A switch
-// that reported `ready` has this version, so such a message cannot end a ready channel (H73).
-bool JoinClient::answers_this_member(const std::optional<wire::Refused>& refused, bool foreign,
-                                     const wire::Address& from) const {
-    if (foreign) return !was_ready() && from == config_.switch_address;
+// A switch of another version cannot name the job, but repeats the nonce. A switch that reported `ready` has this
+// version, so such a message cannot end a ready channel (H73).
+bool JoinClient::answers_this_member(std::span<const std::byte> bytes, const std::optional<wire::Refused>& refused,
+                                     bool foreign, const wire::Address& from) const {
+    if (foreign) {
+        return !was_ready() && from == config_.switch_address && wire::nonce_of(bytes) == config_.nonce;
+    }
     // A switch with several threads answers from a port of its own for each.
     const bool same_host =
         from.with_port(0) == config_.switch_address.with_port(0) || from.with_port(0) == data_address_.with_port(0);
@@ -65,7 +98,9 @@ bool JoinClient::answers_this_member(const std::optional<wire::Refused>& refused
 void JoinClient::handle_joined(const wire::Joined& joined, const wire::Address& from, Time now) {
     switch_.handle_received(now);
     answered_at_ = now;
+    refusal_.reset();
     data_address_ = from;
+    group_number_ = joined.group_number;
     if (!joined.statements.empty()) statements_ = joined.statements;
     if (joined.hold_ms != 0) hold_ = std::chrono::milliseconds(joined.hold_ms);
     if (joined.ready) {
@@ -132,8 +167,7 @@ void JoinClient::handle_send_error(const wire::SendError& error, Time now) {
 // Others can forge an ICMP message, but they do not know the token that it has to quote.
 bool JoinClient::concerns_this_member(const wire::SendError& error) const {
     if (error.to != config_.switch_address && error.to != data_address_) return false;
-    const QuotedChannel own{config_.terms.job, config_.terms.token, config_.terms.channel};
-    return !error.by_network || quoted_channel(error.quote()) == own;
+    return !error.by_network || quoted_channel(error.quote()) == key_of(config_.terms);
 }
 
 void JoinClient::note_too_long(const wire::SendError& error, Time now) {
@@ -161,6 +195,7 @@ void JoinClient::excuse_pause(Time now) {
     const Duration pause = now - last - interval_;
     switch_.handle_own_pause(pause);
     lost_since_ += pause;
+    refused_since_ += pause;
 }
 
 void JoinClient::prepare_join(Time now) {
@@ -168,7 +203,7 @@ void JoinClient::prepare_join(Time now) {
     receives_group_ = group_open_ && reception_.assess(now, ready);
     if (group_open_ && reception_.reports_again()) group_due_ = true;
     const bool hurries =
-        !ready || !own_statement_.empty() || switch_.suspects() || (group_open_ && reception_.hurries());
+        !ready || refusal_ || !own_statement_.empty() || switch_.suspects() || (group_open_ && reception_.hurries());
     interval_ = hurries ? timing.hurry : refresh_of(hold_);
     join_next_ = now + interval_;
     join_due_ = true;
@@ -190,6 +225,10 @@ void JoinClient::check(Time now) {
     const Duration lasted = switch_.lasted(now);
     if (found == Peer::closed) return end({.kind = MemberCause::Kind::switch_ended, .elapsed = lasted});
     if (state_ == State::joining) return;
+    if (refusal_ && now - refused_since_ >= hold_) {
+        refusal_->elapsed = now - refused_since_;
+        return end(*refusal_);
+    }
     if (found == Peer::silent) return end({.kind = MemberCause::Kind::switch_silent, .elapsed = lasted});
     if (state_ == State::lost && now - lost_since_ > grace()) end(missing_cause(now - lost_since_));
 }
@@ -234,8 +273,11 @@ wire::Statement JoinClient::own_statement() const {
             .text = own_statement_};
 }
 
-wire::Join JoinClient::join() const {
-    return {.terms = config_.terms,
+wire::Join JoinClient::join() {
+    return {.nonce = config_.nonce,
+            .terms = config_.terms,
+            .cookie = cookie_,
+            .epoch = ++epoch_,
             .level = config_.level,
             .begun = was_ready(),
             .receives_group = receives_group_,
@@ -268,9 +310,11 @@ std::vector<wire::Edge> JoinClient::edges_of_leave() const {
 std::optional<ControlTransmit> JoinClient::poll_transmit() {
     if (std::exchange(join_due_, false)) return ControlTransmit{join(), config_.switch_address};
     if (!std::exchange(leave_due_, false)) return std::nullopt;
-    return ControlTransmit{wire::Leave{.job = config_.terms.job,
+    return ControlTransmit{wire::Leave{.nonce = config_.nonce,
+                                       .job = config_.terms.job,
                                        .token = config_.terms.token,
                                        .channel = config_.terms.channel,
+                                       .epoch = ++epoch_,
                                        .unit = config_.unit.unit,
                                        .member = static_cast<std::uint8_t>(std::countr_zero(config_.unit.members)),
                                        .edges = edges_of_leave()},

@@ -7,17 +7,18 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "base/time.h"
 #include "control/failure_detector.h"
 #include "control/group_reception.h"
+#include "control/joined_order.h"
 #include "control/persist_messages.h"
 #include "control/timing.h"
 #include "protocol/archive.h"
 #include "wire/address.h"
 #include "wire/control.h"
+#include "wire/joining_message.h"
 #include "wire/send_error.h"
 
 namespace atp::control {
@@ -28,6 +29,7 @@ struct JoinClientConfig {
     std::uint8_t level = 0;        // of its switch, from 0
     wire::Address switch_address;  // to which the member sends JOIN and LEAVE
     bool has_group = false;        // a socket receives the multicast group of `terms`
+    std::uint64_t nonce = 0;       // random: only who receives the JOINs of this member knows it
 };
 
 // Why a member lost its position for good.
@@ -70,11 +72,12 @@ struct MemberCounters {
     std::uint64_t joins = 0;           // sent
     std::uint64_t stray_refusals = 0;  // REFUSED that does not answer a JOIN of this member: dropped
     std::uint64_t send_errors = 0;     // reports about packets to the switch
+    std::uint64_t stale = 0;           // JOINED that is not newer than the last: dropped
     std::uint64_t stray_errors = 0;    // reports that do not quote a packet of this channel to the switch: dropped
 };
 
 struct ControlTransmit {
-    std::variant<wire::Join, wire::Leave> message;
+    wire::JoiningMessage message;
     wire::Address to;
 };
 
@@ -120,6 +123,8 @@ class JoinClient {
     [[nodiscard]] const wire::Address& data_address() const { return data_address_; }
     [[nodiscard]] bool ended() const { return ended_; }
     [[nodiscard]] bool was_ready() const { return state_ != State::joining; }
+    // In the results by group, instead of the token; 0: the switch has sent none.
+    [[nodiscard]] std::uint64_t group_number() const { return group_number_; }
     [[nodiscard]] std::uint8_t stream() const { return stream_; }    // of the first JOINED with `ready`
     [[nodiscard]] Time answered_at() const { return answered_at_; }  // last JOINED; Time{}: none
     [[nodiscard]] Duration hold() const { return hold_; }            // of the switch; until it states one, the default
@@ -137,8 +142,11 @@ class JoinClient {
 
     template <class Message>
     [[nodiscard]] bool is_mine(const Message& message) const;
-    bool handle_refused(std::span<const std::byte> bytes, const wire::Address& from);
-    [[nodiscard]] bool answers_this_member(const std::optional<wire::Refused>& refused, bool foreign,
+    bool handle_group_message(const wire::Joined& joined, Time now);
+    void handle_retry(const wire::Retry& retry, Time now);
+    bool handle_refused(std::span<const std::byte> bytes, const wire::Address& from, Time now);
+    [[nodiscard]] bool answers_this_member(std::span<const std::byte> bytes,
+                                           const std::optional<wire::Refused>& refused, bool foreign,
                                            const wire::Address& from) const;
     void handle_joined(const wire::Joined& joined, const wire::Address& from, Time now);
     void note_missing(const wire::Joined& joined);
@@ -152,7 +160,9 @@ class JoinClient {
     void end(MemberCause cause);
     [[nodiscard]] MemberCause missing_cause(Duration elapsed) const;
     [[nodiscard]] wire::Statement own_statement() const;
-    [[nodiscard]] wire::Join join() const;
+    [[nodiscard]] wire::Join join();
+    template <protocol::Archive Archive>
+    static void persist_cause(MemberCause& cause, Archive& archive);
 
     JoinClientConfig config_;
     MemberCounters counters_;
@@ -162,6 +172,10 @@ class JoinClient {
     bool busy_ = false;
     bool ended_ = false;
     wire::Address data_address_;
+    std::uint64_t cookie_ = 0;        // of the last RETRY
+    std::uint32_t epoch_ = 0;         // of the last JOIN or LEAVE
+    JoinedOrder order_;               // of the last JOINED
+    std::uint64_t group_number_ = 0;  // of the last JOINED
     Time join_next_{};
     Time answered_at_{};
     Time lost_since_{};  // valid in State::lost
@@ -170,14 +184,16 @@ class JoinClient {
     std::optional<wire::Edge> edge_;  // State::lost: as the last JOINED reports
     std::string own_statement_;       // empty: none
     std::vector<wire::Statement> statements_;
-    Time too_long_since_ = never;        // first of the reports "too long" that follow each other within `hold`
-    Time too_long_at_{};                 // the last one
-    std::uint32_t packet_bytes_ = 0;     // of the longest of these packets; 0: not known
-    std::uint32_t mtu_ = 0;              // of the last of these reports that names one
-    Time looked_at_{};                   // last handle_timeout(); Time{}: none
-    Duration interval_{};                // between the last JOIN and the next
-    std::uint32_t missing_units_ = 0;    // of the last JOINED without `ready`
-    std::uint32_t missing_members_ = 0;  // likewise
+    std::optional<MemberCause> refusal_;  // of a tree that was ready: final if it lasts (H69)
+    Time refused_since_{};                // valid with refusal_
+    Time too_long_since_ = never;         // first of the reports "too long" that follow each other within `hold`
+    Time too_long_at_{};                  // the last one
+    std::uint32_t packet_bytes_ = 0;      // of the longest of these packets; 0: not known
+    std::uint32_t mtu_ = 0;               // of the last of these reports that names one
+    Time looked_at_{};                    // last handle_timeout(); Time{}: none
+    Duration interval_{};                 // between the last JOIN and the next
+    std::uint32_t missing_units_ = 0;     // of the last JOINED without `ready`
+    std::uint32_t missing_members_ = 0;   // likewise
     std::uint8_t stream_ = 0;
     bool receives_group_ = false;  // report of the JOIN that is due
     bool join_due_ = false;
@@ -193,6 +209,8 @@ template <protocol::Archive Archive>
 void JoinClient::persist(Archive& archive) {
     reception_.persist(archive), switch_.persist(archive), persist_edge(edge_, archive);
     persist_text(own_statement_, archive), persist_statements(statements_, archive);
+    archive.value(cookie_), archive.value(epoch_), archive.value(order_.epoch), archive.value(order_.number);
+    archive.value(group_number_);
     archive.value(group_open_), archive.value(state_), archive.value(busy_), archive.value(ended_);
     archive.value(data_address_), archive.time(join_next_), archive.time(answered_at_), archive.time(lost_since_);
     archive.value(hold_), archive.time(looked_at_), archive.time(too_long_since_), archive.time(too_long_at_),
@@ -200,10 +218,20 @@ void JoinClient::persist(Archive& archive) {
     archive.value(missing_units_), archive.value(missing_members_), archive.value(stream_);
     archive.value(receives_group_), archive.value(join_due_), archive.value(leave_due_), archive.value(ready_due_);
     archive.value(waiting_due_), archive.value(group_due_), archive.value(end_due_);
-    archive.value(cause_.kind), archive.value(cause_.elapsed), archive.value(cause_.missing_units);
-    archive.value(cause_.missing_members), archive.value(cause_.packet_bytes), archive.value(cause_.mtu),
-        archive.value(cause_.from), archive.value(cause_.refusal);
-    archive.value(cause_.version), persist_text(cause_.text, archive), persist_edge(cause_.edge, archive);
+    bool refused = refusal_.has_value();
+    archive.value(refused), archive.time(refused_since_);
+    if (refused && !refusal_) refusal_.emplace();
+    if (!refused) refusal_.reset();
+    if (refusal_) persist_cause(*refusal_, archive);
+    persist_cause(cause_, archive);
+}
+
+template <protocol::Archive Archive>
+void JoinClient::persist_cause(MemberCause& cause, Archive& archive) {
+    archive.value(cause.kind), archive.value(cause.elapsed), archive.value(cause.missing_units);
+    archive.value(cause.missing_members), archive.value(cause.packet_bytes), archive.value(cause.mtu),
+        archive.value(cause.from), archive.value(cause.refusal);
+    archive.value(cause.version), persist_text(cause.text, archive), persist_edge(cause.edge, archive);
 }
 
 }  // namespace atp::control

@@ -68,10 +68,11 @@ bool JoinTree::settle(Branch& branch, const Before& before, Time now) {
 
 // An incarnation cannot continue without one of its members. The other members, and the parent, are therefore notified
 // which edge failed.
-bool JoinTree::detach(Branch& branch, const Branch::Position& position, const wire::Edge& edge, Time now) {
+bool JoinTree::detach(Branch& branch, const Branch::Position& position, std::uint32_t epoch, const wire::Edge& edge,
+                      Time now) {
     const Before was = before(branch);
     const Branch::Child removed = *branch.at(position);
-    branch.detach(position);
+    branch.detach(position, epoch, now + config_.hold);
     branch.failures.note_child(position.key(), edge);
     // It may hear this switch, although this switch does not hear it.
     if (edge.evidence == wire::Evidence::silence) notify(branch, removed);
@@ -86,8 +87,8 @@ bool JoinTree::detach(Branch& branch, const Branch::Position& position, const wi
 
 void JoinTree::handle_send_error(const wire::SendError& error, Time now) {
     const auto quoted = quoted_channel(error.quote());
-    Branch* const branch = quoted ? find(quoted->job, quoted->channel) : nullptr;
-    if (!error.by_network || branch == nullptr || branch->terms.token != quoted->token) {
+    Branch* const branch = quoted ? find(*quoted) : nullptr;
+    if (!error.by_network || branch == nullptr) {
         ++counters_.stray_errors;
         return;
     }
@@ -128,6 +129,7 @@ bool JoinTree::examine_children(Branch& branch, Time now) {
     const Duration late = refresh_of(config_.hold) + timing.late;
     struct Failure {
         Branch::Position position;
+        std::uint32_t epoch = 0;
         wire::Edge edge;
     };
     std::vector<Failure> failures;
@@ -136,14 +138,15 @@ bool JoinTree::examine_children(Branch& branch, Time now) {
         if (state != State::alive) {
             ++(state == State::closed ? counters_.closed : counters_.expired);
             report_member(TreeNotice::Kind::member_lost, branch, child, to_string(evidence_of(state)));
-            failures.push_back({Branch::position_of(branch.level, child.unit),
+            failures.push_back({Branch::position_of(branch.level, child.unit), child.epoch,
                                 edge_to(branch, child, evidence_of(state), child.detector.lasted(now))});
         } else if (now - child.detector.received_at() >= late && now - child.asked_at >= timing.hurry) {
             ask(branch, child, now);
         }
     });
-    return std::ranges::any_of(
-        failures, [&](const Failure& failure) { return detach(branch, failure.position, failure.edge, now); });
+    return std::ranges::any_of(failures, [&](const Failure& failure) {
+        return detach(branch, failure.position, failure.epoch, failure.edge, now);
+    });
 }
 
 void JoinTree::examine_parent(Branch& branch, Time now) {

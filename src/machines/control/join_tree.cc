@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <utility>
 
 #include "numeric/exact_sum.h"
+#include "wire/bytes.h"
 
 namespace atp::control {
 namespace {
@@ -27,8 +30,7 @@ JoinTree::JoinTree(const JoinTreeConfig& config) : config_(config) {
     if (config_.room == nullptr) config_.room = std::make_shared<SwitchRoom>(config_.jobs, config_.channels);
 }
 
-Branch* JoinTree::find(std::uint32_t job, std::uint16_t channel) {
-    const Key key = key_of(job, channel);
+Branch* JoinTree::find(const ChannelKey& key) {
     if (last_ != nullptr && last_key_ == key) return last_;
     const auto found = branches_.find(key);
     if (found == branches_.end()) return nullptr;
@@ -41,9 +43,22 @@ Branch* JoinTree::find(std::uint32_t job, std::uint16_t channel) {
 
 void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Time now) {
     ++counters_.joins;
+    const ChannelKey key = key_of(join);
+    Branch* branch = find(key);
+    if (branch != nullptr && branch->is_old(join, now)) {
+        ++counters_.stale;
+        return;
+    }
     auto objection = objection_to(join, from, now);
-    Branch* branch = find(join.terms.job, join.terms.channel);
-    if (!objection && branch == nullptr) objection = take_room(join.terms.job);
+    if (!objection && branch == nullptr) {
+        const bool waits = must_wait(join, now);
+        objection = take_room(key.of_job());
+        if (!objection && waits) {
+            config_.room->give_back(key.of_job());
+            ++counters_.deferred;
+            return;
+        }
+    }
     if (objection) {
         ++counters_.refused;
         report({.kind = Notice::job_refused,
@@ -52,7 +67,8 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
                 .level = join.level,
                 .address = from,
                 .reason = objection->text});
-        outbox_.push_back({from, wire::Refused{.job = join.terms.job,
+        outbox_.push_back({from, wire::Refused{.nonce = join.nonce,
+                                               .job = join.terms.job,
                                                .token = join.terms.token,
                                                .channel = join.terms.channel,
                                                .reason = objection->reason,
@@ -79,7 +95,7 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
         close(*branch, why, from);
         return;
     }
-    open_server(*branch);
+    if (open_server(*branch)) return;
     ascend(*branch, now);
     if (settle(*branch, was, now)) {
         branch->group_next = now;
@@ -92,19 +108,26 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
     wake_at(next_look(*branch, now));
 }
 
+// A switch that restarted keeps half of its tables for the jobs that it served before, until they have had the time to
+// join again (H69). Others repeat their JOINs.
+bool JoinTree::must_wait(const wire::Join& join, Time now) {
+    if (began_at_ == never) began_at_ = now;
+    return !join.begun && now - began_at_ < config_.hold && config_.room->is_half_full();
+}
+
 Branch& JoinTree::open_branch(const wire::Join& join, Time now) {
     auto branch = std::make_unique<Branch>(Branch::of(join));
     const bool ends_here = join.level >= 1 || join.terms.has_single_unit();
     if (join.level == 2 || (ends_here && join.terms.server.family == 0)) {
         branch->hosts = true;
-        server_bytes_ += server_bytes_of(join.terms);
     } else {
         branch->up = ends_here ? address_of(join.terms.server) : config_.parent;
         branch->up_next = now;
     }
+    const ChannelKey key = key_of(join);
     if (ends_here && join.level != ATP_LEVELS) branch->group = address_of(join.terms.group);
-    TreeJob& job = jobs_[join.terms.job];
-    job.token = join.terms.token;
+    if (branch->group.family() != wire::Family::none) branch->group_number = group_number_of(key);
+    TreeJob& job = jobs_[key.of_job()];
     job.level = join.level;
     ++job.channels;
     events_.push_back({.kind = TreeEvent::Kind::admitted,
@@ -113,7 +136,15 @@ Branch& JoinTree::open_branch(const wire::Join& join, Time now) {
                        .channel = join.terms.channel,
                        .level = join.level,
                        .protocol = join.terms.protocol});
-    return *(branches_[key_of(join.terms.job, join.terms.channel)] = std::move(branch));
+    return *(branches_[key] = std::move(branch));
+}
+
+std::uint64_t JoinTree::group_number_of(const ChannelKey& key) const {
+    std::array<std::byte, 14> message{};
+    wire::store_u32(message.data(), key.job);
+    wire::store_u64(message.data() + 4, key.token);
+    wire::store_u16(message.data() + 12, key.channel);
+    return std::max<std::uint64_t>(siphash(config_.secret, message), 1);
 }
 
 // Only the host of a channel receives the ranks of all members, so only the host can find a rank that two members
@@ -122,18 +153,25 @@ bool JoinTree::contradicts_itself(const Branch& branch) {
     return branch.complete() && branch.hosts && !branch.opened && !branch.membership();
 }
 
-void JoinTree::open_server(const Branch& branch) {
-    if (!branch.complete() || !branch.hosts || branch.opened) return;
+bool JoinTree::open_server(Branch& branch) {
+    if (!branch.complete() || !branch.hosts || branch.opened) return false;
+    const std::uint64_t needed = server_bytes_of(branch.terms);
+    if (!branch.has_memory && server_bytes_ + needed > config_.server_bytes) {
+        could_not_open(key_of(branch.terms), no_memory_for(branch.terms));
+        return true;
+    }
+    if (!std::exchange(branch.has_memory, true)) server_bytes_ += needed;
     events_.push_back({.kind = TreeEvent::Kind::opened,
                        .job = branch.terms.job,
                        .token = branch.terms.token,
                        .channel = branch.terms.channel,
                        .level = branch.level,
                        .protocol = branch.terms.protocol});
+    return false;
 }
 
-void JoinTree::opened(std::uint32_t job, std::uint16_t channel, std::uint8_t stream) {
-    Branch* branch = find(job, channel);
+void JoinTree::opened(const ChannelKey& key, std::uint8_t stream) {
+    Branch* branch = find(key);
     if (branch == nullptr) return;
     branch->opened = true;
     branch->stream = stream;
@@ -141,19 +179,19 @@ void JoinTree::opened(std::uint32_t job, std::uint16_t channel, std::uint8_t str
     notify_all(*branch);
 }
 
-void JoinTree::could_not_open(std::uint32_t job, std::uint16_t channel, std::string why) {
-    Branch* branch = find(job, channel);
+void JoinTree::could_not_open(const ChannelKey& key, std::string why) {
+    Branch* branch = find(key);
     if (branch == nullptr) return;
     ++counters_.refused;
     refuse_all(
         *branch,
-        {.job = job, .token = branch->terms.token, .channel = channel, .reason = wire::Refusal::full, .text = why});
+        {.job = key.job, .token = key.token, .channel = key.channel, .reason = wire::Refusal::full, .text = why});
     close(*branch, std::move(why));
 }
 
 void JoinTree::handle_leave(const wire::Leave& leave, const wire::Address& from, Time now) {
-    Branch* branch = find(leave.job, leave.channel);
-    const bool known = branch != nullptr && branch->terms.token == leave.token;
+    Branch* branch = find(key_of(leave));
+    const bool known = branch != nullptr;
     Branch::Position position;
     if (known && branch->level == 0) position.bit = leave.member;
     if (known && branch->level == 1) {
@@ -161,7 +199,7 @@ void JoinTree::handle_leave(const wire::Leave& leave, const wire::Address& from,
         if (branch->racks[leave.unit] != nullptr) position.member = leave.member;
     }
     const Branch::Child* const child = known ? branch->at(position) : nullptr;
-    if (child == nullptr || child->address != from) {
+    if (child == nullptr || child->address != from || child->nonce != leave.nonce || leave.epoch <= child->epoch) {
         ++counters_.forged;
         return;
     }
@@ -169,15 +207,19 @@ void JoinTree::handle_leave(const wire::Leave& leave, const wire::Address& from,
     report_member(Notice::member_left, *branch, *child);
     const wire::Edge edge =
         leave.edges.empty() ? edge_to(*branch, *child, wire::Evidence::left, {}) : leave.edges.front();
-    detach(*branch, position, edge, now);
+    detach(*branch, position, leave.epoch, edge, now);
 }
 
 // ------------------------------------------------------------------------------------------------------- From above
 
 void JoinTree::handle_joined(const wire::Joined& joined, const wire::Address& from, Time now) {
-    Branch* branch = find(joined.job, joined.channel);
-    if (branch == nullptr || branch->hosts || branch->terms.token != joined.token) {
+    Branch* branch = find(key_of(joined));
+    if (branch == nullptr || branch->hosts || joined.nonce != config_.nonce || joined.epoch > branch->up_epoch) {
         ++counters_.forged;
+        return;
+    }
+    if (!branch->up_order.advance(joined)) {
+        ++counters_.stale;
         return;
     }
     const Before was = before(*branch);
@@ -196,8 +238,8 @@ void JoinTree::handle_joined(const wire::Joined& joined, const wire::Address& fr
 }
 
 void JoinTree::handle_refused(const wire::Refused& refused, const wire::Address& from) {
-    Branch* branch = find(refused.job, refused.channel);
-    if (branch == nullptr || branch->hosts || branch->terms.token != refused.token) {
+    Branch* branch = find(key_of(refused));
+    if (branch == nullptr || branch->hosts || refused.nonce != config_.nonce) {
         ++counters_.forged;
         return;
     }
@@ -207,14 +249,34 @@ void JoinTree::handle_refused(const wire::Refused& refused, const wire::Address&
     close(*branch, std::move(passed_on.text), from);
 }
 
-void JoinTree::refuse_all(const Branch& branch, const wire::Refused& refused) {
-    branch.for_each_child([&](const Branch::Child& child) { outbox_.push_back({child.address, refused}); });
+// The address of this switch is new to the parent, or its cookie is too old.
+void JoinTree::handle_retry(const wire::Retry& retry, Time now) {
+    Branch* branch = find(key_of(retry));
+    if (branch == nullptr || branch->hosts || retry.nonce != config_.nonce) {
+        ++counters_.forged;
+        return;
+    }
+    branch->up_detector.handle_received(now);
+    if (std::exchange(branch->up_cookie, retry.cookie) == retry.cookie) return;
+    branch->up_next = std::min(branch->up_next, now);
+    ascend(*branch, now);
+    wake_at(next_look(*branch, now));
+}
+
+void JoinTree::refuse_all(const Branch& branch, wire::Refused refused) {
+    branch.for_each_child([&](const Branch::Child& child) {
+        refused.nonce = child.nonce;
+        outbox_.push_back({child.address, refused});
+    });
 }
 
 // A switch that lost a member goes on joining, and says so, or its parent would take it for silent.
-wire::Join JoinTree::join_upwards(const Branch& branch) {
+wire::Join JoinTree::join_upwards(Branch& branch) const {
     wire::Join join{
+        .nonce = config_.nonce,
         .terms = branch.terms,
+        .cookie = branch.up_cookie,
+        .epoch = ++branch.up_epoch,
         .level = static_cast<std::uint8_t>(branch.level == 0 && !branch.terms.has_single_unit() ? 1 : ATP_LEVELS),
         .begun = branch.begun || branch.up_ready,
         .units = branch.complete_units};
@@ -234,16 +296,20 @@ void JoinTree::ascend(Branch& branch, Time now) {
 // ------------------------------------------------------------------------------------------------------------ Others
 
 // Reports the missing members of the child's own unit if this switch knows them, otherwise the missing units.
-void JoinTree::notify(const Branch& branch, const Branch::Child& child) {
+void JoinTree::notify(Branch& branch, const Branch::Child& child) {
     wire::Joined joined = joined_of(branch);
+    joined.nonce = child.nonce;
+    joined.epoch = child.epoch;
     const std::uint8_t unit = child.unit.unit;
     joined.missing_members = branch.missing_members(unit);
     if (joined.missing_members != 0) joined.missing_units = 1U << unit;
     outbox_.push_back({child.address, joined});
 }
 
-wire::Joined JoinTree::joined_of(const Branch& branch) const {
+wire::Joined JoinTree::joined_of(Branch& branch) const {
     wire::Joined joined{.job = branch.terms.job, .token = branch.terms.token, .channel = branch.terms.channel};
+    joined.number = ++branch.number;
+    joined.group_number = branch.group_number;
     joined.hold_ms = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(config_.hold).count());
     if (const auto edge = branch.failures.first()) joined.edges = {*edge};
     joined.statements = branch.statements();
@@ -257,11 +323,16 @@ wire::Joined JoinTree::joined_of(const Branch& branch) const {
 // JOIN, at most every `impatient`. Then it gets one at most every `refresh`, so that members notice a loss.
 void JoinTree::notify_group(Branch& branch, const wire::Address& near, Time now) {
     if (branch.group.family() != near.family() || now < branch.group_next) return;
-    outbox_.push_back({branch.group, joined_of(branch), near});
+    // Anybody may listen to the group, so this message has no token.
+    wire::Joined joined = joined_of(branch);
+    joined.token = branch.group_number;
+    joined.edges.clear();
+    joined.statements.clear();
+    outbox_.push_back({branch.group, std::move(joined), near});
     branch.group_next = now + (branch.by_group ? timing.refresh : config_.impatient);
 }
 
-void JoinTree::notify_all(const Branch& branch) {
+void JoinTree::notify_all(Branch& branch) {
     branch.for_each_child([&](const Branch::Child& child) { notify(branch, child); });
 }
 
@@ -271,14 +342,20 @@ void JoinTree::close(Branch& branch, std::string why, const wire::Address& culpr
     report(Notice::job_left, branch);
     if (!branch.hosts && branch.up_detector.received_at() != Time{}) {
         const wire::JoiningUnit& unit = branch.children[static_cast<unsigned>(std::countr_zero(branch.mask))].unit;
-        wire::Leave leave{
-            .job = terms.job, .token = terms.token, .channel = terms.channel, .unit = unit.unit, .member = 0};
+        wire::Leave leave{.nonce = config_.nonce,
+                          .job = terms.job,
+                          .token = terms.token,
+                          .channel = terms.channel,
+                          .epoch = ++branch.up_epoch,
+                          .unit = unit.unit,
+                          .member = 0};
         const auto edge = branch.failures.first_own();
         if (edge && edge->evidence != wire::Evidence::left) leave.edges = {*edge};
         outbox_.push_back({branch.up, std::move(leave)});
     }
-    if (branch.hosts) server_bytes_ -= server_bytes_of(terms);
-    const auto job = jobs_.find(terms.job);
+    if (branch.has_memory) server_bytes_ -= server_bytes_of(terms);
+    const ChannelKey key = key_of(terms);
+    const auto job = jobs_.find(key.of_job());
     const bool last = --job->second.channels == 0;
     if (last) jobs_.erase(job);
     events_.push_back({.kind = TreeEvent::Kind::closed,
@@ -289,8 +366,8 @@ void JoinTree::close(Branch& branch, std::string why, const wire::Address& culpr
                        .protocol = terms.protocol,
                        .last_of_job = last});
     last_ = nullptr;
-    branches_.erase(key_of(terms.job, terms.channel));
-    config_.room->give_back(terms.job);
+    branches_.erase(key);
+    config_.room->give_back(key.of_job());
 }
 
 void JoinTree::handle_timeout(Time now) {

@@ -11,13 +11,16 @@
 #include <variant>
 #include <vector>
 
+#include "base/siphash.h"
 #include "base/time.h"
 #include "control/branch.h"
+#include "control/channel_key.h"
 #include "control/channel_rules.h"
 #include "control/switch_room.h"
 #include "control/timing.h"
 #include "control/tree_notice.h"
 #include "wire/control.h"
+#include "wire/joining_message.h"
 #include "wire/send_error.h"
 
 namespace atp::control {
@@ -32,6 +35,8 @@ struct JoinTreeConfig {
         room{};  // limits shared by all trees of the switch; nullptr: `jobs` and `channels` limit this tree alone
     std::uint64_t server_bytes = std::uint64_t{1} << 30U;  // limit for all servers hosted here; 0: hosts none
     Duration hold = timing.hold;                           // a child or parent silent for longer is treated as lost
+    std::uint64_t nonce = 0;                               // random, new at each start: of its JOINs
+    Secret secret{};                                       // random: of what nobody else may guess
     Duration impatient = timing.hurry;  // interval of JOINs upwards until the parent is ready, then refresh_of(hold)
 };
 
@@ -55,6 +60,8 @@ struct TreeCounters {
     std::uint64_t joins = 0;    // received
     std::uint64_t refused = 0;  // JOINs, and channels that could not open
     std::uint64_t forged = 0;  // JOINED, REFUSED or LEAVE without a matching channel and token, or from a wrong address
+    std::uint64_t deferred = 0;      // JOINs of new channels in the first `hold`, which may come when that is over
+    std::uint64_t stale = 0;         // JOINs and JOINEDs that are not newer than the last of their sender
     std::uint64_t expired = 0;       // children removed after `hold` without a JOIN
     std::uint64_t left = 0;          // children removed by a LEAVE
     std::uint64_t closed = 0;        // children removed because their host reported that no process has their port
@@ -82,18 +89,19 @@ class JoinTree {
     // From the parent: a switch, or the host of the server.
     void handle_joined(const wire::Joined& joined, const wire::Address& from, Time now);
     void handle_refused(const wire::Refused& refused, const wire::Address& from);
+    void handle_retry(const wire::Retry& retry, Time now);
     // A report about a packet that the switch sent.
     void handle_send_error(const wire::SendError& error, Time now);
     void handle_timeout(Time now);
     // Answers the event `opened`: the server exists, or the other protocol has its memory. `stream`: number of the
     // channel in that protocol's packets.
-    void opened(std::uint32_t job, std::uint16_t channel, std::uint8_t stream = 0);
+    void opened(const ChannelKey& key, std::uint8_t stream = 0);
     // Answers the event `opened`: the driver has no room. Sends `why` to all members and closes the channel.
-    void could_not_open(std::uint32_t job, std::uint16_t channel, std::string why);
+    void could_not_open(const ChannelKey& key, std::string why);
 
     struct Transmit {
         wire::Address to;  // for a group, send on the interface that reaches `near`
-        std::variant<wire::Join, wire::Joined, wire::Refused, wire::Leave> message;
+        wire::JoiningMessage message;
         wire::Address near{};
     };
     std::optional<Transmit> poll_transmit();
@@ -102,7 +110,7 @@ class JoinTree {
     [[nodiscard]] Time poll_timeout() const { return next_sweep_; }
 
     // nullptr: no member of the channel has joined.
-    [[nodiscard]] Branch* find(std::uint32_t job, std::uint16_t channel);
+    [[nodiscard]] Branch* find(const ChannelKey& key);
     template <class Visit>
     void for_each(Visit&& visit) const {
         for (const auto& [key, branch] : branches_) visit(*branch);
@@ -113,7 +121,6 @@ class JoinTree {
 
   private:
     struct TreeJob {
-        std::uint64_t token = 0;
         std::uint8_t level = 0;
         std::uint32_t channels = 0;
     };
@@ -121,15 +128,10 @@ class JoinTree {
         wire::Refusal reason;
         std::string text;
     };
-    using Key = std::uint64_t;
-
-    [[nodiscard]] static Key key_of(std::uint32_t job, std::uint16_t channel) {
-        return (std::uint64_t{job} << 16U) | channel;
-    }
     [[nodiscard]] std::optional<Objection> objection_to(const wire::Join& join, const wire::Address& from, Time now);
     [[nodiscard]] std::optional<Objection> objection_to_new(const wire::Join& join) const;
     // Takes room for a further channel, or returns which limit is reached.
-    [[nodiscard]] std::optional<Objection> take_room(std::uint32_t job);
+    [[nodiscard]] std::optional<Objection> take_room(const JobKey& job);
     [[nodiscard]] std::optional<Objection> objection_to_protocol(const wire::Join& join) const;
     [[nodiscard]] std::optional<Objection> objection_to_server(const wire::ChannelTerms& terms) const;
     [[nodiscard]] static std::optional<Objection> objection_to_ranks(const wire::Join& join);
@@ -139,7 +141,9 @@ class JoinTree {
     Branch& open_branch(const wire::Join& join, Time now);
     void attach(Branch& branch, const wire::Join& join, const wire::Address& from, Time now);
     // Removes a child because of `edge`. True: this was the last child, and the branch is destroyed.
-    bool detach(Branch& branch, const Branch::Position& position, const wire::Edge& edge, Time now);
+    // `epoch`: of the last message of the child.
+    bool detach(Branch& branch, const Branch::Position& position, std::uint32_t epoch, const wire::Edge& edge,
+                Time now);
     // State of a branch before an input, so that settle() tells the children what changed.
     struct Before {
         bool ready = false;
@@ -171,11 +175,14 @@ class JoinTree {
         return calm ? refresh_of(hold_of_parent(branch)) : config_.impatient;
     }
     [[nodiscard]] static bool contradicts_itself(const Branch& branch);
-    void open_server(const Branch& branch);
-    void refuse_all(const Branch& branch, const wire::Refused& refused);
+    // True: the branch is destroyed, for lack of memory.
+    bool open_server(Branch& branch);
+    [[nodiscard]] std::string no_memory_for(const wire::ChannelTerms& terms) const;
+    [[nodiscard]] bool must_wait(const wire::Join& join, Time now);
+    void refuse_all(const Branch& branch, wire::Refused refused);
     void ascend(Branch& branch, Time now);
-    void notify(const Branch& branch, const Branch::Child& child);
-    void notify_all(const Branch& branch);
+    void notify(Branch& branch, const Branch::Child& child);
+    void notify_all(Branch& branch);
     void notify_group(Branch& branch, const wire::Address& near, Time now);
     // `why`: the channel failed, because of `culprit` if it has a family; empty: its last member is gone.
     void close(Branch& branch, std::string why = {}, const wire::Address& culprit = {});
@@ -185,19 +192,21 @@ class JoinTree {
     void report_member(TreeNotice::Kind kind, const Branch& branch, const Branch::Child& child,
                        std::string_view reason = {});
     void report_failure(const Branch& branch, const wire::Edge& edge);
-    [[nodiscard]] static wire::Join join_upwards(const Branch& branch);
-    [[nodiscard]] wire::Joined joined_of(const Branch& branch) const;
+    [[nodiscard]] wire::Join join_upwards(Branch& branch) const;
+    [[nodiscard]] wire::Joined joined_of(Branch& branch) const;
+    [[nodiscard]] std::uint64_t group_number_of(const ChannelKey& key) const;
     void wake_at(Time when);
 
     JoinTreeConfig config_;
-    std::map<Key, std::unique_ptr<Branch>> branches_;
-    std::map<std::uint32_t, TreeJob> jobs_;
-    std::uint64_t server_bytes_ = 0;  // reserved for servers of branches
+    std::map<ChannelKey, std::unique_ptr<Branch>> branches_;
+    std::map<JobKey, TreeJob> jobs_;
+    std::uint64_t server_bytes_ = 0;  // reserved for servers of channels whose members have all joined (H68)
     std::deque<Transmit> outbox_;
     std::deque<TreeEvent> events_;
     std::deque<TreeNotice> notices_;  // at most 1024
     Time next_sweep_ = never;
-    Key last_key_ = 0;
+    Time began_at_ = never;  // first JOIN
+    ChannelKey last_key_{};
     Branch* last_ = nullptr;  // result of the last find(): packets arrive in bursts of one channel
     TreeCounters counters_;
 };

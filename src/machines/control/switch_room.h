@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <map>
 
+#include "control/channel_key.h"
+
 namespace atp::control {
 
 // Limits the jobs and channels that a switch serves at a time. Several trees may share one room. A job with channels in
@@ -22,13 +24,15 @@ class SwitchRoom {
     virtual ~SwitchRoom() = default;
 
     // Counts one channel of the job, and the job with its first channel.
-    [[nodiscard]] virtual RoomAnswer take(std::uint32_t job);
-    virtual void give_back(std::uint32_t job);
+    [[nodiscard]] virtual RoomAnswer take(const JobKey& job);
+    virtual void give_back(const JobKey& job);
+    // Half of the jobs or of the channels are in use.
+    [[nodiscard]] virtual bool is_half_full() const;
 
   private:
     const std::uint32_t most_jobs_;
     const std::uint32_t most_channels_;
-    std::map<std::uint32_t, std::uint32_t> channels_of_jobs_;
+    std::map<JobKey, std::uint32_t> channels_of_jobs_;
     std::uint32_t channels_ = 0;
 };
 

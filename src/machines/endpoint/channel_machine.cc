@@ -35,7 +35,8 @@ control::JoinClientConfig client_config_of(const ChannelMachineConfig& config) {
             .unit = config.unit,
             .level = config.level,
             .switch_address = config.switch_address,
-            .has_group = config.has_group};
+            .has_group = config.has_group,
+            .nonce = config.nonce};
 }
 
 }  // namespace
@@ -44,7 +45,8 @@ ChannelMachine::ChannelMachine(const ChannelMachineConfig& config)
     : config_(config),
       engine_(engine_of(config)),
       has_tokens_(engine_->has_tokens()),
-      client_(client_config_of(config)) {
+      client_(client_config_of(config)),
+      gatekeeper_(config.secret) {
     if (config.hosts_server) {
         server_ = std::make_unique<HostedServer>(
             protocol::ServerConfig{.channel = channel_config(config.terms), .scale = config.terms.scale},
@@ -74,15 +76,26 @@ void ChannelMachine::handle_datagram(const wire::Datagram& datagram, Time now) {
 void ChannelMachine::handle_group_datagram(const wire::Datagram& datagram, Time now) {
     if (wire::control_type(datagram.bytes) == wire::ControlType::joined) {
         if (!client_.handle_message(datagram.bytes, *datagram.from, true, now)) ++strays_;
-    } else if (receiver_of_result(datagram.bytes) && works()) {
+    } else if (works() && take_group_result(datagram)) {
         client_.handle_data(*datagram.from, true, false, false, now);
-        if (has_identity(datagram.bytes)) client_.handle_result(now);
+        client_.handle_result(now);
         results_by_group_ = true;
         ++group_results_;
         engine_->handle_packet(datagram.bytes, datagram.ecn == wire::Ecn::congested, now);
     } else {
         ++strays_;
     }
+}
+
+// Results by group carry the number of the group. They come from the switch that this rank joined, as far as an address
+// tells: others can forge it. The engine expects the token.
+bool ChannelMachine::take_group_result(const wire::Datagram& datagram) const {
+    if (!receiver_of_result(datagram.bytes) || client_.group_number() == 0) return false;
+    std::byte* const token = datagram.bytes.data() + ATP_OFFSET_TOKEN;
+    if (wire::load_u64(token) != client_.group_number()) return false;
+    if (datagram.from->with_port(0) != client_.data_address().with_port(0)) return false;
+    wire::store_u64(token, config_.terms.token);
+    return has_identity(datagram.bytes);
 }
 
 void ChannelMachine::handle_control(const wire::Datagram& datagram, Time now) {
@@ -95,16 +108,31 @@ void ChannelMachine::handle_control(const wire::Datagram& datagram, Time now) {
     }
     // From the last switch, whose server runs here.
     const auto join = wire::decode_join(datagram.bytes);
-    if (join && server_ != nullptr && join->level == ATP_LEVELS && join->terms == config_.terms) {
-        server_down_ = *datagram.from;
-        answer_due_ = true;
-        return;
+    if (join && server_ != nullptr && join->level == ATP_LEVELS && join->terms == config_.terms &&
+        datagram.bytes.size() >= wire::least_question_bytes) {
+        return handle_server_join(*join, *datagram.from, now);
     }
     ++strays_;
 }
 
-// Without tokens, only the sender's address identifies packets.
-bool ChannelMachine::trusts(const wire::Address& from) const { return has_tokens_ || from == client_.data_address(); }
+void ChannelMachine::handle_server_join(const wire::Join& join, const wire::Address& from, Time now) {
+    if (auto retry = gatekeeper_.handle_join(join, from, now)) {
+        answer_ = PendingAnswer{*std::move(retry), from};
+        return;
+    }
+    server_down_ = from;
+    answer_ = PendingAnswer{wire::Joined{.nonce = join.nonce,
+                                         .job = join.terms.job,
+                                         .token = join.terms.token,
+                                         .channel = join.terms.channel,
+                                         .epoch = join.epoch,
+                                         .number = ++server_joined_,
+                                         .ready = true},
+                            from};
+}
+
+// A rank takes results only from the switch that it joined. Whoever learns the token is not enough.
+bool ChannelMachine::trusts(const wire::Address& from) const { return from == client_.data_address(); }
 
 // A packet with the channel's token proves that the switch forwards packets: it counts as a sign of life.
 void ChannelMachine::note_own_packet(const wire::Datagram& datagram, Time now) {
@@ -193,20 +221,15 @@ OperationCause ChannelMachine::cause_of(const EngineEvent& event, Time now) cons
 }
 
 void ChannelMachine::transmit_control(wire::Outbox& out) {
-    while (answer_due_ || client_.has_transmit()) {
+    while (answer_ || client_.has_transmit()) {
         const std::span<std::byte> room = out.reserve(most_control_bytes);
         if (room.empty()) return;
-        if (std::exchange(answer_due_, false)) {
-            const wire::Joined joined{.job = config_.terms.job,
-                                      .token = config_.terms.token,
-                                      .channel = config_.terms.channel,
-                                      .ready = true};
-            out.commit(wire::encode(joined, room), server_down_, wire::Ecn::not_capable);
+        if (const auto answer = std::exchange(answer_, std::nullopt)) {
+            out.commit(wire::encode(answer->message, room), answer->to, wire::Ecn::not_capable);
             continue;
         }
         const auto transmit = client_.poll_transmit();
-        const auto encode = [room](const auto& message) { return wire::encode(message, room); };
-        const std::size_t size = std::visit(encode, transmit->message);
+        const std::size_t size = wire::encode(transmit->message, room);
         if (size != 0) out.commit(size, transmit->to, wire::Ecn::not_capable);
     }
 }

@@ -11,7 +11,9 @@
 #include <variant>
 #include <vector>
 
+#include "base/siphash.h"
 #include "base/time.h"
+#include "control/gatekeeper.h"
 #include "control/join_client.h"
 #include "endpoint/channel_engine.h"
 #include "endpoint/hosted_server.h"
@@ -20,6 +22,7 @@
 #include "wire/address.h"
 #include "wire/control.h"
 #include "wire/datagram.h"
+#include "wire/joining_message.h"
 #include "wire/outbox.h"
 #include "wire/send_error.h"
 
@@ -34,6 +37,8 @@ struct ChannelMachineConfig {
     wire::Address switch_address;
     std::optional<std::uint16_t> switch_rank{};  // whose process runs the switch; nullopt: no rank of this job
     std::optional<std::uint16_t> server_rank{};  // likewise the parameter server
+    std::uint64_t nonce = 0;                     // random: of the JOINs of this rank
+    Secret secret{};                             // random: of the cookies for the switch whose server runs here
     std::shared_ptr<const protocol::Membership> membership;
     bool hosts_server = false;  // this process runs the channel's server
     bool has_group = false;     // a socket receives the multicast group of `terms`
@@ -119,6 +124,8 @@ class ChannelMachine {
 
   private:
     void handle_control(const wire::Datagram& datagram, Time now);
+    void handle_server_join(const wire::Join& join, const wire::Address& from, Time now);
+    [[nodiscard]] bool take_group_result(const wire::Datagram& datagram) const;
     [[nodiscard]] bool trusts(const wire::Address& from) const;
     void note_own_packet(const wire::Datagram& datagram, Time now);
     [[nodiscard]] bool has_identity(std::span<const std::byte> bytes) const;
@@ -133,8 +140,14 @@ class ChannelMachine {
     bool has_tokens_;  // of engine_
     control::JoinClient client_;
     std::unique_ptr<HostedServer> server_;
-    wire::Address server_down_;                 // switch that receives the hosted server's results
-    bool answer_due_ = false;                   // JOINED to server_down_
+    control::Gatekeeper gatekeeper_;
+    wire::Address server_down_;  // switch that receives the hosted server's results
+    struct PendingAnswer {
+        wire::JoiningMessage message;
+        wire::Address to;
+    };
+    std::optional<PendingAnswer> answer_;       // to a JOIN of that switch
+    std::uint32_t server_joined_ = 0;           // JOINEDs to it
     bool begun_ = false;                        // engine_->begin() was called
     bool ended_ = false;                        // failed, or end() was called
     std::optional<OperationCause> difference_;  // ranks called different operations

@@ -17,7 +17,7 @@ NodeTask NodeMachine::handle_message(std::span<const std::byte> bytes, const wir
                                      wire::Outbox& out) {
     using wire::ControlType;
     if (const auto version = wire::foreign_version(bytes)) {
-        refuse_version(*version, from, bytes.size(), out);
+        refuse_version(*version, bytes, from, out);
         return {};
     }
     const auto type = wire::control_type(bytes);
@@ -29,38 +29,41 @@ NodeTask NodeMachine::handle_message(std::span<const std::byte> bytes, const wir
     } else if (type == ControlType::stats) {
         if (const auto stats = wire::decode_stats(bytes)) return handle_stats(*stats, bytes.size(), from, out);
     } else if (type == ControlType::join || type == ControlType::leave || type == ControlType::joined ||
-               type == ControlType::refused) {
+               type == ControlType::refused || type == ControlType::retry) {
         if (const auto shard = shard_of(bytes)) return {.kind = NodeTask::Kind::deliver, .shard = *shard};
     }
     ++counters_.ignored;
     return {};
 }
 
-// All messages of a channel begin with job, token and channel.
+// All messages of a channel begin with nonce, job, token and channel.
 std::optional<std::uint32_t> NodeMachine::shard_of(std::span<const std::byte> bytes) const {
-    constexpr std::size_t channel_at = wire::control_prefix_bytes + 4 + 8;
+    constexpr std::size_t job_at = wire::control_prefix_bytes + 8;
+    constexpr std::size_t channel_at = job_at + 4 + 8;
     if (bytes.size() < channel_at + 2) return std::nullopt;
-    const std::uint32_t job = wire::load_u32(bytes.data() + wire::control_prefix_bytes);
+    const std::uint32_t job = wire::load_u32(bytes.data() + job_at);
     const std::uint16_t channel = wire::load_u16(bytes.data() + channel_at);
     return mix(mix(job) + channel) % config_.shards;
 }
 
-void NodeMachine::refuse_version(std::uint8_t version, const wire::Address& to, std::size_t question_bytes,
+void NodeMachine::refuse_version(std::uint8_t version, std::span<const std::byte> question, const wire::Address& to,
                                  wire::Outbox& out) {
     wire::Refused refused{
+        .nonce = wire::nonce_of(question).value_or(0),
         .reason = wire::Refusal::version,
         .text = fmt::format("this switch ({}) speaks version {} of the protocol, the sender version {}",
                             config_.software, wire::control_version & 0xFU, version & 0xFU)};
     // A question of another version may be too short for the text.
     std::array<std::byte, 1024> bytes{};
-    if (wire::encode(refused, bytes) > wire::most_amplification * question_bytes) refused.text.clear();
-    answer(refused, to, question_bytes, wire::Ecn::not_capable, out);
+    if (wire::encode(refused, bytes) > question.size()) refused.text.clear();
+    answer(refused, to, question.size(), wire::Ecn::not_capable, out);
 }
 
 void NodeMachine::answer_hello(const wire::Hello& hello, std::size_t question_bytes, const wire::Address& to,
                                wire::Ecn ecn, wire::Outbox& out) {
     if (parent_ != nullptr && !parent_->answers()) {
         const wire::Refused refused{
+            .nonce = hello.nonce,
             .reason = wire::Refusal::parent,
             .text = fmt::format(
                 "this switch runs, but its parent {} does not answer: start the parent, or correct --parent",
@@ -127,7 +130,7 @@ void NodeMachine::answer(const Message& message, const wire::Address& to, std::s
         return;
     }
     const std::size_t size = wire::encode(message, room, padding...);
-    if (size == 0 || size > wire::most_amplification * question_bytes) {
+    if (size == 0 || size > question_bytes) {
         ++counters_.too_long;
         return;
     }

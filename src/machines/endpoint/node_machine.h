@@ -51,8 +51,8 @@ struct NodeCounters {
 // Calling order: set_parent() first, if the switch has a parent. Then handle_message(); if it returns take_report,
 //   handle_report() before the next message.
 // Threads: none.
-// Failure: a message that does not decode is dropped. An answer that is longer than three times its question is not
-//   sent, so that a forged sender gains nothing.
+// Failure: a message that does not decode is dropped. An answer that is longer than its question is not sent, so that a
+//   forged sender gains nothing.
 class NodeMachine {
   public:
     explicit NodeMachine(const NodeMachineConfig& config);
@@ -93,7 +93,8 @@ class NodeMachine {
     };
 
     [[nodiscard]] std::optional<std::uint32_t> shard_of(std::span<const std::byte> bytes) const;
-    void refuse_version(std::uint8_t version, const wire::Address& to, std::size_t question_bytes, wire::Outbox& out);
+    void refuse_version(std::uint8_t version, std::span<const std::byte> question, const wire::Address& to,
+                        wire::Outbox& out);
     void answer_hello(const wire::Hello& hello, std::size_t question_bytes, const wire::Address& to, wire::Ecn ecn,
                       wire::Outbox& out);
     [[nodiscard]] NodeTask handle_stats(const wire::Stats& stats, std::size_t question_bytes, const wire::Address& from,

@@ -19,10 +19,11 @@ namespace atp::endpoint {
 namespace {
 
 std::uint8_t type_of(const std::byte* packet) { return wire::load_u8(packet + ATP_OFFSET_TYPE); }
-std::uint32_t job_of(const std::byte* packet) { return wire::load_u32(packet + ATP_OFFSET_JOB); }
-std::uint16_t channel_of(const std::byte* packet) { return wire::load_u16(packet + ATP_OFFSET_CHANNEL); }
-std::uint64_t key_of(std::uint32_t job, std::uint16_t channel) { return (std::uint64_t{job} << 16U) | channel; }
-std::uint64_t key_of(const control::Branch& branch) { return key_of(branch.terms.job, branch.terms.channel); }
+control::ChannelKey key_of(const std::byte* packet) {
+    return {wire::load_u32(packet + ATP_OFFSET_JOB), wire::load_u64(packet + ATP_OFFSET_TOKEN),
+            wire::load_u16(packet + ATP_OFFSET_CHANNEL)};
+}
+control::ChannelKey key_of(const control::Branch& branch) { return control::key_of(branch.terms); }
 
 std::span<std::byte> bytes_of(const protocol::PacketBuffer& packet) { return {packet.data, packet.size}; }
 
@@ -33,6 +34,11 @@ Downward downward_of(const protocol::PacketBuffer& packet) {
 control::JoinTreeConfig with_other(control::JoinTreeConfig tree, const control::ChannelRules* other) {
     tree.other = other;
     return tree;
+}
+
+// Anybody may listen to the group: a token that is read there would count everywhere else.
+void hide_token(const protocol::PacketBuffer& packet, const control::Branch& branch) {
+    wire::store_u64(packet.data + ATP_OFFSET_TOKEN, branch.group_number);
 }
 
 template <class Child>
@@ -46,6 +52,7 @@ ShardMachine::ShardMachine(const ShardMachineConfig& config, std::unique_ptr<Sha
     : config_(config),
       other_(std::move(other)),
       switch_(config.table),
+      gatekeeper_(config.tree.secret),
       tree_(with_other(config.tree, other_.get())),
       scratch_(std::make_unique_for_overwrite<std::byte[]>(most_batch * ATP_MAX_PACKET_BYTES)) {
     packets_.reserve(most_batch);
@@ -99,9 +106,8 @@ void ShardMachine::add_packet(const wire::Datagram& datagram, wire::Outbox& out)
 // For a FLUSH of a server on another host. This switch may absorb it, but a switch in the path to a rack's workers
 // needs it as well.
 void ShardMachine::pass_to_racks(std::span<const std::byte> flush, wire::Outbox& out) {
-    const control::Branch* const branch = tree_.find(job_of(flush.data()), channel_of(flush.data()));
-    const bool known = branch != nullptr && branch->terms.token == wire::load_u64(flush.data() + ATP_OFFSET_TOKEN);
-    if (known) flush_racks(flush, *branch, wire::load_u32(flush.data() + ATP_OFFSET_BITMAP1), out);
+    const control::Branch* const branch = tree_.find(key_of(flush.data()));
+    if (branch != nullptr) flush_racks(flush, *branch, wire::load_u32(flush.data() + ATP_OFFSET_BITMAP1), out);
 }
 
 // The switch of a rack in the path has no address. The FLUSH is therefore sent to one of the rack's workers: the switch
@@ -142,7 +148,7 @@ void ShardMachine::trace(const protocol::PacketBuffer& packet, Time now) {
 }
 
 void ShardMachine::forward(const protocol::PacketBuffer& packet, wire::Outbox& out, Time now) {
-    const control::Branch* const branch = tree_.find(job_of(packet.data), channel_of(packet.data));
+    const control::Branch* const branch = tree_.find(key_of(packet.data));
     if (branch == nullptr) {
         ++counters_.unrouted;
     } else if (packet.verdict.route == protocol::Route::up) {
@@ -189,6 +195,7 @@ void ShardMachine::forward_down(const protocol::PacketBuffer& packet, const cont
     const wire::Ecn ecn = packet.congested ? wire::Ecn::congested : wire::Ecn::capable_0;
     if (goes_to_group(packet, branch)) {
         ++counters_.grouped;
+        hide_token(packet, branch);
         send(bytes_of(packet), branch.group, ecn, false, out);
         return;
     }
@@ -267,6 +274,7 @@ bool ShardMachine::drain(const BusyServer& busy, wire::Outbox& out, Time now) {
 void ShardMachine::answer(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out) {
     if (goes_to_group(packet, branch)) {
         ++counters_.grouped;
+        hide_token(packet, branch);
         out.commit(packet.size, branch.group, wire::Ecn::capable_0);
         return;
     }
@@ -292,8 +300,7 @@ void ShardMachine::handle_message(std::span<const std::byte> bytes, const wire::
     const auto type = wire::control_type(bytes);
     bool understood = false;
     if (type == wire::ControlType::join) {
-        const auto join = wire::decode_join(bytes);
-        if ((understood = join.has_value())) tree_.handle_join(*join, from, now);
+        understood = handle_join(bytes, from, out, now);
     } else if (type == wire::ControlType::leave) {
         const auto leave = wire::decode_leave(bytes);
         if ((understood = leave.has_value())) tree_.handle_leave(*leave, from, now);
@@ -303,9 +310,32 @@ void ShardMachine::handle_message(std::span<const std::byte> bytes, const wire::
     } else if (type == wire::ControlType::refused) {
         const auto refused = wire::decode_refused(bytes);
         if ((understood = refused.has_value())) tree_.handle_refused(*refused, from);
+    } else if (type == wire::ControlType::retry) {
+        const auto retry = wire::decode_retry(bytes);
+        if ((understood = retry.has_value())) tree_.handle_retry(*retry, now);
     }
     if (!understood) ++counters_.control_refused;
     drain_tree(out);
+}
+
+// False: not a JOIN that is padded, so that its answer may be as long.
+bool ShardMachine::handle_join(std::span<const std::byte> bytes, const wire::Address& from, wire::Outbox& out,
+                               Time now) {
+    const auto join = wire::decode_join(bytes);
+    if (!join || bytes.size() < wire::least_question_bytes) return false;
+    if (const auto retry = gatekeeper_.handle_join(*join, from, now)) {
+        send_message(*retry, from, out);
+    } else {
+        tree_.handle_join(*join, from, now);
+    }
+    return true;
+}
+
+void ShardMachine::send_message(const wire::JoiningMessage& message, const wire::Address& to, wire::Outbox& out) {
+    const std::span<std::byte> room = out.reserve(ATP_MAX_PACKET_BYTES);
+    if (room.empty()) return;
+    const std::size_t size = wire::encode(message, room);
+    if (size != 0) out.commit(size, to, wire::Ecn::capable_0);
 }
 
 void ShardMachine::handle_send_error(const wire::SendError& error, wire::Outbox& out, Time now) {
@@ -331,11 +361,7 @@ void ShardMachine::drain_tree(wire::Outbox& out) {
                        .bytes = {},
                        .ecn = wire::Ecn::not_capable});
         }
-        const std::span<std::byte> room = out.reserve(ATP_MAX_PACKET_BYTES);
-        if (room.empty()) continue;
-        const std::size_t size =
-            std::visit([&](const auto& message) { return wire::encode(message, room); }, transmit->message);
-        if (size != 0) out.commit(size, transmit->to, wire::Ecn::capable_0);
+        send_message(transmit->message, transmit->to, out);
     }
 }
 
@@ -346,7 +372,7 @@ void ShardMachine::handle_event(const control::TreeEvent& event) {
             if (is_atp) static_cast<void>(switch_.admit(event.job, event.token, event.level));
             break;
         case control::TreeEvent::Kind::opened:
-            if (const control::Branch* branch = tree_.find(event.job, event.channel)) {
+            if (const control::Branch* branch = tree_.find(control::key_of(event))) {
                 is_atp ? open_server(*branch) : open_other(*branch);
             }
             break;
@@ -358,29 +384,28 @@ void ShardMachine::open_server(const control::Branch& branch) {
     const wire::ChannelTerms terms = branch.terms;
     if (auto host = host_server(branch)) {
         servers_[key_of(branch)] = std::move(host);
-        tree_.opened(terms.job, terms.channel);
+        tree_.opened(key_of(branch));
         return;
     }
     tree_.could_not_open(
-        terms.job, terms.channel,
+        key_of(branch),
         fmt::format("no memory for another parameter server of {} MB: use a smaller window or fewer lanes",
                     control::server_bytes_of(terms) >> 20U));
 }
 
 void ShardMachine::open_other(const control::Branch& branch) {
-    const wire::ChannelTerms terms = branch.terms;
     auto stream = other_->open(branch);
     if (stream) {
-        tree_.opened(terms.job, terms.channel, *stream);
+        tree_.opened(key_of(branch), *stream);
     } else {
-        tree_.could_not_open(terms.job, terms.channel, std::move(stream.error()));
+        tree_.could_not_open(key_of(branch), std::move(stream.error()));
     }
 }
 
 void ShardMachine::close_channel(const control::TreeEvent& event) {
-    if (event.last_of_job) switch_.dismiss(event.job);
-    if (other_ != nullptr) other_->close(event.job, event.channel);
-    const ChannelKey key = key_of(event.job, event.channel);
+    const control::ChannelKey key = control::key_of(event);
+    if (event.last_of_job) switch_.dismiss(event.job, event.token);
+    if (other_ != nullptr) other_->close(key);
     std::erase_if(busy_, [&](const BusyServer& busy) { return busy.key == key; });
     servers_.erase(key);
 }

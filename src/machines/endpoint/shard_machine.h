@@ -4,13 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "base/time.h"
+#include "control/gatekeeper.h"
 #include "control/join_tree.h"
 #include "endpoint/hosted_server.h"
 #include "endpoint/shard_protocol.h"
@@ -25,7 +26,7 @@ namespace atp::endpoint {
 
 struct ShardMachineConfig {
     protocol::SwitchConfig table{};
-    control::JoinTreeConfig tree{};  // the machine sets `other`
+    control::JoinTreeConfig tree{};  // the machine sets `other`; its secret makes the cookies too
     // Datagrams of this shard come to the address of the node: control messages become events for it.
     bool is_first = false;
     bool reaches_groups = true;        // false: packets to a multicast group would not arrive
@@ -85,6 +86,7 @@ class ShardMachine {
     [[nodiscard]] bool reaches_groups() const { return config_.reaches_groups; }
     [[nodiscard]] const protocol::Switch& table() const { return switch_; }
     [[nodiscard]] const control::JoinTree& tree() const { return tree_; }
+    [[nodiscard]] const control::Gatekeeper& gatekeeper() const { return gatekeeper_; }
     [[nodiscard]] const ShardProtocol* other() const { return other_.get(); }
     // nullptr: the branch hosts no server.
     [[nodiscard]] const protocol::Server* server_of(const control::Branch& branch) const;
@@ -93,10 +95,9 @@ class ShardMachine {
   private:
     static constexpr std::size_t most_events = 1024;
 
-    using ChannelKey = std::uint64_t;
     // A server with packets to send.
     struct BusyServer {
-        ChannelKey key = 0;
+        control::ChannelKey key;
         HostedServer* host = nullptr;
         const control::Branch* branch = nullptr;
     };
@@ -114,8 +115,10 @@ class ShardMachine {
     void forward_down(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out);
     [[nodiscard]] bool goes_to_group(const protocol::PacketBuffer& packet, const control::Branch& branch) const;
     bool send(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, bool again, wire::Outbox& out);
+    static void send_message(const wire::JoiningMessage& message, const wire::Address& to, wire::Outbox& out);
     void send_copy(std::span<const std::byte> bytes, const wire::Address& to, wire::Outbox& out);
 
+    bool handle_join(std::span<const std::byte> bytes, const wire::Address& from, wire::Outbox& out, Time now);
     void drain_servers(wire::Outbox& out, Time now);
     [[nodiscard]] bool drain(const BusyServer& busy, wire::Outbox& out, Time now);
     void answer(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out);
@@ -130,8 +133,9 @@ class ShardMachine {
     ShardMachineConfig config_;
     std::unique_ptr<ShardProtocol> other_;
     protocol::Switch switch_;
+    control::Gatekeeper gatekeeper_;
     control::JoinTree tree_;
-    std::unordered_map<ChannelKey, std::unique_ptr<HostedServer>> servers_;  // never iterated
+    std::map<control::ChannelKey, std::unique_ptr<HostedServer>> servers_;
     std::vector<BusyServer> busy_;
     std::vector<protocol::PacketBuffer> packets_;  // of the current batch
     std::unique_ptr<std::byte[]> scratch_;         // for FLUSHes of the batch, which may grow into gradients

@@ -33,7 +33,7 @@ class ShardProtocol : public control::ChannelRules {
     // Returns the number of the channel in the protocol's packets, or the reason of a refusal.
     [[nodiscard]] virtual tl::expected<std::uint8_t, std::string> open(const control::Branch& branch) = 0;
     // No effect if the channel is not open.
-    virtual void close(std::uint32_t job, std::uint16_t channel) = 0;
+    virtual void close(const control::ChannelKey& key) = 0;
     // Additions to the report of the shard: one JSON object.
     [[nodiscard]] virtual std::string report_parts() const = 0;
 };

@@ -96,7 +96,7 @@ Switch::Switch(const SwitchConfig& config)
 
 bool Switch::admit(std::uint32_t job, std::uint64_t token, std::uint8_t level) {
     if (token == 0) return false;
-    if (const Job* known = find_job(job)) return known->token == token && known->level == level;
+    if (const Job* known = find_job(job, token)) return known->level == level;
     const auto used = std::ranges::count_if(jobs_, [](const Job& entry) { return entry.token != 0; });
     if (static_cast<std::uint32_t>(used) >= config_.jobs) return false;
     std::size_t at = mix(job) & (jobs_.size() - 1);
@@ -105,11 +105,11 @@ bool Switch::admit(std::uint32_t job, std::uint64_t token, std::uint8_t level) {
     return true;
 }
 
-void Switch::dismiss(std::uint32_t job) {
+void Switch::dismiss(std::uint32_t job, std::uint64_t token) {
     // The removed entry may have displaced later ones: insert all others again.
     std::vector<Job> others;
     for (const Job& entry : jobs_) {
-        if (entry.token != 0 && entry.job != job) others.push_back(entry);
+        if (entry.token != 0 && (entry.job != job || entry.token != token)) others.push_back(entry);
     }
     std::ranges::fill(jobs_, Job{});
     for (const Job& entry : others) {
@@ -121,8 +121,8 @@ void Switch::dismiss(std::uint32_t job) {
 
 void Switch::clear() { std::ranges::fill(table_, atp_aggregator{}); }
 
-const SwitchCounters* Switch::job_counters(std::uint32_t job) const {
-    const Job* entry = find_job(job);
+const SwitchCounters* Switch::job_counters(std::uint32_t job, std::uint64_t token) const {
+    const Job* entry = find_job(job, token);
     return entry == nullptr ? nullptr : &entry->counters;
 }
 
@@ -131,15 +131,16 @@ std::uint32_t Switch::occupied() const {
         std::ranges::count_if(table_, [](const atp_aggregator& a) { return a.status != ATP_AGGREGATOR_FREE; }));
 }
 
-const Switch::Job* Switch::find_job(std::uint32_t job) const {
+// Incarnations of one job are neighbours in the table.
+const Switch::Job* Switch::find_job(std::uint32_t job, std::uint64_t token) const {
     for (std::size_t at = mix(job) & (jobs_.size() - 1); jobs_[at].token != 0; at = (at + 1) & (jobs_.size() - 1)) {
-        if (jobs_[at].job == job) return &jobs_[at];
+        if (jobs_[at].job == job && (jobs_[at].token == token || ATP_BREAK(ignore_token))) return &jobs_[at];
     }
     return nullptr;
 }
 
-Switch::Job* Switch::find_job(std::uint32_t job) {
-    return const_cast<Job*>(static_cast<const Switch*>(this)->find_job(job));
+Switch::Job* Switch::find_job(std::uint32_t job, std::uint64_t token) {
+    return const_cast<Job*>(static_cast<const Switch*>(this)->find_job(job, token));
 }
 
 void Switch::handle_packet(PacketBuffer& packet_buffer, Time now) {
@@ -175,10 +176,9 @@ Switch::Job* Switch::receive(PacketBuffer& packet_buffer, wire::Packet& packet) 
         ++counters_.refused[static_cast<std::size_t>(error)];
         return nullptr;
     }
-    Job* job = find_job(packet.header.job);
-    if (job == nullptr || (job->token != packet.header.token && !ATP_BREAK(ignore_token))) {
+    Job* job = find_job(packet.header.job, packet.header.token);
+    if (job == nullptr) {
         ++counters_.forged;
-        if (job != nullptr) ++job->counters.forged;
         return nullptr;
     }
     packet_buffer.verdict.job = job->job;

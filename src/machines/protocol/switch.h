@@ -71,16 +71,16 @@ struct SwitchCounters {
 // Threads: none. For several threads, give each a switch of its own, and send all packets of one channel to one
 //   thread.
 // Failure: the constructor throws std::bad_alloc. A packet is dropped and counted if it does not decode, if its job
-//   is not admitted, if its token differs, or if it is a FLUSH whose buffer is too small.
+//   is not admitted with its token, or if it is a FLUSH whose buffer is too small.
 class Switch {
   public:
     explicit Switch(const SwitchConfig& config);
 
     // `level` is the hop that this switch serves for the job: 0 in a rack, 1 in front of the server, 2 if it only
-    // forwards. Returns false if the token is 0, the table of jobs is full, or the job is admitted with another token
-    // or level.
+    // forwards. Returns false if the token is 0, the table of jobs is full, or the same job and token are
+    // admitted with another level.
     [[nodiscard]] bool admit(std::uint32_t job, std::uint64_t token, std::uint8_t level);
-    void dismiss(std::uint32_t job);
+    void dismiss(std::uint32_t job, std::uint64_t token);
 
     void handle_batch(std::span<PacketBuffer> packet_buffers, Time now);
     void handle_packet(PacketBuffer& packet_buffer, Time now);
@@ -90,8 +90,8 @@ class Switch {
     [[nodiscard]] const SwitchConfig& config() const { return config_; }
     [[nodiscard]] const SwitchCounters& counters() const { return counters_; }
     // nullptr if the job is not admitted.
-    [[nodiscard]] const SwitchCounters* job_counters(std::uint32_t job) const;
-    // Calls visit(job number, counters) for each admitted job.
+    [[nodiscard]] const SwitchCounters* job_counters(std::uint32_t job, std::uint64_t token) const;
+    // Calls visit(job number, counters) for each admitted incarnation of a job.
     template <class Visit>
     void for_each_job(Visit&& visit) const {
         for (const Job& job : jobs_) {
@@ -122,8 +122,8 @@ class Switch {
         SwitchCounters counters;
     };
 
-    [[nodiscard]] Job* find_job(std::uint32_t job);
-    [[nodiscard]] const Job* find_job(std::uint32_t job) const;
+    [[nodiscard]] Job* find_job(std::uint32_t job, std::uint64_t token);
+    [[nodiscard]] const Job* find_job(std::uint32_t job, std::uint64_t token) const;
     Job* receive(PacketBuffer& packet_buffer, wire::Packet& packet);
     void decide(PacketBuffer& packet_buffer, wire::Packet& packet, Job& job, Time now);
     void pass_without_aggregator(PacketBuffer& packet_buffer, wire::Packet& packet, Job& job);

@@ -36,6 +36,11 @@ std::optional<std::uint8_t> refusal_version(std::span<const std::byte> bytes) {
     return version;
 }
 
+std::optional<std::uint64_t> nonce_of(std::span<const std::byte> bytes) {
+    if (bytes.size() < control_prefix_bytes + sizeof(std::uint64_t)) return std::nullopt;
+    return load_u64(bytes.data() + control_prefix_bytes);
+}
+
 void write_prefix(ByteWriter& writer, ControlType type) {
     writer.u8(control_version);
     writer.u8(static_cast<std::uint8_t>(type));
@@ -59,6 +64,7 @@ std::string_view to_string(ControlType type) {
         case ControlType::welcome: return "WELCOME";
         case ControlType::stats: return "STATS";
         case ControlType::report: return "REPORT";
+        case ControlType::retry: return "RETRY";
     }
     return "unknown";
 }

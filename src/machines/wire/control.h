@@ -41,10 +41,12 @@ enum class ControlType : std::uint8_t {
     stats = 22,
     // from switch: that part of the report
     report = 23,
+    // from switch: repeat the JOIN with this cookie
+    retry = 24,
 };
 
 inline constexpr ControlType first_control_type = ControlType::join;
-inline constexpr ControlType last_control_type = ControlType::report;
+inline constexpr ControlType last_control_type = ControlType::retry;
 
 // Bytes in front of the fields of each message: version (1), type (1), reserved (2).
 inline constexpr std::size_t control_prefix_bytes = 4;
@@ -52,11 +54,8 @@ inline constexpr std::size_t control_prefix_bytes = 4;
 inline constexpr std::size_t max_control_bytes = 65'504;
 // Longest text of a REPORT.
 inline constexpr std::size_t report_part_bytes = 1'024;
-// An answer is at most this many times as long as its request; a longer answer is not sent. This bounds the
-// amplification by forged sender addresses. The sender of a HELLO pads it accordingly.
-inline constexpr std::size_t most_amplification = 3;
-// Shortest HELLO, padding included.
-inline constexpr std::size_t least_hello_bytes = 64;
+// Shortest JOIN and HELLO, padding included: no answer to an address that is not proven is longer than its question.
+inline constexpr std::size_t least_question_bytes = 288;
 // Longest text of a REFUSED.
 inline constexpr std::size_t max_refusal_bytes = 200;
 // Longest name of the software in a WELCOME.
@@ -77,6 +76,9 @@ inline constexpr std::size_t max_path_switches = 4;
 [[nodiscard]] std::optional<std::uint8_t> foreign_version(std::span<const std::byte> bytes);
 // Version byte of a REFUSED of any version; otherwise nullopt.
 [[nodiscard]] std::optional<std::uint8_t> refusal_version(std::span<const std::byte> bytes);
+
+// The nonce, with which every control message of every version begins after these bytes; nullopt: too few bytes.
+[[nodiscard]] std::optional<std::uint64_t> nonce_of(std::span<const std::byte> bytes);
 
 // Writes and reads the bytes in front of the fields. read_prefix() checks that they are those of `type`.
 void write_prefix(ByteWriter& writer, ControlType type);

@@ -168,7 +168,10 @@ void read(ByteReader& reader, ChannelTerms& value) {
 }
 
 void write(ByteWriter& writer, const Join& value) {
+    writer.u64(value.nonce);
     write(writer, value.terms);
+    writer.u64(value.cookie);
+    writer.u32(value.epoch);
     writer.u8(value.level);
     writer.flag(value.begun);
     writer.flag(value.receives_group);
@@ -184,7 +187,10 @@ void write(ByteWriter& writer, const Join& value) {
 }
 
 void read(ByteReader& reader, Join& value) {
+    value.nonce = reader.u64();
     read(reader, value.terms);
+    value.cookie = reader.u64();
+    value.epoch = reader.u32();
     value.level = reader.u8();
     reader.check(value.level <= ATP_LEVELS);
     value.begun = reader.flag();
@@ -202,9 +208,13 @@ void read(ByteReader& reader, Join& value) {
 }
 
 void write(ByteWriter& writer, const Joined& value) {
+    writer.u64(value.nonce);
     writer.u32(value.job);
     writer.u64(value.token);
     writer.u16(value.channel);
+    writer.u32(value.epoch);
+    writer.u32(value.number);
+    writer.u64(value.group_number);
     writer.flag(value.ready);
     writer.u32(value.missing_units);
     writer.u32(value.missing_members);
@@ -219,9 +229,13 @@ void write(ByteWriter& writer, const Joined& value) {
 }
 
 void read(ByteReader& reader, Joined& value) {
+    value.nonce = reader.u64();
     value.job = reader.u32();
     value.token = reader.u64();
     value.channel = reader.u16();
+    value.epoch = reader.u32();
+    value.number = reader.u32();
+    value.group_number = reader.u64();
     value.ready = reader.flag();
     value.missing_units = reader.u32();
     value.missing_members = reader.u32();
@@ -236,6 +250,7 @@ void read(ByteReader& reader, Joined& value) {
 }
 
 void write(ByteWriter& writer, const Refused& value) {
+    writer.u64(value.nonce);
     writer.u32(value.job);
     writer.u64(value.token);
     writer.u16(value.channel);
@@ -244,6 +259,7 @@ void write(ByteWriter& writer, const Refused& value) {
 }
 
 void read(ByteReader& reader, Refused& value) {
+    value.nonce = reader.u64();
     value.job = reader.u32();
     value.token = reader.u64();
     value.channel = reader.u16();
@@ -254,9 +270,11 @@ void read(ByteReader& reader, Refused& value) {
 }
 
 void write(ByteWriter& writer, const Leave& value) {
+    writer.u64(value.nonce);
     writer.u32(value.job);
     writer.u64(value.token);
     writer.u16(value.channel);
+    writer.u32(value.epoch);
     writer.u8(value.unit);
     writer.u8(value.member);
     const std::size_t edge_count = std::min<std::size_t>(value.edges.size(), max_edges);
@@ -265,10 +283,12 @@ void write(ByteWriter& writer, const Leave& value) {
 }
 
 void read(ByteReader& reader, Leave& value) {
+    value.nonce = reader.u64();
     value.job = reader.u32();
     value.token = reader.u64();
     reader.check(value.token != 0);
     value.channel = reader.u16();
+    value.epoch = reader.u32();
     value.unit = reader.u8();
     reader.check(value.unit < ATP_BITMAP_BITS);
     value.member = reader.u8();
@@ -278,13 +298,30 @@ void read(ByteReader& reader, Leave& value) {
     for (std::size_t i = 0; i < edge_count && reader.ok(); ++i) read(reader, value.edges.emplace_back());
 }
 
+void write(ByteWriter& writer, const Retry& value) {
+    writer.u64(value.nonce);
+    writer.u32(value.job);
+    writer.u64(value.token);
+    writer.u16(value.channel);
+    writer.u64(value.cookie);
+}
+
+void read(ByteReader& reader, Retry& value) {
+    value.nonce = reader.u64();
+    value.job = reader.u32();
+    value.token = reader.u64();
+    value.channel = reader.u16();
+    value.cookie = reader.u64();
+    reader.check(value.cookie != 0);
+}
+
 }  // namespace
 
-std::size_t encode(const Join& message, std::span<std::byte> bytes) {
+std::size_t encode(const Join& message, std::span<std::byte> bytes, std::size_t padded_bytes) {
     ByteWriter writer(bytes);
     write_prefix(writer, ControlType::join);
     write(writer, message);
-    return writer.finish();
+    return writer.finish(padded_bytes);
 }
 
 std::optional<Join> decode_join(std::span<const std::byte> bytes) {
@@ -339,6 +376,22 @@ std::optional<Leave> decode_leave(std::span<const std::byte> bytes) {
     ByteReader reader(bytes);
     read_prefix(reader, ControlType::leave);
     std::optional<Leave> message(std::in_place);
+    read(reader, *message);
+    if (!reader.ok()) message.reset();
+    return message;
+}
+
+std::size_t encode(const Retry& message, std::span<std::byte> bytes) {
+    ByteWriter writer(bytes);
+    write_prefix(writer, ControlType::retry);
+    write(writer, message);
+    return writer.finish();
+}
+
+std::optional<Retry> decode_retry(std::span<const std::byte> bytes) {
+    ByteReader reader(bytes);
+    read_prefix(reader, ControlType::retry);
+    std::optional<Retry> message(std::in_place);
     read(reader, *message);
     if (!reader.ok()) message.reset();
     return message;

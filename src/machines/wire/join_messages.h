@@ -36,7 +36,7 @@ enum class Refusal : std::uint8_t {
     malformed = 2,
     // no free entry for another job or channel
     full = 3,
-    // the job is admitted with another token
+    // reserved: another token is another job
     token = 4,
     // terms of members differ
     terms = 5,
@@ -175,8 +175,14 @@ struct ChannelTerms {
 
 // JOIN: a worker, or a switch for all members below it, joins a channel. Sent by: worker, switch.
 struct Join {
+    // random, new at each start of the sender, which answers repeat
+    std::uint64_t nonce = 0;
     // equal in the JOINs of all members
     ChannelTerms terms{};
+    // of the last RETRY of the receiver; 0: none
+    std::uint64_t cookie = 0;
+    // number of this JOIN or LEAVE of the sender in the channel, from 1
+    std::uint32_t epoch = 0;
     // level of the receiver: 0 and 1 aggregate, 2 hosts the server only
     std::uint8_t level = 0;
     // the sender, or a member below it, received `ready` before: the server must know the channel
@@ -193,12 +199,20 @@ struct Join {
 
 // JOINED: state of the tree; `ready` if it is complete up to the server. Sent by: switch.
 struct Joined {
+    // of the JOIN; 0 in a JOINED to a group
+    std::uint64_t nonce = 0;
     // of the JOIN
     std::uint32_t job = 0;
-    // of the JOIN
+    // of the JOIN; in a JOINED to a group, the group number
     std::uint64_t token = 0;
     // of the JOIN
     std::uint16_t channel = 0;
+    // of the last JOIN of the receiver; 0 in a JOINED to a group
+    std::uint32_t epoch = 0;
+    // number of this JOINED of the sender in the channel, from 1
+    std::uint32_t number = 0;
+    // random: results by group carry it instead of the token; 0: no results come by group
+    std::uint64_t group_number = 0;
     // at each level up to the server all members are there, and the server exists
     bool ready = false;
     // units of which a member's JOIN is missing
@@ -218,6 +232,8 @@ struct Joined {
 // REFUSED: the request is refused, with the reason. Sent by: switch.
 struct Refused {
     // of the request
+    std::uint64_t nonce = 0;
+    // of the request
     std::uint32_t job = 0;
     // of the request
     std::uint64_t token = 0;
@@ -232,11 +248,15 @@ struct Refused {
 // LEAVE: a member leaves. Sent by: worker, switch.
 struct Leave {
     // of the JOIN
+    std::uint64_t nonce = 0;
+    // of the JOIN
     std::uint32_t job = 0;
     // of the JOIN
     std::uint64_t token = 0;
     // of the JOIN
     std::uint16_t channel = 0;
+    // number of this JOIN or LEAVE of the sender in the channel, from 1
+    std::uint32_t epoch = 0;
     // unit of the member
     std::uint8_t unit = 0;
     // bit of the member in its unit
@@ -245,17 +265,33 @@ struct Leave {
     std::vector<Edge> edges{};
 };
 
+// RETRY: repeat the JOIN with this cookie. Sent by: switch.
+struct Retry {
+    // of the JOIN
+    std::uint64_t nonce = 0;
+    // of the JOIN
+    std::uint32_t job = 0;
+    // of the JOIN
+    std::uint64_t token = 0;
+    // of the JOIN
+    std::uint16_t channel = 0;
+    // proves that the sender of the JOIN receives at its address
+    std::uint64_t cookie = 0;
+};
+
 // Return the number of bytes written, or 0 if they do not fit. Zeros pad the message to `padded_bytes`.
-[[nodiscard]] std::size_t encode(const Join& message, std::span<std::byte> bytes);
+[[nodiscard]] std::size_t encode(const Join& message, std::span<std::byte> bytes, std::size_t padded_bytes = 0);
 [[nodiscard]] std::size_t encode(const Joined& message, std::span<std::byte> bytes);
 [[nodiscard]] std::size_t encode(const Refused& message, std::span<std::byte> bytes);
 [[nodiscard]] std::size_t encode(const Leave& message, std::span<std::byte> bytes);
+[[nodiscard]] std::size_t encode(const Retry& message, std::span<std::byte> bytes);
 
 // Return nullopt if the bytes are no valid message of this type.
 [[nodiscard]] std::optional<Join> decode_join(std::span<const std::byte> bytes);
 [[nodiscard]] std::optional<Joined> decode_joined(std::span<const std::byte> bytes);
 [[nodiscard]] std::optional<Refused> decode_refused(std::span<const std::byte> bytes);
 [[nodiscard]] std::optional<Leave> decode_leave(std::span<const std::byte> bytes);
+[[nodiscard]] std::optional<Retry> decode_retry(std::span<const std::byte> bytes);
 
 // The name, such as "switchml-faithful"; "unknown" for other values.
 [[nodiscard]] std::string_view to_string(ChannelProtocol value);

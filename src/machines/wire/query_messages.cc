@@ -15,7 +15,7 @@ bool report_fits(const Report& report) { return report.part < report.parts; }
 // tools/write_wire writes the fields from src/machines/wire/wire.toml.
 namespace {
 
-constexpr std::size_t longest_report_bytes = 1'042;
+constexpr std::size_t longest_report_bytes = 1'046;
 
 void write(ByteWriter& writer, const PathSwitch& value) {
     writer.u64(value.id);
@@ -54,19 +54,19 @@ void read(ByteReader& reader, Welcome& value) {
 }
 
 void write(ByteWriter& writer, const Stats& value) {
-    writer.u32(value.nonce);
+    writer.u64(value.nonce);
     writer.u32(value.snapshot);
     writer.u16(value.part);
 }
 
 void read(ByteReader& reader, Stats& value) {
-    value.nonce = reader.u32();
+    value.nonce = reader.u64();
     value.snapshot = reader.u32();
     value.part = reader.u16();
 }
 
 void write(ByteWriter& writer, const Report& value) {
-    writer.u32(value.nonce);
+    writer.u64(value.nonce);
     writer.u32(value.snapshot);
     writer.u16(value.part);
     writer.u16(value.parts);
@@ -74,7 +74,7 @@ void write(ByteWriter& writer, const Report& value) {
 }
 
 void read(ByteReader& reader, Report& value) {
-    value.nonce = reader.u32();
+    value.nonce = reader.u64();
     value.snapshot = reader.u32();
     value.part = reader.u16();
     value.parts = reader.u16();

@@ -49,7 +49,7 @@ struct Welcome {
 // STATS: requests one part of a report; as long as the longest REPORT. Sent by: tool.
 struct Stats {
     // random; the answer repeats it
-    std::uint32_t nonce = 0;
+    std::uint64_t nonce = 0;
     // 0: current state; otherwise the snapshot that part 0 named
     std::uint32_t snapshot = 0;
     // from 0
@@ -59,7 +59,7 @@ struct Stats {
 // REPORT: that part of the report. Sent by: switch.
 struct Report {
     // of the STATS
-    std::uint32_t nonce = 0;
+    std::uint64_t nonce = 0;
     // number of the report
     std::uint32_t snapshot = 0;
     // of this text

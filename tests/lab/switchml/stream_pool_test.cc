@@ -99,9 +99,9 @@ TEST(StreamPool, StreamWithoutFreeSlotsIsRefusedUntilAnotherEnds) {
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error(), HasSubstr("2 of 6 slots are free"));
     EXPECT_LE(refused.error().size(), wire::max_refusal_bytes);
-    pool.close(2, 0);  // was never opened
+    pool.close({.job = 2, .token = 1, .channel = 0});  // was never opened
     EXPECT_FALSE(pool.open(second));
-    pool.close(1, 0);
+    pool.close({.job = 1, .token = 1, .channel = 0});
     EXPECT_TRUE(pool.open(second));
 }
 
@@ -128,7 +128,7 @@ TEST(StreamPool, StreamNumbersRotateWithoutRepetition) {
     for (std::uint32_t job = 0; job < 257; ++job) branches.push_back(branch_of(job));
     for (std::uint32_t job = 0; job < 3; ++job) {
         EXPECT_EQ(pool.open(branches[0]).value_or(99), job) << "not the one that was freed just now";
-        pool.close(0, 0);
+        pool.close({.job = 0, .token = 1, .channel = 0});
     }
     std::array<bool, 256> given{};
     for (std::uint32_t job = 0; job < 256; ++job) {

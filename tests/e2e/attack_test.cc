@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// What somebody outside a job can do with ordinary sockets, from an address of his own: listen to the group and forge
+// results, use a switch as an amplifier, and guess tokens.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <set>
+#include <thread>
+
+#include "fabric.h"
+#include "net/descriptor.h"
+#include "values.h"
+#include "wire/joining_message.h"
+#include "wire/packet.h"
+
+namespace atp::test {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+sockaddr_in ipv4(const char* host, std::uint16_t port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    inet_pton(AF_INET, host, &address.sin_addr);
+    return address;
+}
+wire::Address address_in(const sockaddr_in& v4) {
+    return wire::Address::from(reinterpret_cast<const sockaddr*>(&v4), sizeof v4);
+}
+
+// A host beside those of the job. Its address on loopback is 127.0.0.2, theirs is 127.0.0.1.
+class Outsider {
+  public:
+    Outsider() : socket_(bound(ipv4("127.0.0.2", 0))) {
+        const in_addr loopback{htonl(INADDR_LOOPBACK)};
+        EXPECT_EQ(setsockopt(socket_.number(), IPPROTO_IP, IP_MULTICAST_IF, &loopback, sizeof loopback), 0);
+    }
+
+    void send(std::span<const std::byte> bytes, const wire::Address& to) {
+        sent_bytes += bytes.size();
+        EXPECT_GE(sendto(socket_.number(), bytes.data(), bytes.size(), 0, to.data(), to.size()), 0)
+            << std::strerror(errno);
+    }
+    // Empty: nothing arrived in time.
+    [[nodiscard]] Bytes receive(int at_most_ms) const { return receive(socket_, at_most_ms); }
+    // Joins the group by IGMP, as any host may.
+    [[nodiscard]] static net::Descriptor listener(const wire::Address& group) {
+        sockaddr_in at{};
+        std::memcpy(&at, group.data(), sizeof at);
+        net::Descriptor socket = bound(at);
+        const ip_mreq request{.imr_multiaddr = at.sin_addr, .imr_interface = {htonl(INADDR_LOOPBACK)}};
+        EXPECT_EQ(setsockopt(socket.number(), IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof request), 0);
+        return socket;
+    }
+    [[nodiscard]] static Bytes receive(const net::Descriptor& from, int at_most_ms) {
+        pollfd waiting{.fd = from.number(), .events = POLLIN, .revents = 0};
+        if (poll(&waiting, 1, at_most_ms) <= 0) return {};
+        Bytes bytes(65'535);
+        const ssize_t size = recv(from.number(), bytes.data(), bytes.size(), 0);
+        bytes.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
+        return bytes;
+    }
+    template <class Message>
+    void say(const Message& message, const wire::Address& to) {
+        Bytes bytes(2048);
+        bytes.resize(wire::encode(message, bytes));
+        send(bytes, to);
+    }
+    // Joins with the cookie that the switch sends to this address, and returns the answer.
+    [[nodiscard]] Bytes join(wire::Join join, const wire::Address& to) {
+        join.cookie = cookie_;
+        join.epoch = ++epoch_;
+        say(wire::JoiningMessage(join), to);
+        for (Bytes answer = receive(2000); !answer.empty(); answer = receive(2000)) {
+            const auto joined = wire::decode_joined(answer);
+            if (joined && joined->token != join.terms.token) continue;  // the switch asks an earlier, silent member
+            const auto retry = wire::decode_retry(answer);
+            if (!retry) return answer;
+            join.cookie = cookie_ = retry->cookie;
+            say(wire::JoiningMessage(join), to);
+        }
+        return {};
+    }
+
+    std::uint64_t sent_bytes = 0;
+
+  private:
+    static net::Descriptor bound(const sockaddr_in& at) {
+        net::Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+        const int on = 1;
+        EXPECT_EQ(setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
+        EXPECT_EQ(bind(socket.number(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0) << std::strerror(errno);
+        return socket;
+    }
+
+    net::Descriptor socket_;
+    std::uint64_t cookie_ = 0;
+    std::uint32_t epoch_ = 0;
+};
+
+// The UDP ports of this process on loopback, of ranks and switches alike.
+std::vector<wire::Address> ports_of_this_process() {
+    std::vector<wire::Address> ports;
+    for (int descriptor = 0; descriptor < 1024; ++descriptor) {
+        int type = 0;
+        socklen_t size = sizeof type;
+        if (getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_DGRAM) continue;
+        sockaddr_in at{};
+        socklen_t length = sizeof at;
+        if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&at), &length) != 0) continue;
+        if (at.sin_port != 0) ports.push_back(address_in(ipv4("127.0.0.1", ntohs(at.sin_port))));
+    }
+    return ports;
+}
+
+// Reads the results of a job, and forges those of the next fragments.
+class Listener {
+  public:
+    Listener(const wire::Address& group, std::vector<wire::Address> ports)
+        : group_(group),
+          ports_(std::move(ports)),
+          socket_(Outsider::listener(group)),
+          thread_([this](const auto& stop) {
+              while (!stop.stop_requested()) {
+                  hear(Outsider::receive(socket_, 1));
+                  forge();
+              }
+          }) {}
+
+    std::atomic<std::uint64_t> results{0};
+    std::atomic<std::uint64_t> forged{0};
+    std::atomic<std::uint64_t> token{0};
+
+  private:
+    void hear(Bytes result) {
+        wire::Packet packet;
+        if (wire::decode(result, packet) != wire::DecodeError::none || packet.header.type != ATP_TYPE_ACK) return;
+        ++results;
+        token = packet.header.token;
+        next_ = packet.header.seq;
+        if (result.size() == ATP_HEADER_BYTES + small_lanes * ATP_LANE_BYTES) template_ = std::move(result);
+    }
+    // Results of the fragments that follow the last one heard, again and again, as one of them may be in flight.
+    void forge() {
+        wire::Packet packet;
+        if (wire::decode(template_, packet) != wire::DecodeError::none) return;
+        for (std::uint32_t ahead = 1; ahead <= 16; ++ahead) {
+            atp_header header = packet.header;
+            header.seq = next_ + ahead;
+            Bytes bytes = template_;
+            wire::encode_header(header, bytes);
+            std::fill(bytes.begin() + ATP_HEADER_BYTES, bytes.end(), std::byte{0x55});
+            outsider_.send(bytes, group_);
+            for (const wire::Address& port : ports_) outsider_.send(bytes, port);
+            ++forged;
+        }
+    }
+
+    wire::Address group_;
+    std::vector<wire::Address> ports_;
+    Outsider outsider_;
+    net::Descriptor socket_;
+    Bytes template_;
+    std::uint32_t next_ = 0;
+    std::jthread thread_;  // last: it ends before what it uses
+};
+
+TEST(Attack, H70_ListenerOfTheGroupWhoForgesResultsFromHisOwnAddressChangesNoSum) {
+    const auto node = start(small_switch());
+    comm::Options options = small_options();  // without an audit lane, which would detect a wrong sum
+    options.multicast = control::parse_multicast("on").value();
+    Job job(2, {address_of(*node)}, options);
+    const auto ranks = job.formed();
+    ASSERT_EQ(ranks.size(), 2U);
+    const auto sum = [&](std::uint32_t rounds) {
+        each(2, [&](std::uint32_t rank) {
+            for (std::uint32_t round = 0; round < rounds; ++round) {
+                // The first window of rank 0 is in flight meanwhile.
+                if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+                expect_sum(*ranks[rank], several_windows, round);
+            }
+        });
+    };
+    ASSERT_TRUE(eventually([&] {
+        sum(2);
+        const auto channels = node->snapshot().shards[0].channels;
+        return ranks[0]->results_by_group() && !channels.empty() && channels[0].by_group;
+    }));
+    const auto group = wire::Address::parse(node->snapshot().shards[0].channels[0].group);
+    ASSERT_TRUE(group);
+    const std::uint64_t strays = ranks[0]->counters()[0].strays;
+    Listener listener(*group, ports_of_this_process());
+    sum(60);
+    EXPECT_TRUE(eventually([&] {
+        sum(2);
+        return listener.forged > 100 && ranks[0]->counters()[0].strays > strays;
+    })) << listener.results
+        << " results heard";
+
+    // What he read is no token: the switch takes no gradient with it.
+    EXPECT_NE(listener.token, 0U);
+    const std::uint64_t forged = node->snapshot().shards[0].packets.forged;
+    atp_header header{};
+    header.version = ATP_VERSION;
+    header.type = ATP_TYPE_GRADIENT;
+    header.lanes = ATP_INT32_LANES;
+    header.window_log2 = 4;
+    header.job = ranks[0]->formation().job;
+    header.token = listener.token;
+    header.peer = ATP_WORKER_ALL;
+    header.bitmap0 = header.bitmap1 = header.mask1 = 1;
+    header.mask0 = 3;
+    Bytes gradient(ATP_HEADER_BYTES + small_lanes * ATP_LANE_BYTES);
+    wire::encode_header(header, gradient);
+    Outsider().send(gradient, node->address());
+    EXPECT_TRUE(eventually([&] { return node->snapshot().shards[0].packets.forged > forged; }));
+    sum(2);
+}
+
+wire::Join join_of(std::uint32_t job, std::uint64_t token, unsigned members) {
+    wire::Join join;
+    join.nonce = 0x1111;
+    join.terms.job = job, join.terms.token = token;
+    join.terms.lanes = small_lanes, join.terms.window_log2 = 4, join.terms.aggregators = 16;
+    join.terms.mask1 = 1, join.terms.scale = 1e8;
+    join.units = {
+        {.unit = 0, .members = 1, .mask0 = members == 32 ? ~0U : (1U << members) - 1, .direct = false, .ranks = {0}}};
+    return join;
+}
+
+// Each control message, short and padded, as somebody sends it who never reads an answer.
+TEST(Attack, NoMessageGetsMoreBytesThanItHas) {
+    const auto node = start(small_switch());
+    const auto expect_less = [&](const std::string& name, auto&& ask) {
+        Outsider outsider;
+        for (int i = 0; i < 20; ++i) ask(outsider);
+        std::uint64_t received = 0;
+        for (Bytes answer = outsider.receive(500); !answer.empty(); answer = outsider.receive(100)) {
+            received += answer.size();
+        }
+        EXPECT_LE(received, outsider.sent_bytes) << name;
+    };
+    wire::Join many = join_of(7, 9, 32);
+    expect_less("a JOIN of 32 members", [&](Outsider& outsider) {
+        for (unsigned member = 0; member < 32; ++member) {
+            many.units[0].members = 1U << member;
+            many.units[0].ranks = {static_cast<std::uint16_t>(member)};
+            ++many.epoch;
+            outsider.say(wire::JoiningMessage(many), node->address());
+        }
+    });
+    expect_less("a JOIN without padding", [&](Outsider& outsider) {
+        Bytes bytes(2048);
+        bytes.resize(wire::encode(many, bytes));
+        outsider.send(bytes, node->address());
+    });
+    expect_less("a JOIN of another version", [&](Outsider& outsider) {
+        Bytes bytes(2048);
+        bytes.resize(wire::encode(many, bytes));
+        bytes[0] = std::byte{wire::control_version + 1};
+        outsider.send(bytes, node->address());
+    });
+    expect_less("HELLO", [&](Outsider& outsider) {
+        for (const std::size_t length : {std::size_t{0}, std::size_t{64}, wire::least_question_bytes}) {
+            Bytes bytes(2048);
+            bytes.resize(wire::encode(wire::Hello{.nonce = 5}, bytes, length));
+            outsider.send(bytes, node->address());
+        }
+    });
+    expect_less("STATS", [&](Outsider& outsider) { outsider.say(wire::Stats{.nonce = 5}, node->address()); });
+    expect_less("LEAVE", [&](Outsider& outsider) {
+        outsider.say(wire::Leave{.job = 7, .token = 9, .epoch = 99}, node->address());
+    });
+    expect_less("JOINED", [&](Outsider& outsider) {
+        outsider.say(wire::Joined{.job = 7, .token = 9, .ready = true}, node->address());
+    });
+    expect_less("REFUSED", [&](Outsider& outsider) {
+        outsider.say(wire::Refused{.job = 7, .token = 9, .reason = wire::Refusal::full, .text = {}}, node->address());
+    });
+    EXPECT_TRUE(eventually([&] { return node->snapshot().shards[0].shard.control_retries >= 640; }));
+    EXPECT_EQ(node->snapshot().shards[0].tree.joins, 0U) << "no JOIN without a cookie reached the tree";
+}
+
+// The answers for a running job and for one that does not exist are equal, whatever token is guessed.
+TEST(Attack, H70_AnswersToGuessedTokensRevealNothing) {
+    auto config = small_switch();
+    config.jobs = config.channels = 1000;
+    const auto node = start(config);
+    Job running(2, {address_of(*node)});
+    const auto ranks = running.formed();
+    ASSERT_EQ(ranks.size(), 2U);
+    const std::uint32_t job = ranks[0]->formation().job;
+    Outsider outsider;
+    std::set<Bytes> answers;
+    for (std::uint64_t guess = 1; guess <= 100; ++guess) {
+        for (const std::uint32_t of_job : {job, job + 1}) {
+            auto joined = wire::decode_joined(outsider.join(join_of(of_job, guess, 2), node->address()));
+            ASSERT_TRUE(joined) << "guess " << guess;
+            EXPECT_FALSE(joined->ready);
+            joined->job = joined->epoch = joined->number = 0;
+            joined->token = 0;
+            Bytes bytes(2048);
+            bytes.resize(wire::encode(*joined, bytes));
+            answers.insert(bytes);
+        }
+    }
+    EXPECT_EQ(answers.size(), 1U);
+    each(2, [&](std::uint32_t rank) { expect_sum(*ranks[rank], several_windows, 1); });
+    EXPECT_TRUE(eventually([&] { return node->snapshot().shards[0].tree.joins >= 200; })) << "all are counted";
+}
+
+}  // namespace
+}  // namespace atp::test
