@@ -178,7 +178,7 @@ local MESSAGES = {
         { name = "token", kind = "u64", text = "of the JOIN; in a JOINED to a group, the group number", size = 8, hex = true },
         { name = "channel", kind = "u16", text = "of the JOIN", size = 2 },
         { name = "epoch", kind = "u32", text = "of the last JOIN of the receiver; 0 in a JOINED to a group", size = 4 },
-        { name = "number", kind = "u32", text = "number of this JOINED of the sender in the channel, from 1", size = 4 },
+        { name = "number", kind = "u32", text = "number of this JOINED of the sending process, from 1", size = 4 },
         { name = "group_number", kind = "u64", text = "random: results by group carry it instead of the token; 0: no results come by group", size = 8, hex = true },
         { name = "ready", kind = "flag", text = "at each level up to the server all members are there, and the server exists", size = 1 },
         { name = "missing_units", kind = "u32", text = "units of which a member's JOIN is missing", size = 4, hex = true },

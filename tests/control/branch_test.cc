@@ -46,11 +46,11 @@ TEST(Branch, MemberThatLeavesIsMissingAndReceivesNothing) {
     branch.attach(join_of_member(0, 2, 0), worker(0), Time{});
     branch.attach(join_of_member(0, 2, 1), worker(1), Time{});
     EXPECT_EQ(branch.receivers, 2U);
-    branch.detach({.bit = 1}, 1, Time{});
+    branch.detach({.bit = 1});
     EXPECT_EQ(branch.at({.bit = 1}), nullptr);
     EXPECT_EQ(branch.missing_members(0), 0x2U);
     EXPECT_EQ(receivers(branch, branch.mask), std::set<std::string>{to_string(worker(0))});
-    branch.detach({.bit = 0}, 1, Time{});
+    branch.detach({.bit = 0});
     EXPECT_TRUE(branch.deserted());
     EXPECT_EQ(branch.receivers, 0U);
 }
@@ -73,7 +73,7 @@ TEST(Branch, MembersThatJoinTheRootSeparatelyCountAsOneChild) {
     const auto membership = branch.membership();
     ASSERT_TRUE(membership);
     EXPECT_EQ(membership->workers(), 4U);
-    branch.detach({.bit = 1, .member = 0}, 1, Time{});
+    branch.detach({.bit = 1, .member = 0});
     EXPECT_FALSE(branch.complete());
     EXPECT_FALSE(branch.deserted());
 }

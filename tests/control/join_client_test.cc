@@ -334,6 +334,39 @@ TEST(JoinClient, LostTreeEndsABusyMemberAfter3SecondsAndNamesTheFirstMissingRank
     EXPECT_LT(member.cause().elapsed, milliseconds(3100));
 }
 
+TEST(JoinClient, LeaveWithACauseIsSentThreeTimesWithOneEpoch) {
+    Member member;
+    member.become_ready();
+    member.client.set_busy(true);
+    member.pass(timing.hold + milliseconds(100));  // the switch is silent
+    ASSERT_TRUE(member.ended());
+    member.client.leave();
+    member.drain();
+    member.pass(seconds(1));
+    ASSERT_EQ(member.leaves.size(), 3U);
+    for (const wire::Leave& leave : member.leaves) {
+        EXPECT_EQ(leave.epoch, member.leaves[0].epoch);
+        EXPECT_EQ(leave.edges.size(), 1U);
+    }
+    EXPECT_EQ(member.client.poll_timeout(), never);
+}
+
+TEST(JoinClient, RestartedSwitchIsNamedIfARankDoesNotReturn) {
+    for (const bool restarts : {true, false}) {
+        Member member;
+        member.become_ready();
+        for (int i = 0; i < 5; ++i) member.joined(true);
+        member.client.set_busy(true);
+        member.pass(milliseconds(300));
+        if (restarts) member.number = 0;
+        member.joined(false, 0x1, 0x2);
+        member.pass(seconds(4), [&] { member.joined(false, 0x1, 0x2); });
+        ASSERT_TRUE(member.ended());
+        EXPECT_EQ(member.cause().kind, restarts ? Cause::switch_restarted : Cause::members_missing);
+        EXPECT_EQ(member.cause().missing_members, 0x2U);
+    }
+}
+
 TEST(JoinClient, LostServerEndsABusyMember) {
     Member member;
     member.become_ready();

@@ -371,6 +371,42 @@ TEST(JoinFailures, EndedParentIsNamedWithinASecond) {
     EXPECT_EQ(address_of(edge->at), host(1));
 }
 
+// One lost message must not turn the cause into silence of an innocent switch.
+TEST(JoinFailures, LeaveWithACauseAndTheLastWordToARemovedMemberAreSentThreeTimes) {
+    Star star;
+    star.pass(timing.hold + milliseconds(300));
+    const auto told = star.tree.sent_to<wire::Joined>(worker(2));
+    EXPECT_EQ(std::ranges::count_if(told, [](const wire::Joined& joined) { return !joined.ready; }), 3);
+
+    Tree leaf(below(host(1)));
+    leaf.join(join_of_member(1, 1, 0, 2, 0x3), worker(2));
+    leaf.joined(true, host(1));
+    leaf.forget();
+    leaf.tree.handle_leave({.job = job,
+                            .token = token,
+                            .channel = channel,
+                            .epoch = 9,
+                            .unit = 1,
+                            .member = 0,
+                            .edges = {{.kind = EdgeKind::path_mtu, .evidence = Evidence::too_long, .unit = 1}}},
+                           worker(2), leaf.now);
+    leaf.drain();
+    leaf.pass(milliseconds(300));
+    const auto leaves = leaf.sent_to<wire::Leave>(host(1));
+    ASSERT_EQ(leaves.size(), 3U);
+
+    Tree root;
+    root.join(join_of_unit(0, 0, 2, 0x3), host(2));
+    root.join(join_of_unit(1, 2, 1, 0x3), host(3));
+    for (wire::Leave leave : leaves) {
+        leave.epoch = 9;
+        root.tree.handle_leave(leave, host(3), root.now);
+    }
+    EXPECT_EQ(root.tree.counters().left, 1U);
+    EXPECT_EQ(root.tree.counters().stale, 2U) << "the copies are no forgeries";
+    EXPECT_EQ(root.tree.counters().forged, 0U);
+}
+
 TEST(JoinFailures, LeaveOfTheLastMemberCarriesTheCauseUpwards) {
     Tree leaf(below(host(1)));
     leaf.join(join_of_member(1, 1, 0, 2, 0x3), worker(2));

@@ -103,8 +103,8 @@ class Tree {
         drain();
     }
     void refused(Refusal reason, const wire::Address& from, std::uint32_t with_token = token) {
-        tree.handle_refused({.job = job, .token = with_token, .channel = channel, .reason = reason, .text = "no"},
-                            from);
+        tree.handle_refused({.job = job, .token = with_token, .channel = channel, .reason = reason, .text = "no"}, from,
+                            now);
         drain();
     }
     // Advances time and runs every sweep that becomes due.

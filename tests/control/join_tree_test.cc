@@ -289,6 +289,26 @@ TEST(JoinTree, RackWithoutMembersLeavesItsParent) {
     EXPECT_EQ(root.sent_to<wire::Joined>(host(2)).back().missing_units, 0x2U);
 }
 
+// A member takes a lower number for that of another process.
+TEST(JoinTree, NumbersOfJoinedGoOnAfterAChannelEnded) {
+    Tree star;
+    star.join(join_of_member(0, 2, 0), worker(0));
+    const std::uint32_t first = star.sent_to<wire::Joined>(worker(0)).back().number;
+    star.leave(0, 0, worker(0));
+    ASSERT_EQ(star.tree.channels(), 0U);
+    star.join(join_of_member(0, 2, 0), worker(0));
+    EXPECT_GT(star.sent_to<wire::Joined>(worker(0)).back().number, first);
+}
+
+TEST(JoinTree, RefusalFromAboveIsSentThreeTimes) {
+    Tree rack(below(host(1)));
+    rack.join(join_of_member(0, 1, 0, 0, 0x3), worker(0));
+    rack.refused(Refusal::restarted, host(1));
+    EXPECT_EQ(rack.sent_to<wire::Refused>(worker(0)).size(), 1U);
+    rack.pass(std::chrono::milliseconds(300));
+    EXPECT_EQ(rack.sent_to<wire::Refused>(worker(0)).size(), 3U);
+}
+
 TEST(JoinTree, ChannelsOfAJobOpenAndCloseIndependently) {
     Tree star;
     const auto other = [](wire::Join join) {
@@ -328,6 +348,20 @@ TEST(JoinTree, H66_OldJoinOfAMemberThatLeftChangesNothing) {
 
     star.join(but(delayed, [](wire::Join& join) { join.nonce = 77; }), worker(1));
     EXPECT_TRUE(star.tree.find(key)->ready()) << "a new process of this rank";
+}
+
+TEST(JoinTree, H66_OldJoinOfAChannelThatEndedChangesNothing) {
+    Tree star;
+    star.join(join_of_member(0, 2, 0), worker(0));
+    const wire::Join delayed = but(join_of_member(0, 2, 0), [](wire::Join& join) { join.epoch = 1; });
+    star.leave(0, 0, worker(0));
+    ASSERT_EQ(star.tree.channels(), 0U);
+    star.forget();
+    star.join(delayed, worker(0));
+    EXPECT_EQ(star.tree.channels(), 0U);
+    EXPECT_EQ(star.tree.counters().stale, 1U);
+    star.pass(star.tree.config().hold);
+    EXPECT_EQ(star.tree.poll_timeout(), never) << "nothing of the channel is left";
 }
 
 TEST(JoinTree, H67_ReplayedJoinKeepsNoSilentMember) {

@@ -87,7 +87,6 @@ bool Branch::attach(const wire::Join& join, const wire::Address& from, Time now)
     child.receives_group = join.receives_group;
     child.nonce = join.nonce;
     child.epoch = join.epoch;
-    departed.erase(position.key());
     child.detector.handle_received(now);
     failures.report_of_child(position.key(), edge_reported_by(join, from));
     begun = begun || join.begun;
@@ -110,16 +109,7 @@ bool Branch::note_statements(const Position& position, const std::vector<wire::S
     return changed;
 }
 
-bool Branch::is_old(const wire::Join& join, Time now) const {
-    const Position position = position_of(join);
-    if (const Child* const child = at(position)) return child->nonce == join.nonce && join.epoch <= child->epoch;
-    const auto before = departed.find(position.key());
-    return before != departed.end() && before->second.nonce == join.nonce && join.epoch <= before->second.epoch &&
-           now < before->second.until;
-}
-
-void Branch::detach(const Position& position, std::uint32_t epoch, Time until) {
-    departed[position.key()] = {.nonce = at(position)->nonce, .epoch = epoch, .until = until};
+void Branch::detach(const Position& position) {
     present &= ~(1U << position.bit);
     if (position.in_rack()) {
         Rack& rack = *racks[position.bit];

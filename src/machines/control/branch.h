@@ -39,12 +39,6 @@ struct Branch {
         std::uint32_t epoch = 0;  // of its last JOIN
         bool receives_group = false;
     };
-    // Who had a position last. Its JOINs that the network delayed must not bring it back (H66).
-    struct Departed {
-        std::uint64_t nonce = 0;
-        std::uint32_t epoch = 0;
-        Time until{};
-    };
     // A unit whose members join here separately, because the switch that aggregates for it has no address.
     struct Rack {
         std::uint32_t mask = 0;
@@ -82,16 +76,14 @@ struct Branch {
     wire::Address up_data;    // !hosts: destination of packets, the source of the last JOINED; no family: none yet
     bool up_ready = false;    // !hosts: the last JOINED from above had `ready`, and is at most `hold` old
     FailureDetector up_detector{FailureDetector::Peer::answers};  // !hosts: received: a JOINED
-    Duration up_hold{};                          // !hosts: hold time that the last JOINED stated; zero: none
-    bool up_lost = false;                        // !hosts: the parent failed, and was not heard since
-    Time up_next{};                              // when to send the next JOIN upwards
-    std::uint64_t up_cookie = 0;                 // !hosts: of the last RETRY of the parent
-    std::uint32_t up_epoch = 0;                  // !hosts: of the last JOIN upwards
-    JoinedOrder up_order{};                      // !hosts: of the last JOINED from above
-    std::uint32_t number = 0;                    // of the last JOINED to a child or to the group
-    std::uint64_t group_number = 0;              // in results by group, instead of the token; 0: no group
-    std::map<std::uint16_t, Departed> departed;  // by Position::key()
-    BranchFailures failures;                     // why the channel is not ready any more
+    Duration up_hold{};              // !hosts: hold time that the last JOINED stated; zero: none
+    bool up_lost = false;            // !hosts: the parent failed, and was not heard since
+    Time up_next{};                  // when to send the next JOIN upwards
+    std::uint64_t up_cookie = 0;     // !hosts: of the last RETRY of the parent
+    std::uint32_t up_epoch = 0;      // !hosts: of the last JOIN upwards
+    JoinedOrder up_order{};          // !hosts: of the last JOINED from above
+    std::uint64_t group_number = 0;  // in results by group, instead of the token; 0: no group
+    BranchFailures failures;         // why the channel is not ready any more
     std::uint32_t missing_units_above = 0;
     std::map<std::uint16_t, std::vector<wire::Statement>> stated;  // by Position::key(): what a child stated last
     std::vector<wire::Statement> stated_below;                     // `stated` of all children together
@@ -111,10 +103,7 @@ struct Branch {
     [[nodiscard]] const Child* at(const Position& position) const;
     // True: the statements of the members below changed.
     bool attach(const wire::Join& join, const wire::Address& from, Time now);
-    // Forgets the child. `epoch`: of its last message.
-    void detach(const Position& position, std::uint32_t epoch, Time until);
-    // The JOIN is not newer than the last message of its sender.
-    [[nodiscard]] bool is_old(const wire::Join& join, Time now) const;
+    void detach(const Position& position);
     // Visits the joined children of these bits, and the joined members of their racks. Without `bits`: of all bits.
     template <class Visit>
     void for_each_child(std::uint32_t bits, Visit&& visit) const;

@@ -31,6 +31,7 @@ bool JoinClient::handle_message(std::span<const std::byte> bytes, const wire::Ad
     if (const auto joined = wire::decode_joined(bytes)) {
         if (by_group) return handle_group_message(*joined, now);
         if (!is_mine(*joined) || joined->epoch > epoch_) return false;
+        if (was_ready() && order_.shows_restart(*joined)) switch_restarted_ = true;
         order_.advance(*joined) ? handle_joined(*joined, from, now) : void(++counters_.stale);
         return true;
     }
@@ -105,6 +106,7 @@ void JoinClient::handle_joined(const wire::Joined& joined, const wire::Address& 
     if (joined.hold_ms != 0) hold_ = std::chrono::milliseconds(joined.hold_ms);
     if (joined.ready) {
         edge_.reset();
+        switch_restarted_ = false;
         if (state_ == State::joining) {
             stream_ = joined.stream;
             ready_due_ = true;
@@ -181,7 +183,7 @@ void JoinClient::note_too_long(const wire::SendError& error, Time now) {
 }
 
 void JoinClient::handle_timeout(Time now) {
-    if (ended_) return;
+    if (ended_) return repeat_leave(now);
     excuse_pause(now);
     if (now >= join_next_) prepare_join(now);
     check(now);
@@ -242,10 +244,11 @@ Duration JoinClient::grace() const {
 
 MemberCause JoinClient::missing_cause(Duration elapsed) const {
     if (edge_) return {.kind = MemberCause::Kind::edge_failed, .elapsed = elapsed, .edge = *edge_};
-    return {.kind = missing_units_ == 0 ? MemberCause::Kind::server_missing : MemberCause::Kind::members_missing,
-            .elapsed = elapsed,
-            .missing_units = missing_units_,
-            .missing_members = missing_members_};
+    using Kind = MemberCause::Kind;
+    const Kind kind = missing_units_ == 0 ? Kind::server_missing
+                      : switch_restarted_ ? Kind::switch_restarted
+                                          : Kind::members_missing;
+    return {.kind = kind, .elapsed = elapsed, .missing_units = missing_units_, .missing_members = missing_members_};
 }
 
 void JoinClient::end(MemberCause cause) {
@@ -258,6 +261,17 @@ void JoinClient::end(MemberCause cause) {
 void JoinClient::leave() {
     ended_ = leave_due_ = true;
     join_due_ = end_due_ = false;
+    if (edges_of_leave().empty()) return;
+    repeats_of_leave_ = 2;
+    leave_next_ = looked_at_ + timing.hurry;
+}
+
+// Nobody answers a LEAVE. If the only one were lost, the switch would take this member for silent.
+void JoinClient::repeat_leave(Time now) {
+    if (repeats_of_leave_ == 0 || now < leave_next_) return;
+    --repeats_of_leave_;
+    leave_next_ = now + timing.hurry;
+    leave_due_ = true;
 }
 
 void JoinClient::state(std::string text, Time now) {
@@ -310,11 +324,12 @@ std::vector<wire::Edge> JoinClient::edges_of_leave() const {
 std::optional<ControlTransmit> JoinClient::poll_transmit() {
     if (std::exchange(join_due_, false)) return ControlTransmit{join(), config_.switch_address};
     if (!std::exchange(leave_due_, false)) return std::nullopt;
+    if (!std::exchange(left_, true)) ++epoch_;
     return ControlTransmit{wire::Leave{.nonce = config_.nonce,
                                        .job = config_.terms.job,
                                        .token = config_.terms.token,
                                        .channel = config_.terms.channel,
-                                       .epoch = ++epoch_,
+                                       .epoch = epoch_,
                                        .unit = config_.unit.unit,
                                        .member = static_cast<std::uint8_t>(std::countr_zero(config_.unit.members)),
                                        .edges = edges_of_leave()},
@@ -334,7 +349,7 @@ std::optional<MemberEvent> JoinClient::poll_event() {
 }
 
 Time JoinClient::poll_timeout() const {
-    if (ended_) return never;
+    if (ended_) return repeats_of_leave_ == 0 ? never : leave_next_;
     Time next = join_next_;
     if (state_ == State::joining || !busy_) return next;
     next = std::min(next, switch_.poll_timeout(hold_));

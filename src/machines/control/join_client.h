@@ -35,14 +35,15 @@ struct JoinClientConfig {
 // Why a member lost its position for good.
 struct MemberCause {
     enum class Kind : std::uint8_t {
-        refused,          // the switch refused the JOIN: `refusal`, `text`
-        foreign_version,  // the switch at `from` has another version: `version`, `text`
-        members_missing,  // the switch reports members as missing: `missing_units`, `missing_members`
-        server_missing,   // the switches do not reach the parameter server
-        switch_silent,    // the switch answers no JOIN
-        switch_ended,     // the switch answers no JOIN, and its host reports that no process has the switch's port
-        path_too_narrow,  // packets of `packet_bytes` exceed the MTU of the path to the switch: `mtu`
-        edge_failed,      // the switch names the edge of the tree that failed first: `edge`
+        refused,           // the switch refused the JOIN: `refusal`, `text`
+        foreign_version,   // the switch at `from` has another version: `version`, `text`
+        members_missing,   // the switch reports members as missing: `missing_units`, `missing_members`
+        switch_restarted,  // the same, after the switch restarted: the members may have failed because of that
+        server_missing,    // the switches do not reach the parameter server
+        switch_silent,     // the switch answers no JOIN
+        switch_ended,      // the switch answers no JOIN, and its host reports that no process has the switch's port
+        path_too_narrow,   // packets of `packet_bytes` exceed the MTU of the path to the switch: `mtu`
+        edge_failed,       // the switch names the edge of the tree that failed first: `edge`
     };
     Kind kind = Kind::refused;
     Duration elapsed{};  // time for which the cause lasted when the member gave up; zero: it was final at once
@@ -111,7 +112,7 @@ class JoinClient {
     void set_busy(bool busy) { busy_ = busy; }
     // Tells all members what this one called, after their operations differed: see statements().
     void state(std::string text, Time now);
-    // Gives the position up, with one LEAVE.
+    // Gives the position up, with one LEAVE, or three that carry the cause of a failure.
     void leave();
 
     [[nodiscard]] bool has_transmit() const { return join_due_ || leave_due_; }
@@ -156,6 +157,7 @@ class JoinClient {
     [[nodiscard]] std::vector<wire::Edge> edges_of_leave() const;
     void excuse_pause(Time now);
     void prepare_join(Time now);
+    void repeat_leave(Time now);
     void check(Time now);
     void end(MemberCause cause);
     [[nodiscard]] MemberCause missing_cause(Duration elapsed) const;
@@ -171,6 +173,7 @@ class JoinClient {
     State state_ = State::joining;
     bool busy_ = false;
     bool ended_ = false;
+    bool switch_restarted_ = false;  // since the tree was ready
     wire::Address data_address_;
     std::uint64_t cookie_ = 0;        // of the last RETRY
     std::uint32_t epoch_ = 0;         // of the last JOIN or LEAVE
@@ -198,6 +201,9 @@ class JoinClient {
     bool receives_group_ = false;  // report of the JOIN that is due
     bool join_due_ = false;
     bool leave_due_ = false;
+    bool left_ = false;         // the first LEAVE was sent
+    int repeats_of_leave_ = 0;  // still to send, the next one at leave_next_
+    Time leave_next_ = never;
     bool ready_due_ = false;    // the next events, in this order
     bool waiting_due_ = false;  //
     bool group_due_ = false;    //
@@ -212,11 +218,14 @@ void JoinClient::persist(Archive& archive) {
     archive.value(cookie_), archive.value(epoch_), archive.value(order_.epoch), archive.value(order_.number);
     archive.value(group_number_);
     archive.value(group_open_), archive.value(state_), archive.value(busy_), archive.value(ended_);
+    archive.value(switch_restarted_);
     archive.value(data_address_), archive.time(join_next_), archive.time(answered_at_), archive.time(lost_since_);
     archive.value(hold_), archive.time(looked_at_), archive.time(too_long_since_), archive.time(too_long_at_),
         archive.value(packet_bytes_), archive.value(mtu_), archive.value(interval_);
     archive.value(missing_units_), archive.value(missing_members_), archive.value(stream_);
-    archive.value(receives_group_), archive.value(join_due_), archive.value(leave_due_), archive.value(ready_due_);
+    archive.value(receives_group_), archive.value(join_due_), archive.value(leave_due_), archive.value(left_),
+        archive.value(repeats_of_leave_);
+    archive.time(leave_next_), archive.value(ready_due_);
     archive.value(waiting_due_), archive.value(group_due_), archive.value(end_due_);
     bool refused = refusal_.has_value();
     archive.value(refused), archive.time(refused_since_);

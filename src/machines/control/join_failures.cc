@@ -72,13 +72,21 @@ bool JoinTree::detach(Branch& branch, const Branch::Position& position, std::uin
                       Time now) {
     const Before was = before(branch);
     const Branch::Child removed = *branch.at(position);
-    branch.detach(position, epoch, now + config_.hold);
+    branch.detach(position);
+    departures_.note(key_of(branch.terms), position.key(), removed.nonce, epoch, now + config_.hold);
+    wake_at(now + config_.hold);
     branch.failures.note_child(position.key(), edge);
     // It may hear this switch, although this switch does not hear it.
-    if (edge.evidence == wire::Evidence::silence) notify(branch, removed);
+    if (edge.evidence == wire::Evidence::silence) {
+        notify(branch, removed);
+        repeat_last(now);
+    }
     if (branch.deserted()) {
+        const bool has_cause = !branch.hosts && edge.evidence != wire::Evidence::left;
         report_new_cause(branch, was);
+        const std::size_t before_leave = outbox_.size();
         close(branch);
+        if (has_cause && outbox_.size() != before_leave) repeat_last(now);
         return true;
     }
     if (!settle(branch, was, now)) notify_all(branch);

@@ -45,7 +45,7 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
     ++counters_.joins;
     const ChannelKey key = key_of(join);
     Branch* branch = find(key);
-    if (branch != nullptr && branch->is_old(join, now)) {
+    if (is_old(join, branch)) {
         ++counters_.stale;
         return;
     }
@@ -82,16 +82,19 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
     const Before was = before(*branch);
     const bool was_member = branch->at(Branch::position_of(join)) != nullptr;
     const bool states = branch->attach(join, from, now);
+    departures_.forget(key, Branch::position_of(join).key());
     if (!was_member) report_member(Notice::member_joined, *branch, *branch->at(Branch::position_of(join)));
     if (states) branch->up_next = std::min(branch->up_next, now);
     if (contradicts_itself(*branch)) {
         ++counters_.refused;
         const char* const why = "the ranks of the job are not 0, 1, ... once each: give each process its own rank";
-        refuse_all(*branch, {.job = join.terms.job,
-                             .token = join.terms.token,
-                             .channel = join.terms.channel,
-                             .reason = wire::Refusal::terms,
-                             .text = why});
+        refuse_all(*branch,
+                   {.job = join.terms.job,
+                    .token = join.terms.token,
+                    .channel = join.terms.channel,
+                    .reason = wire::Refusal::terms,
+                    .text = why},
+                   now);
         close(*branch, why, from);
         return;
     }
@@ -106,6 +109,14 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
     }
     notify_group(*branch, from, now);
     wake_at(next_look(*branch, now));
+}
+
+bool JoinTree::is_old(const wire::Join& join, const Branch* branch) const {
+    const Branch::Position position = Branch::position_of(join);
+    if (const Branch::Child* const child = branch == nullptr ? nullptr : branch->at(position)) {
+        return child->nonce == join.nonce && join.epoch <= child->epoch;
+    }
+    return departures_.is_old(key_of(join), position.key(), join.nonce, join.epoch);
 }
 
 // A switch that restarted keeps half of its tables for the jobs that it served before, until they have had the time to
@@ -183,9 +194,9 @@ void JoinTree::could_not_open(const ChannelKey& key, std::string why) {
     Branch* branch = find(key);
     if (branch == nullptr) return;
     ++counters_.refused;
-    refuse_all(
-        *branch,
-        {.job = key.job, .token = key.token, .channel = key.channel, .reason = wire::Refusal::full, .text = why});
+    refuse_all(*branch,
+               {.job = key.job, .token = key.token, .channel = key.channel, .reason = wire::Refusal::full, .text = why},
+               never);
     close(*branch, std::move(why));
 }
 
@@ -200,7 +211,8 @@ void JoinTree::handle_leave(const wire::Leave& leave, const wire::Address& from,
     }
     const Branch::Child* const child = known ? branch->at(position) : nullptr;
     if (child == nullptr || child->address != from || child->nonce != leave.nonce || leave.epoch <= child->epoch) {
-        ++counters_.forged;
+        const bool old = departures_.is_old(key_of(leave), position.key(), leave.nonce, leave.epoch);
+        ++(old ? counters_.stale : counters_.forged);
         return;
     }
     ++counters_.left;
@@ -237,7 +249,7 @@ void JoinTree::handle_joined(const wire::Joined& joined, const wire::Address& fr
     if (!settle(*branch, was, now) && states) notify_all(*branch);
 }
 
-void JoinTree::handle_refused(const wire::Refused& refused, const wire::Address& from) {
+void JoinTree::handle_refused(const wire::Refused& refused, const wire::Address& from, Time now) {
     Branch* branch = find(key_of(refused));
     if (branch == nullptr || branch->hosts || refused.nonce != config_.nonce) {
         ++counters_.forged;
@@ -245,7 +257,7 @@ void JoinTree::handle_refused(const wire::Refused& refused, const wire::Address&
     }
     wire::Refused passed_on = refused;
     passed_on.text = fmt::format("{} (sent by {})", refused.text, to_string(from));
-    refuse_all(*branch, passed_on);
+    refuse_all(*branch, passed_on, now);
     close(*branch, std::move(passed_on.text), from);
 }
 
@@ -263,10 +275,11 @@ void JoinTree::handle_retry(const wire::Retry& retry, Time now) {
     wake_at(next_look(*branch, now));
 }
 
-void JoinTree::refuse_all(const Branch& branch, wire::Refused refused) {
+void JoinTree::refuse_all(const Branch& branch, wire::Refused refused, Time now) {
     branch.for_each_child([&](const Branch::Child& child) {
         refused.nonce = child.nonce;
         outbox_.push_back({child.address, refused});
+        if (now != never) repeat_last(now);
     });
 }
 
@@ -306,9 +319,9 @@ void JoinTree::notify(Branch& branch, const Branch::Child& child) {
     outbox_.push_back({child.address, joined});
 }
 
-wire::Joined JoinTree::joined_of(Branch& branch) const {
+wire::Joined JoinTree::joined_of(const Branch& branch) {
     wire::Joined joined{.job = branch.terms.job, .token = branch.terms.token, .channel = branch.terms.channel};
-    joined.number = ++branch.number;
+    joined.number = ++number_;
     joined.group_number = branch.group_number;
     joined.hold_ms = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(config_.hold).count());
     if (const auto edge = branch.failures.first()) joined.edges = {*edge};
@@ -382,6 +395,25 @@ void JoinTree::handle_timeout(Time now) {
         ascend(*branch, now);
         if (!examine_children(*branch, now)) wake_at(next_look(*branch, now));
     }
+    send_repeats(now);
+    wake_at(departures_.forget_expired(now));
+}
+
+void JoinTree::repeat_last(Time now) {
+    repeats_.push_back({.transmit = outbox_.back(), .next = now + timing.hurry});
+    wake_at(repeats_.back().next);
+}
+
+void JoinTree::send_repeats(Time now) {
+    for (Repeat& repeat : repeats_) {
+        if (repeat.next <= now) {
+            outbox_.push_back(repeat.transmit);
+            repeat.next = now + timing.hurry;
+            --repeat.left;
+        }
+        if (repeat.left != 0) wake_at(repeat.next);
+    }
+    std::erase_if(repeats_, [](const Repeat& repeat) { return repeat.left == 0; });
 }
 
 void JoinTree::wake_at(Time when) { next_sweep_ = std::min(next_sweep_, when); }

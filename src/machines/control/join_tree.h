@@ -16,6 +16,7 @@
 #include "control/branch.h"
 #include "control/channel_key.h"
 #include "control/channel_rules.h"
+#include "control/departures.h"
 #include "control/switch_room.h"
 #include "control/timing.h"
 #include "control/tree_notice.h"
@@ -88,7 +89,7 @@ class JoinTree {
     void handle_leave(const wire::Leave& leave, const wire::Address& from, Time now);
     // From the parent: a switch, or the host of the server.
     void handle_joined(const wire::Joined& joined, const wire::Address& from, Time now);
-    void handle_refused(const wire::Refused& refused, const wire::Address& from);
+    void handle_refused(const wire::Refused& refused, const wire::Address& from, Time now);
     void handle_retry(const wire::Retry& retry, Time now);
     // A report about a packet that the switch sent.
     void handle_send_error(const wire::SendError& error, Time now);
@@ -138,6 +139,8 @@ class JoinTree {
     [[nodiscard]] static std::optional<Objection> objection_to_shape(const Branch& branch, const wire::Join& join);
     [[nodiscard]] std::optional<Objection> objection_to_known(const Branch& branch, const wire::Join& join,
                                                               const wire::Address& from, Time now) const;
+    // Not newer than the last message of the same process in this position.
+    [[nodiscard]] bool is_old(const wire::Join& join, const Branch* branch) const;
     Branch& open_branch(const wire::Join& join, Time now);
     void attach(Branch& branch, const wire::Join& join, const wire::Address& from, Time now);
     // Removes a child because of `edge`. True: this was the last child, and the branch is destroyed.
@@ -160,6 +163,9 @@ class JoinTree {
     // True: the branch is destroyed.
     bool examine_children(Branch& branch, Time now);
     void examine_parent(Branch& branch, Time now);
+    // Sends the last message once more after each `hurry`, as its receiver asks for nothing that would repeat it.
+    void repeat_last(Time now);
+    void send_repeats(Time now);
     void ask(Branch& branch, Branch::Child& child, Time now);
     [[nodiscard]] Time next_look(const Branch& branch, Time now) const;
     [[nodiscard]] static wire::Edge edge_to(const Branch& branch, const Branch::Child& child, wire::Evidence evidence,
@@ -179,7 +185,8 @@ class JoinTree {
     bool open_server(Branch& branch);
     [[nodiscard]] std::string no_memory_for(const wire::ChannelTerms& terms) const;
     [[nodiscard]] bool must_wait(const wire::Join& join, Time now);
-    void refuse_all(const Branch& branch, wire::Refused refused);
+    // `now`: also repeats it; never: the members' next JOINs get the same answer.
+    void refuse_all(const Branch& branch, wire::Refused refused, Time now);
     void ascend(Branch& branch, Time now);
     void notify(Branch& branch, const Branch::Child& child);
     void notify_all(Branch& branch);
@@ -193,7 +200,7 @@ class JoinTree {
                        std::string_view reason = {});
     void report_failure(const Branch& branch, const wire::Edge& edge);
     [[nodiscard]] wire::Join join_upwards(Branch& branch) const;
-    [[nodiscard]] wire::Joined joined_of(Branch& branch) const;
+    [[nodiscard]] wire::Joined joined_of(const Branch& branch);
     [[nodiscard]] std::uint64_t group_number_of(const ChannelKey& key) const;
     void wake_at(Time when);
 
@@ -201,11 +208,19 @@ class JoinTree {
     std::map<ChannelKey, std::unique_ptr<Branch>> branches_;
     std::map<JobKey, TreeJob> jobs_;
     std::uint64_t server_bytes_ = 0;  // reserved for servers of channels whose members have all joined (H68)
+    Departures departures_;
     std::deque<Transmit> outbox_;
+    struct Repeat {
+        Transmit transmit;
+        int left = 2;
+        Time next{};
+    };
+    std::vector<Repeat> repeats_;
     std::deque<TreeEvent> events_;
     std::deque<TreeNotice> notices_;  // at most 1024
     Time next_sweep_ = never;
-    Time began_at_ = never;  // first JOIN
+    Time began_at_ = never;     // first JOIN
+    std::uint32_t number_ = 0;  // of the last JOINED. A member takes lower numbers for those of another process
     ChannelKey last_key_{};
     Branch* last_ = nullptr;  // result of the last find(): packets arrive in bursts of one channel
     TreeCounters counters_;

@@ -14,6 +14,10 @@ struct JoinedOrder {
     std::uint32_t epoch = 0;
     std::uint32_t number = 0;
 
+    // The process that sent `joined` is another one: it counts its JOINEDs from 1.
+    [[nodiscard]] bool shows_restart(const wire::Joined& joined) const {
+        return joined.epoch > epoch && joined.number <= number;
+    }
     // True: `joined` is the newest so far. False: it is old, and the order stays.
     [[nodiscard]] bool advance(const wire::Joined& joined) {
         if (std::tie(joined.epoch, joined.number) <= std::tie(epoch, number)) return false;

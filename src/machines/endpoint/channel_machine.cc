@@ -152,8 +152,8 @@ bool ChannelMachine::has_identity(std::span<const std::byte> bytes) const {
 }
 
 void ChannelMachine::handle_timeout(Time now) {
-    if (ended_) return;
     client_.handle_timeout(now);
+    if (ended_) return;
     if (!difference_) engine_->handle_timeout(now);
 }
 
@@ -266,7 +266,7 @@ bool ChannelMachine::transmit_server(wire::Outbox& out) {
 }
 
 Time ChannelMachine::poll_timeout() const {
-    if (ended_) return never;
+    if (ended_) return client_.poll_timeout();
     return std::min(difference_ ? differs_until_ : engine_->poll_timeout(), client_.poll_timeout());
 }
 

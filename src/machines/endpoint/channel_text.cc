@@ -111,6 +111,17 @@ Error error_of_missing(const MemberCause& cause, const ChannelMachineConfig& con
                                   : ranks + " left the job or is unreachable: check its process"};
 }
 
+// The ranks that did not return may have failed because of the switch.
+Error error_of_restarted_switch(const MemberCause& cause, const ChannelMachineConfig& config) {
+    return {.operation = Operation::wait,
+            .reason = Reason::failed,
+            .peer = switch_peer(config),
+            .elapsed = cause.elapsed,
+            .text = fmt::format("the switch at {} restarted, and {} did not join again: form the job again",
+                                to_string(config.switch_address),
+                                list_of_ranks(*config.membership, cause.missing_units, cause.missing_members))};
+}
+
 Error error_of_silent_switch(const MemberCause& cause, const ChannelMachineConfig& config) {
     const std::string address = to_string(config.switch_address);
     const std::string where =
@@ -265,6 +276,7 @@ Error error_of_membership(const MemberCause& cause, const ChannelMachineConfig& 
     switch (cause.kind) {
         case MemberCause::Kind::refused: return error_of_refusal(cause);
         case MemberCause::Kind::foreign_version: return error_of_foreign_version(cause);
+        case MemberCause::Kind::switch_restarted: return error_of_restarted_switch(cause, config);
         case MemberCause::Kind::switch_silent: return error_of_silent_switch(cause, config);
         case MemberCause::Kind::switch_ended: return error_of_ended_switch(cause, config);
         case MemberCause::Kind::path_too_narrow: return error_of_narrow_path(cause, config);

@@ -309,7 +309,7 @@ void ShardMachine::handle_message(std::span<const std::byte> bytes, const wire::
         if ((understood = joined.has_value())) tree_.handle_joined(*joined, from, now);
     } else if (type == wire::ControlType::refused) {
         const auto refused = wire::decode_refused(bytes);
-        if ((understood = refused.has_value())) tree_.handle_refused(*refused, from);
+        if ((understood = refused.has_value())) tree_.handle_refused(*refused, from, now);
     } else if (type == wire::ControlType::retry) {
         const auto retry = wire::decode_retry(bytes);
         if ((understood = retry.has_value())) tree_.handle_retry(*retry, now);

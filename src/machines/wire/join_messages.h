@@ -209,7 +209,7 @@ struct Joined {
     std::uint16_t channel = 0;
     // of the last JOIN of the receiver; 0 in a JOINED to a group
     std::uint32_t epoch = 0;
-    // number of this JOINED of the sender in the channel, from 1
+    // number of this JOINED of the sending process, from 1
     std::uint32_t number = 0;
     // random: results by group carry it instead of the token; 0: no results come by group
     std::uint64_t group_number = 0;

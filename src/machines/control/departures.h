@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "base/time.h"
+#include "control/channel_key.h"
+
+namespace atp::control {
+
+// Who had the positions of a tree that are empty now. JOINs and LEAVEs of that process which the network delayed or
+// repeated are old: they must not bring it back (H66), also if its channel has ended meanwhile.
+//
+// Ownership: owns its entries, one for each position until forget_expired() removes it; at most most_entries.
+// Threads: none. Failure: none.
+class Departures {
+  public:
+    static constexpr std::size_t most_entries = std::size_t{1} << 16U;
+
+    // `position`: Branch::Position::key(). If there is no room, the departure is not noted.
+    void note(const ChannelKey& channel, std::uint16_t position, std::uint64_t nonce, std::uint32_t epoch, Time until);
+    // The position has a child again.
+    void forget(const ChannelKey& channel, std::uint16_t position) { entries_.erase({channel, position}); }
+    // The message with this nonce and epoch is not newer than the last one of the process that had the position.
+    [[nodiscard]] bool is_old(const ChannelKey& channel, std::uint16_t position, std::uint64_t nonce,
+                              std::uint32_t epoch) const;
+    // Returns when to call it again; never: nothing is left.
+    Time forget_expired(Time now);
+
+  private:
+    struct Departed {
+        std::uint64_t nonce = 0;
+        std::uint32_t epoch = 0;
+        Time until{};
+    };
+    std::map<std::pair<ChannelKey, std::uint16_t>, Departed> entries_;
+};
+
+}  // namespace atp::control
