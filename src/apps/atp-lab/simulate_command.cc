@@ -25,6 +25,7 @@
 #include "apps/common/flags.h"
 #include "apps/common/progress.h"
 #include "base/units.h"
+#include "joining/swarm.h"
 #include "sim/scenario_table.h"
 #include "sim/simulation.h"
 #include "sim/swarm.h"
@@ -47,6 +48,8 @@ struct SimulateOptions {
     sim::Scenario scenario;
     std::uint64_t swarm = 0;
     unsigned threads = std::max(1U, std::thread::hardware_concurrency());
+    bool joining = false;
+    bool calm = false;
     bool json = false;
     std::string trace_path;
     std::vector<CLI::Option*> scenario_flags;
@@ -142,6 +145,79 @@ void print_failed_run(const sim::Report& report) {
     std::fflush(stdout);
 }
 
+std::string summary_json(const joining::JoinSwarmSummary& s, const SimulateOptions& options) {
+    return nlohmann::ordered_json{
+        {"first_seed", options.scenario.seed}, {"runs", s.runs},       {"failures", s.failures},
+        {"verified", s.failures == 0},         {"packets", s.packets}, {"operations", s.operations},
+        {"incarnations", s.incarnations},      {"errors", s.errors}}
+        .dump(2);
+}
+
+const char* calm_flag(const SimulateOptions& options) { return options.calm ? " --calm" : ""; }
+
+void print_failed_run(const joining::JoinReport& report, const SimulateOptions& options) {
+    fmt::print(options.json ? stderr : stdout,
+               "seed {}: {}; replay: atp-lab simulate --joining{} --seed {} --trace trace.txt\n", report.scenario.seed,
+               report.failures.front(), calm_flag(options), report.scenario.seed);
+    std::fflush(stdout);
+}
+
+// One scenario of joining, with a line for each event.
+int run_one_joining(const SimulateOptions& options) {
+    const std::uint64_t seed = options.scenario.seed;
+    const auto scenario = options.calm ? joining::draw_calm_scenario(seed) : joining::draw_join_scenario(seed);
+    File file = open_trace(options.trace_path);
+    const joining::JoinReport report = joining::run_joining(scenario, file.get());
+    close_trace(std::move(file), options.trace_path);
+    if (options.json) {
+        fmt::print("{}\n", nlohmann::ordered_json{{"seed", seed},
+                                                  {"scenario", joining::text_of(scenario)},
+                                                  {"failures", report.failures},
+                                                  {"packets", report.packets},
+                                                  {"operations", report.operations},
+                                                  {"incarnations", report.incarnations},
+                                                  {"errors", report.errors}}
+                               .dump(2));
+    } else {
+        fmt::print("seed {}: {}\n{} packets, {} operations, {} incarnations ready, {} errors of ranks\n", seed,
+                   joining::text_of(scenario), report.packets, report.operations, report.incarnations, report.errors);
+        for (const std::string& failure : report.failures) fmt::print("failed: {}\n", failure);
+    }
+    return report.failures.empty() ? exit_passed : exit_failed;
+}
+
+int run_joining_swarm(const SimulateOptions& options) {
+    Progress progress;
+    const auto begin = std::chrono::steady_clock::now();
+    joining::JoinSwarmOptions swarm{.first_seed = options.scenario.seed,
+                                    .runs = options.swarm,
+                                    .threads = options.threads,
+                                    .calm = options.calm,
+                                    .stop = &interrupted,
+                                    .failed = {},
+                                    .progress = {}};
+    swarm.failed = [&](const joining::JoinReport& report) {
+        progress.clear();
+        print_failed_run(report, options);
+    };
+    swarm.progress = [&](std::uint64_t done) {
+        progress.show(fmt::format("{} of {} runs of joining", done, options.swarm));
+    };
+    const joining::JoinSwarmSummary s = joining::run_join_swarm(swarm);
+    progress.clear();
+    if (options.json) {
+        fmt::print("{}\n", summary_json(s, options));
+    } else {
+        fmt::print(
+            "joining: {} runs from seed {}: {} failed; {} packets, {} operations, {} incarnations ready, {} errors of "
+            "ranks; {:.1f} s\n",
+            s.runs, options.scenario.seed, s.failures, s.packets, s.operations, s.incarnations, s.errors,
+            seconds_since(begin));
+    }
+    if (interrupted) return exit_interrupted;
+    return s.failures == 0 ? exit_passed : exit_failed;
+}
+
 int run_swarm(const SimulateOptions& options) {
     Progress progress;
     const auto begin = std::chrono::steady_clock::now();
@@ -180,15 +256,16 @@ std::optional<std::string> problem_of_swarm(const SimulateOptions& options) {
     for (const CLI::Option* flag : options.scenario_flags) {
         if (flag->count() == 0) continue;
         return fmt::format(
-            "{0} and --swarm exclude each other: --swarm draws whole scenarios from their seeds; remove {0}",
+            "{0} excludes --swarm and --joining, which draw whole scenarios from their seeds: remove {0}",
             flag->get_name());
     }
+    if (options.calm && !options.joining) return "--calm needs --joining";
     if (options.swarm > 1 && !options.trace_path.empty()) return "--trace needs a single run: use --swarm 1 --seed N";
     return std::nullopt;
 }
 
 int run_simulate(const SimulateOptions& options) {
-    if (options.swarm != 0) {
+    if (options.swarm != 0 || options.joining) {
         if (const auto problem = problem_of_swarm(options)) {
             fmt::print(stderr, "atp-lab simulate: {}\n", *problem);
             return exit_misused;
@@ -196,6 +273,7 @@ int run_simulate(const SimulateOptions& options) {
     }
     std::signal(SIGINT, interrupt);
     std::signal(SIGTERM, interrupt);
+    if (options.joining) return options.swarm > 1 ? run_joining_swarm(options) : run_one_joining(options);
     if (options.swarm > 1) return run_swarm(options);
     if (options.swarm == 0) return run_one(options.scenario, options, sim::to_flags(options.scenario));
     const sim::Scenario drawn = sim::draw_scenario(options.scenario.seed);
@@ -217,6 +295,11 @@ std::function<int()> register_simulate(CLI::App& program) {
     flags.number("--seed", options->scenario.seed, 0, UINT64_MAX, "Seed of all random decisions");
     flags.number("--swarm", options->swarm, 1, 1'000'000'000,
                  "Run N random scenarios, drawn from the seeds --seed, --seed + 1, ...");
+    flags.flag(
+        "--joining", options->joining,
+        "Run scenarios of joining and failures, with one fault each: ranks and switches join, sum, fail and join "
+        "again");
+    flags.flag("--calm", options->calm, "With --joining: no fault, so that no rank may fail");
     flags.number("--threads", options->threads, 1, 1024, "Threads of a swarm");
     flags.flag("--json", options->json, "Print one JSON object instead of tables");
     const auto path = [](std::string_view text) -> std::optional<std::string> {
