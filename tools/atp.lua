@@ -72,6 +72,7 @@ local ENUMS = {
         { number = 3, name = "CLOSED", text = "ICMP: no process has the port" },
         { number = 4, name = "TOO_LONG", text = "the sender's kernel or ICMP: a packet does not fit the path" },
         { number = 5, name = "ONE_DIRECTION", text = "the named end receives nothing, but is heard" },
+        { number = 6, name = "PAUSED", text = "the process of the named end did not run, as it found itself" },
     },
 }
 
@@ -113,12 +114,12 @@ local STRUCTS = {
     },
     edge = {
         { name = "kind", kind = "u8", text = "what the edge connects", size = 1, enum = "edge_kind", least = 1, most = 5 },
-        { name = "evidence", kind = "u8", text = "how the failure was found", size = 1, enum = "evidence", least = 1, most = 5 },
+        { name = "evidence", kind = "u8", text = "how the failure was found", size = 1, enum = "evidence", least = 1, most = 6 },
         { name = "unit", kind = "u8", text = "unit of the member, or of the switch", size = 1, most = 31 },
         { name = "member", kind = "u8", text = "bit of the member in its unit; 0 for a switch", size = 1, most = 31 },
         { name = "silent_ms", kind = "u32", text = "milliseconds since the finder received something on this edge", size = 4 },
         { name = "detail", kind = "u32", text = "path MTU in bytes with IP headers, 0 if it is not known; otherwise 0", size = 4 },
-        { name = "at", kind = "endpoint", text = "address of the named end as the finder has it, or family 0" },
+        { name = "at", kind = "endpoint", text = "address of the named end as the finder has it, of the switch if a member receives nothing, or family 0" },
     },
     statement = {
         { name = "count", kind = "u16", text = "members that say so", size = 2, least = 1 },

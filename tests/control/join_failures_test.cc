@@ -340,6 +340,56 @@ TEST(JoinFailures, LeafThatReceivesNothingIsNamedInTheOtherRackWithTheDirection)
     EXPECT_EQ(address_of(racks.told(0)->at), host(3));
 }
 
+TEST(JoinFailures, H80_RootThatDidNotRunIsNamedInsteadOfTheLeafThatNoticed) {
+    for (const bool was_paused : {true, false}) {
+        Tree root;
+        for (unsigned unit = 0; unit < 2; ++unit)
+            root.join(join_of_unit(static_cast<std::uint8_t>(unit), static_cast<std::uint16_t>(2 * unit), 2, 0x3),
+                      host(2 + unit));
+        root.forget();
+        if (was_paused) {
+            root.now += milliseconds(3100);  // and handle_timeout() comes after the messages
+        } else {
+            root.pass(milliseconds(200));
+        }
+        wire::Join join = begun(join_of_unit(0, 0, 2, 0x3));
+        join.edges = {
+            {.kind = EdgeKind::parent, .evidence = Evidence::silence, .silent_ms = 3000, .at = endpoint_of(host(1))}};
+        root.join(join, host(2));
+        const auto edge = edge_told(root, host(3));
+        ASSERT_TRUE(edge);
+        EXPECT_EQ(edge->kind, EdgeKind::leaf);
+        EXPECT_EQ(edge->evidence, was_paused ? Evidence::paused : Evidence::one_direction);
+        EXPECT_EQ(address_of(edge->at), was_paused ? host(1) : host(2));
+        EXPECT_GE(edge->silent_ms, 2500U);
+    }
+}
+
+TEST(JoinFailures, H80_SwitchThatDidNotRunIsNamedInsteadOfTheRankThatLeft) {
+    for (const bool was_paused : {true, false}) {
+        Star star;
+        if (was_paused) {
+            star.tree.now += milliseconds(3100);
+        } else {
+            star.pass(milliseconds(2500));
+            star.tree.join(begun(join_of_member(0, 3, 2)), worker(2));
+        }
+        wire::Leave leave{.job = job, .token = token, .channel = channel, .epoch = 99, .unit = 0, .member = 2};
+        leave.edges = {{.kind = EdgeKind::member,
+                        .evidence = Evidence::one_direction,
+                        .member = 2,
+                        .silent_ms = 3000,
+                        .at = endpoint_of(host(1))}};
+        star.tree.tree.handle_leave(leave, worker(2), star.tree.now);
+        star.tree.drain();
+        const auto edge = edge_told(star.tree, worker(0));
+        ASSERT_TRUE(edge);
+        EXPECT_EQ(edge->evidence, was_paused ? Evidence::paused : Evidence::one_direction);
+        EXPECT_EQ(edge->kind, was_paused ? EdgeKind::leaf : EdgeKind::member);
+        EXPECT_EQ(address_of(edge->at), host(1));
+    }
+}
+
 TEST(JoinFailures, LeafThatIsNotHeardLearnsItFromTheRoot) {
     Racks racks;
     racks.up = false;

@@ -114,6 +114,7 @@ class Evidence(enum.IntEnum):
     CLOSED = 3
     TOO_LONG = 4
     ONE_DIRECTION = 5
+    PAUSED = 6
 
 
 class Message(enum.IntEnum):

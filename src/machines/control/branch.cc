@@ -26,20 +26,6 @@ wire::JoiningUnit together(const Members& members, std::uint32_t mask) {
     return unit;
 }
 
-// A child that does not hear this switch names it as the silent parent. This switch hears the child, so the edge
-// between them loses one direction.
-std::optional<wire::Edge> edge_reported_by(const wire::Join& join, const wire::Address& from) {
-    if (join.edges.empty()) return std::nullopt;
-    wire::Edge edge = join.edges.front();
-    if (edge.kind == wire::EdgeKind::parent) {
-        edge.kind = wire::EdgeKind::leaf;
-        edge.evidence = wire::Evidence::one_direction;
-        edge.unit = join.units.front().unit;
-        edge.at = endpoint_of(from);
-    }
-    return edge;
-}
-
 }  // namespace
 
 Branch Branch::of(const wire::Join& join) {
@@ -79,7 +65,8 @@ Branch::Child& Branch::take(const Position& position, std::uint32_t rack_mask) {
     return rack->members[position.member];
 }
 
-bool Branch::attach(const wire::Join& join, const wire::Address& from, Time now) {
+bool Branch::attach(const wire::Join& join, const wire::Address& from, Time now,
+                    const std::optional<wire::Edge>& reported) {
     const Position position = position_of(join);
     Child& child = take(position, join.units.front().mask0);
     child.address = from;
@@ -88,7 +75,7 @@ bool Branch::attach(const wire::Join& join, const wire::Address& from, Time now)
     child.nonce = join.nonce;
     child.epoch = join.epoch;
     child.detector.handle_received(now);
-    failures.report_of_child(position.key(), edge_reported_by(join, from));
+    failures.report_of_child(position.key(), reported);
     begun = begun || join.begun;
     if (level == ATP_LEVELS) units_below = join.units;
     for (const wire::JoiningUnit& unit : join.units) {

@@ -101,8 +101,10 @@ struct Branch {
     }
     // nullptr: no child has this position.
     [[nodiscard]] const Child* at(const Position& position) const;
-    // True: the statements of the members below changed.
-    bool attach(const wire::Join& join, const wire::Address& from, Time now);
+    // `reported`: the failed edge of this JOIN, as this switch sees it. True: the statements of the members below
+    // changed.
+    bool attach(const wire::Join& join, const wire::Address& from, Time now,
+                const std::optional<wire::Edge>& reported = std::nullopt);
     void detach(const Position& position);
     // Visits the joined children of these bits, and the joined members of their racks. Without `bits`: of all bits.
     template <class Visit>

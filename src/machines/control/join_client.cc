@@ -313,6 +313,7 @@ std::vector<wire::Edge> JoinClient::edges_of_leave() const {
     }
     if (cause_.kind == MemberCause::Kind::switch_silent) {
         edge.evidence = wire::Evidence::one_direction;
+        edge.at = endpoint_of(config_.switch_address);
         return {edge};
     }
     if (cause_.kind == MemberCause::Kind::edge_failed && cause_.edge.evidence != wire::Evidence::left) {

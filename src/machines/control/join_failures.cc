@@ -119,12 +119,45 @@ void JoinTree::handle_send_error(const wire::SendError& error, Time now) {
 // If this process did not run for a while, it read no message in that time. The pause is therefore no silence of others
 // (H80).
 void JoinTree::excuse_pause(Time now) {
+    note_pause(now);
     const Duration pause = now - next_sweep_;
     if (next_sweep_ == never || pause <= timing.pause_slack) return;
     for (const auto& [key, branch] : branches_) {
         branch->up_detector.handle_own_pause(pause);
         branch->for_each_child([&](Branch::Child& child) { child.detector.handle_own_pause(pause); });
     }
+}
+
+// The messages that arrived meanwhile may be handled before handle_timeout().
+void JoinTree::note_pause(Time now) {
+    if (next_sweep_ != never && now - next_sweep_ > timing.pause_slack) pause_ = {now - next_sweep_, now};
+}
+
+wire::Edge JoinTree::seen_here(const wire::Edge& edge, Time now) {
+    note_pause(now);
+    const bool of_member = edge.kind == wire::EdgeKind::member && edge.evidence == wire::Evidence::one_direction;
+    const bool of_leaf = edge.kind == wire::EdgeKind::parent && edge.evidence == wire::Evidence::silence;
+    const bool explains = now - pause_.ended < config_.hold && milliseconds_of(2 * pause_.lasted) >= edge.silent_ms;
+    if ((!of_member && !of_leaf) || pause_.lasted == Duration::zero() || !explains) return edge;
+    return {.kind = wire::EdgeKind::leaf,
+            .evidence = wire::Evidence::paused,
+            .unit = edge.unit,
+            .silent_ms = milliseconds_of(pause_.lasted),
+            .at = edge.at};
+}
+
+// A child that does not hear this switch names it as the silent parent. This switch hears the child, so the edge
+// between them loses one direction, if this process ran.
+std::optional<wire::Edge> JoinTree::edge_reported_by(const wire::Join& join, const wire::Address& from, Time now) {
+    if (join.edges.empty()) return std::nullopt;
+    wire::Edge edge = seen_here(join.edges.front(), now);
+    if (edge.kind == wire::EdgeKind::parent) {
+        edge.kind = wire::EdgeKind::leaf;
+        edge.evidence = wire::Evidence::one_direction;
+        edge.unit = join.units.front().unit;
+        edge.at = endpoint_of(from);
+    }
+    return edge;
 }
 
 void JoinTree::ask(Branch& branch, Branch::Child& child, Time now) {

@@ -81,7 +81,7 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
     }
     const Before was = before(*branch);
     const bool was_member = branch->at(Branch::position_of(join)) != nullptr;
-    const bool states = branch->attach(join, from, now);
+    const bool states = branch->attach(join, from, now, edge_reported_by(join, from, now));
     departures_.forget(key, Branch::position_of(join).key());
     if (!was_member) report_member(Notice::member_joined, *branch, *branch->at(Branch::position_of(join)));
     if (states) branch->up_next = std::min(branch->up_next, now);
@@ -218,7 +218,7 @@ void JoinTree::handle_leave(const wire::Leave& leave, const wire::Address& from,
     ++counters_.left;
     report_member(Notice::member_left, *branch, *child);
     const wire::Edge edge =
-        leave.edges.empty() ? edge_to(*branch, *child, wire::Evidence::left, {}) : leave.edges.front();
+        leave.edges.empty() ? edge_to(*branch, *child, wire::Evidence::left, {}) : seen_here(leave.edges.front(), now);
     detach(*branch, position, leave.epoch, edge, now);
 }
 

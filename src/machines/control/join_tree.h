@@ -160,6 +160,11 @@ class JoinTree {
     bool settle(Branch& branch, const Before& before, Time now);
     void report_new_cause(const Branch& branch, const Before& before);
     void excuse_pause(Time now);
+    void note_pause(Time now);
+    // What a child reports about its switch, as this switch knows it: while its process did not run, no link failed.
+    [[nodiscard]] wire::Edge seen_here(const wire::Edge& edge, Time now);
+    [[nodiscard]] std::optional<wire::Edge> edge_reported_by(const wire::Join& join, const wire::Address& from,
+                                                             Time now);
     // True: the branch is destroyed.
     bool examine_children(Branch& branch, Time now);
     void examine_parent(Branch& branch, Time now);
@@ -219,6 +224,11 @@ class JoinTree {
     std::deque<TreeEvent> events_;
     std::deque<TreeNotice> notices_;  // at most 1024
     Time next_sweep_ = never;
+    struct Pause {
+        Duration lasted{};
+        Time ended{};
+    };
+    Pause pause_;               // the last one of this process
     Time began_at_ = never;     // first JOIN
     std::uint32_t number_ = 0;  // of the last JOINED. A member takes lower numbers for those of another process
     ChannelKey last_key_{};

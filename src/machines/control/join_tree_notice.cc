@@ -34,6 +34,7 @@ std::string reason_of(const wire::Edge& edge) {
         case wire::Evidence::closed: return "the process of " + name + " ended";
         case wire::Evidence::too_long: return fmt::format("the path MTU of {} is {} bytes", name, edge.detail);
         case wire::Evidence::one_direction: return name + " receives nothing";
+        case wire::Evidence::paused: return fmt::format("this process did not run for {} ms", edge.silent_ms);
     }
     return name + " failed";
 }

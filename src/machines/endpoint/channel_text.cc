@@ -222,6 +222,10 @@ std::string text_of_switch(const wire::Edge& edge, const ChannelMachineConfig& c
     if (edge.evidence == wire::Evidence::left) {
         return fmt::format("the switch at {} left the job, with all ranks below it", address);
     }
+    if (edge.evidence == wire::Evidence::paused) {
+        return fmt::format("the process of the switch at {} did not run for {}: check the load of its host", address,
+                           seconds_of(edge));
+    }
     const std::string near = is_parent ? fmt::format("the switch at {}", to_string(config.switch_address))
                                        : std::string(is_server ? "the last switch" : "its parent");
     const std::string far = fmt::format("{} at {}",
@@ -266,7 +270,8 @@ Error error_of_edge(const MemberCause& cause, const ChannelMachineConfig& config
             break;
     }
     if (edge.evidence == wire::Evidence::closed) error.reason = Reason::refused;
-    if (edge.evidence == wire::Evidence::silence || edge.evidence == wire::Evidence::one_direction) {
+    if (edge.evidence == wire::Evidence::silence || edge.evidence == wire::Evidence::one_direction ||
+        edge.evidence == wire::Evidence::paused) {
         error.reason = Reason::unreachable;
     }
     return error;

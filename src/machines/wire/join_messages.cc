@@ -82,7 +82,7 @@ void read(ByteReader& reader, Edge& value) {
     reader.check(kind_number >= 1 && kind_number <= 5);
     value.kind = static_cast<EdgeKind>(kind_number);
     const std::uint8_t evidence_number = reader.u8();
-    reader.check(evidence_number >= 1 && evidence_number <= 5);
+    reader.check(evidence_number >= 1 && evidence_number <= 6);
     value.evidence = static_cast<Evidence>(evidence_number);
     value.unit = reader.u8();
     reader.check(value.unit < ATP_BITMAP_BITS);
@@ -440,6 +440,7 @@ std::string_view to_string(Evidence value) {
         case Evidence::closed: return "closed";
         case Evidence::too_long: return "too-long";
         case Evidence::one_direction: return "one-direction";
+        case Evidence::paused: return "paused";
     }
     return "unknown";
 }

@@ -76,6 +76,8 @@ enum class Evidence : std::uint8_t {
     too_long = 4,
     // the named end receives nothing, but is heard
     one_direction = 5,
+    // the process of the named end did not run, as it found itself
+    paused = 6,
 };
 
 // Address of a parameter server that does not run on the last switch, or multicast group of a channel's results.
@@ -104,7 +106,7 @@ struct Edge {
     std::uint32_t silent_ms = 0;
     // path MTU in bytes with IP headers, 0 if it is not known; otherwise 0
     std::uint32_t detail = 0;
-    // address of the named end as the finder has it, or family 0
+    // address of the named end as the finder has it, of the switch if a member receives nothing, or family 0
     Endpoint at{};
 
     bool operator==(const Edge&) const = default;
