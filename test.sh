@@ -13,7 +13,7 @@ Installs missing packages, builds, and runs these steps:
   release    build/release and all its tests
   wheel      the wheel of `pip wheel .`, in an empty folder
   check      the model checker over its default configurations
-  swarm      the simulator over 300 scenarios drawn from the commit, and over 1,000 of joining and failures
+  swarm      the simulator over 1,000 scenarios drawn from the commit, and over 1,000 of joining and failures
   tidy       clang-tidy over all C++ sources
   asan       the quick tests again under AddressSanitizer and UndefinedBehaviorSanitizer
   tsan       the tests of programs with threads again under ThreadSanitizer
@@ -164,8 +164,7 @@ next check
 step check build/release/bin/atp-lab check
 next swarm
 seed=$((16#$(git rev-parse HEAD | cut -c1-7)))
-step swarm build/release/bin/atp-lab simulate --swarm 300 --seed "$seed"
-step "swarm of joining" build/release/bin/atp-lab simulate --joining --swarm 1000 --seed "$seed"
+step swarm build/release/bin/atp-lab simulate --swarm 1000 --seed "$seed"
 next tidy
 step tidy tools/lint.sh tidy
 next asan

@@ -33,6 +33,8 @@
 namespace atp::apps {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 // A signal handler can access no other state.
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
@@ -123,19 +125,18 @@ int run_one(const sim::Scenario& scenario, const SimulateOptions& options, const
     return exit_failed;
 }
 
-std::string summary_json(const sim::SwarmSummary& s, const SimulateOptions& options) {
-    return nlohmann::ordered_json{{"first_seed", options.scenario.seed},
-                                  {"runs", s.runs},
-                                  {"failures", s.failures},
-                                  {"verified", s.failures == 0},
-                                  {"packet_hops", s.packet_hops},
-                                  {"fragments", s.fragments},
-                                  {"incarnations", s.incarnations},
-                                  {"resends", s.resends},
-                                  {"lost", s.lost},
-                                  {"slowest_ms", to_milliseconds(s.slowest)},
-                                  {"slowest_seed", s.slowest_seed}}
-        .dump(2);
+Json to_json(const sim::SwarmSummary& s, const SimulateOptions& options) {
+    return {{"first_seed", options.scenario.seed},
+            {"runs", s.runs},
+            {"failures", s.failures},
+            {"verified", s.failures == 0},
+            {"packet_hops", s.packet_hops},
+            {"fragments", s.fragments},
+            {"incarnations", s.incarnations},
+            {"resends", s.resends},
+            {"lost", s.lost},
+            {"slowest_ms", to_milliseconds(s.slowest)},
+            {"slowest_seed", s.slowest_seed}};
 }
 
 void print_failed_run(const sim::Report& report) {
@@ -145,12 +146,10 @@ void print_failed_run(const sim::Report& report) {
     std::fflush(stdout);
 }
 
-std::string summary_json(const joining::JoinSwarmSummary& s, const SimulateOptions& options) {
-    return nlohmann::ordered_json{
-        {"first_seed", options.scenario.seed}, {"runs", s.runs},       {"failures", s.failures},
-        {"verified", s.failures == 0},         {"packets", s.packets}, {"operations", s.operations},
-        {"incarnations", s.incarnations},      {"errors", s.errors}}
-        .dump(2);
+Json to_json(const joining::JoinSwarmSummary& s, const SimulateOptions& options) {
+    return {{"first_seed", options.scenario.seed}, {"runs", s.runs},       {"failures", s.failures},
+            {"verified", s.failures == 0},         {"packets", s.packets}, {"operations", s.operations},
+            {"incarnations", s.incarnations},      {"errors", s.errors}};
 }
 
 const char* calm_flag(const SimulateOptions& options) { return options.calm ? " --calm" : ""; }
@@ -170,13 +169,13 @@ int run_one_joining(const SimulateOptions& options) {
     const joining::JoinReport report = joining::run_joining(scenario, file.get());
     close_trace(std::move(file), options.trace_path);
     if (options.json) {
-        fmt::print("{}\n", nlohmann::ordered_json{{"seed", seed},
-                                                  {"scenario", joining::text_of(scenario)},
-                                                  {"failures", report.failures},
-                                                  {"packets", report.packets},
-                                                  {"operations", report.operations},
-                                                  {"incarnations", report.incarnations},
-                                                  {"errors", report.errors}}
+        fmt::print("{}\n", Json{{"seed", seed},
+                                {"scenario", joining::text_of(scenario)},
+                                {"failures", report.failures},
+                                {"packets", report.packets},
+                                {"operations", report.operations},
+                                {"incarnations", report.incarnations},
+                                {"errors", report.errors}}
                                .dump(2));
     } else {
         fmt::print("seed {}: {}\n{} packets, {} operations, {} incarnations ready, {} errors of ranks\n", seed,
@@ -186,7 +185,13 @@ int run_one_joining(const SimulateOptions& options) {
     return report.failures.empty() ? exit_passed : exit_failed;
 }
 
-int run_joining_swarm(const SimulateOptions& options) {
+struct SwarmOutcome {
+    bool passed = false;
+    Json json;
+    std::string text;  // one line for people
+};
+
+SwarmOutcome run_joining_swarm(const SimulateOptions& options) {
     Progress progress;
     const auto begin = std::chrono::steady_clock::now();
     joining::JoinSwarmOptions swarm{.first_seed = options.scenario.seed,
@@ -205,20 +210,16 @@ int run_joining_swarm(const SimulateOptions& options) {
     };
     const joining::JoinSwarmSummary s = joining::run_join_swarm(swarm);
     progress.clear();
-    if (options.json) {
-        fmt::print("{}\n", summary_json(s, options));
-    } else {
-        fmt::print(
-            "joining: {} runs from seed {}: {} failed; {} packets, {} operations, {} incarnations ready, {} errors of "
-            "ranks; {:.1f} s\n",
-            s.runs, options.scenario.seed, s.failures, s.packets, s.operations, s.incarnations, s.errors,
-            seconds_since(begin));
-    }
-    if (interrupted) return exit_interrupted;
-    return s.failures == 0 ? exit_passed : exit_failed;
+    return {.passed = s.failures == 0,
+            .json = to_json(s, options),
+            .text = fmt::format(
+                "joining: {} runs from seed {}: {} failed; {} packets, {} operations, {} incarnations ready, {} errors "
+                "of ranks; {:.1f} s",
+                s.runs, options.scenario.seed, s.failures, s.packets, s.operations, s.incarnations, s.errors,
+                seconds_since(begin))};
 }
 
-int run_swarm(const SimulateOptions& options) {
+SwarmOutcome run_data_swarm(const SimulateOptions& options) {
     Progress progress;
     const auto begin = std::chrono::steady_clock::now();
     sim::SwarmOptions swarm{.first_seed = options.scenario.seed,
@@ -238,17 +239,35 @@ int run_swarm(const SimulateOptions& options) {
     swarm.progress = [&](std::uint64_t done) { progress.show(fmt::format("{} of {} runs", done, options.swarm)); };
     const sim::SwarmSummary s = sim::run_swarm(swarm);
     progress.clear();
+    return {.passed = s.failures == 0,
+            .json = to_json(s, options),
+            .text = fmt::format(
+                "{} runs from seed {}: {} failed; {} fragments, {} packet-hops, {} packets lost, {} resends, "
+                "{} incarnations; slowest seed {} after {:.1f} ms of virtual time; {:.1f} s",
+                s.runs, options.scenario.seed, s.failures, s.fragments, s.packet_hops, s.lost, s.resends,
+                s.incarnations, s.slowest_seed, to_milliseconds(s.slowest), seconds_since(begin))};
+}
+
+void print_line(const SwarmOutcome& outcome, const SimulateOptions& options) {
+    if (options.json) return;
+    fmt::print("{}\n", outcome.text);
+    std::fflush(stdout);
+}
+
+// The scenarios of data, unless only joining was asked for, then those of joining.
+int run_swarm(const SimulateOptions& options) {
+    std::optional<SwarmOutcome> data;
+    if (!options.joining) print_line(data.emplace(run_data_swarm(options)), options);
+    if (interrupted) return exit_interrupted;
+    SwarmOutcome of_joining = run_joining_swarm(options);
+    print_line(of_joining, options);
     if (options.json) {
-        fmt::print("{}\n", summary_json(s, options));
-    } else {
-        fmt::print(
-            "{} runs from seed {}: {} failed; {} fragments, {} packet-hops, {} packets lost, {} resends, "
-            "{} incarnations; slowest seed {} after {:.1f} ms of virtual time; {:.1f} s\n",
-            s.runs, options.scenario.seed, s.failures, s.fragments, s.packet_hops, s.lost, s.resends, s.incarnations,
-            s.slowest_seed, to_milliseconds(s.slowest), seconds_since(begin));
+        Json json = data ? std::move(data->json) : of_joining.json;
+        if (data) json["joining"] = std::move(of_joining.json);
+        fmt::print("{}\n", json.dump(2));
     }
     if (interrupted) return exit_interrupted;
-    return s.failures == 0 ? exit_passed : exit_failed;
+    return of_joining.passed && (!data || data->passed) ? exit_passed : exit_failed;
 }
 
 // A flag without effect is a mistake of the user.
@@ -273,8 +292,8 @@ int run_simulate(const SimulateOptions& options) {
     }
     std::signal(SIGINT, interrupt);
     std::signal(SIGTERM, interrupt);
-    if (options.joining) return options.swarm > 1 ? run_joining_swarm(options) : run_one_joining(options);
     if (options.swarm > 1) return run_swarm(options);
+    if (options.joining) return run_one_joining(options);
     if (options.swarm == 0) return run_one(options.scenario, options, sim::to_flags(options.scenario));
     const sim::Scenario drawn = sim::draw_scenario(options.scenario.seed);
     if (!options.json) fmt::print("seed {} draws: {}\n", drawn.seed, sim::to_flags(drawn));
@@ -294,10 +313,10 @@ std::function<int()> register_simulate(CLI::App& program) {
     Flags flags(*command, "What to run and show");
     flags.number("--seed", options->scenario.seed, 0, UINT64_MAX, "Seed of all random decisions");
     flags.number("--swarm", options->swarm, 1, 1'000'000'000,
-                 "Run N random scenarios, drawn from the seeds --seed, --seed + 1, ...");
+                 "Run N random scenarios of sums and N of joining, drawn from the seeds --seed, --seed + 1, ...");
     flags.flag(
         "--joining", options->joining,
-        "Run scenarios of joining and failures, with one fault each: ranks and switches join, sum, fail and join "
+        "Run only scenarios of joining and failures, with one fault each: ranks and switches join, sum, fail and join "
         "again");
     flags.flag("--calm", options->calm, "With --joining: no fault, so that no rank may fail");
     flags.number("--threads", options->threads, 1, 1024, "Threads of a swarm");

@@ -45,6 +45,7 @@ struct JoinScenario {
     Duration lasts = Duration::max();  // max: for good
     bool limits_reports = false;       // hosts send at most one report each second
 
+    // At most 32 leaves of 32 ranks.
     [[nodiscard]] unsigned ranks_of_job() const { return leaves == 0 ? ranks : unsigned{leaves} * ranks; }
     [[nodiscard]] unsigned switches() const { return leaves + 1U; }
     [[nodiscard]] unsigned root() const { return leaves; }

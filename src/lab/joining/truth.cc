@@ -28,7 +28,9 @@ wire::Address address_of_switch(unsigned number) {
 }
 
 wire::Address address_of_rank(unsigned job, unsigned rank, unsigned incarnation) {
-    return *wire::Address::parse(fmt::format("10.1.{}.{}:{}", job, rank + 1, first_rank_port + incarnation));
+    constexpr unsigned hosts_of_net = 250;
+    return *wire::Address::parse(fmt::format("10.{}.{}.{}:{}", job + 1, rank / hosts_of_net, rank % hosts_of_net + 1,
+                                             first_rank_port + incarnation));
 }
 
 bool Truth::is_culprit(const Error& error) const {

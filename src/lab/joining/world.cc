@@ -69,6 +69,14 @@ World::World(const JoinScenario& scenario, std::FILE* log)
                 now_ + Duration(random_.below(static_cast<std::uint64_t>(scenario_.starts_within.count()) + 1));
         }
     }
+    for (unsigned number = 0; number < switches_.size(); ++number) {
+        seats_[address_of_switch(number).with_port(0)] = {.is_switch = true, .number = number};
+    }
+    for (unsigned job = 0; job < jobs_.size(); ++job) {
+        for (unsigned rank = 0; rank < jobs_[job].ranks.size(); ++rank) {
+            seats_[address_of_rank(job, rank, 0).with_port(0)] = {.job = job, .number = rank};
+        }
+    }
     if (scenario_.fault != Fault::none) fault_next_ = scenario_.fails_at;
 }
 
@@ -184,32 +192,33 @@ void World::resume() {
 // -------------------------------------------------------------------------------------------------------------- Steps
 
 void World::deliver(Flight flight) {
-    log_line(text_of(flight));
-    for (SwitchSlot& slot : switches_) {
-        const auto number = static_cast<unsigned>(&slot - switches_.data());
-        if (address_of_switch(number) != flight.to) continue;
-        if (slot.process.status == Status::paused) return slot.process.backlog.push_back(std::move(flight));
-        if (slot.process.status == Status::killed && !flight.is_report) return network_.report(flight, now_);
-        if (slot.machine == nullptr) return;
-        flight.is_report ? slot.machine->handle_report(flight, network_, now_)
-                         : slot.machine->handle_packet(flight, network_, now_);
+    if (log_ != nullptr) log_line(text_of(flight));
+    const auto seat = seats_.find(flight.to.with_port(0));
+    if (seat == seats_.end()) return;
+    seat->second.is_switch ? deliver_to_switch(seat->second.number, std::move(flight))
+                           : deliver_to_rank(seat->second.job, seat->second.number, std::move(flight));
+}
+
+void World::deliver_to_switch(unsigned number, Flight flight) {
+    SwitchSlot& slot = switches_[number];
+    if (slot.process.status == Status::paused) return slot.process.backlog.push_back(std::move(flight));
+    if (slot.process.status == Status::killed && !flight.is_report) return network_.report(flight, now_);
+    if (slot.machine == nullptr) return;
+    flight.is_report ? slot.machine->handle_report(flight, network_, now_)
+                     : slot.machine->handle_packet(flight, network_, now_);
+}
+
+void World::deliver_to_rank(unsigned job, unsigned rank, Flight flight) {
+    RankSlot& slot = jobs_[job].ranks[rank];
+    if (slot.process.status == Status::lost) return;
+    if (slot.process.status == Status::paused) return slot.process.backlog.push_back(std::move(flight));
+    if (slot.rank == nullptr || slot.rank->address() != flight.to) {
+        if (!flight.is_report) network_.report(flight, now_);
         return;
     }
-    for (unsigned job = 0; job < jobs_.size(); ++job) {
-        for (unsigned rank = 0; rank < jobs_[job].ranks.size(); ++rank) {
-            if (address_of_rank(job, rank, 0).with_port(0) != flight.to.with_port(0)) continue;
-            RankSlot& slot = jobs_[job].ranks[rank];
-            if (slot.process.status == Status::lost) return;
-            if (slot.process.status == Status::paused) return slot.process.backlog.push_back(std::move(flight));
-            if (slot.rank == nullptr || slot.rank->address() != flight.to) {
-                if (!flight.is_report) network_.report(flight, now_);
-                return;
-            }
-            flight.is_report ? slot.rank->handle_report(flight, now_) : slot.rank->handle_packet(flight, now_);
-            slot.rank->transmit(network_, now_);
-            return note(job, rank);
-        }
-    }
+    flight.is_report ? slot.rank->handle_report(flight, now_) : slot.rank->handle_packet(flight, now_);
+    slot.rank->transmit(network_, now_);
+    note(job, rank);
 }
 
 void World::run_timers() {

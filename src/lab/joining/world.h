@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -64,6 +65,12 @@ class World {
         Process process;
         std::unique_ptr<Switch> machine;
     };
+    // Who has a host.
+    struct Seat {
+        bool is_switch = false;
+        unsigned job = 0;
+        unsigned number = 0;  // of the switch, or the rank
+    };
 
     [[nodiscard]] Time next_event() const;
     void step();
@@ -74,6 +81,8 @@ class World {
     void start_rank(unsigned job, unsigned rank);
     void start_switch(unsigned number);
     void deliver(Flight flight);
+    void deliver_to_switch(unsigned number, Flight flight);
+    void deliver_to_rank(unsigned job, unsigned rank, Flight flight);
     void run_timers();
     void note(unsigned job, unsigned rank);
     void note_ready(unsigned job, unsigned rank);
@@ -95,6 +104,7 @@ class World {
     std::shared_ptr<const protocol::Membership> membership_;
     std::vector<Job> jobs_;
     std::vector<SwitchSlot> switches_;
+    std::map<wire::Address, Seat> seats_;  // by host
     std::uint64_t boots_ = 0;
     Time now_{};
     Time fault_next_ = never;  // its begin, then its end

@@ -60,6 +60,20 @@ TEST(JoinWorld, JobsFormAgainAfterEachFaultThatEnds) {
     }
 }
 
+// A false alarm is as likely for each member, so the largest job shows it first.
+TEST(JoinWorld, LargestJobAt1PercentLossAccusesNobody) {
+    JoinScenario scenario;
+    scenario.leaves = 32;
+    scenario.ranks = 32;
+    scenario.loss = 0.01;
+    scenario.longest_delay = std::chrono::milliseconds(5);
+    scenario.starts_within = std::chrono::seconds(1);
+    const JoinReport report = run_joining(scenario);
+    EXPECT_THAT(report.failures, testing::IsEmpty());
+    EXPECT_EQ(report.errors, 0U);
+    EXPECT_EQ(report.incarnations, 1U);
+}
+
 // The checks can fail: no hold time survives this loss, and nothing is at fault.
 TEST(JoinWorld, AccusationWithoutAFaultIsReported) {
     JoinScenario scenario = racks();
