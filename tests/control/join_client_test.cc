@@ -150,6 +150,7 @@ class Member {
             if (const auto* join = std::get_if<wire::Join>(&transmit->message)) {
                 joins.push_back(*join);
                 joined_at.push_back(now);
+                lengths.push_back(transmit->join_bytes);
                 epoch = join->epoch;
             } else {
                 leaves.push_back(std::get<wire::Leave>(transmit->message));
@@ -157,7 +158,7 @@ class Member {
         }
         while (auto event = client.poll_event()) events.push_back(*std::move(event));
     }
-    void forget() { joins.clear(), joined_at.clear(), to.clear(), events.clear(); }
+    void forget() { joins.clear(), joined_at.clear(), lengths.clear(), to.clear(), events.clear(); }
     [[nodiscard]] bool ended() const { return !events.empty() && events.back().kind == Kind::ended; }
     [[nodiscard]] const MemberCause& cause() const { return events.back().cause; }
 
@@ -165,6 +166,7 @@ class Member {
     Time now = start_time;
     std::vector<wire::Join> joins;
     std::vector<Time> joined_at;
+    std::vector<std::uint32_t> lengths;  // of the JOINs, as far as they are more than the least
     std::vector<wire::Address> to;
     std::vector<wire::Leave> leaves;
     std::vector<MemberEvent> events;
@@ -780,6 +782,64 @@ TEST(JoinClient, RepeatedReportsOfTooLongPacketsEndABusyMemberWithTheMtu) {
     EXPECT_GE(member.cause().elapsed, timing.error_persists);
 }
 
+JoinClientConfig config_with_packets() {
+    JoinClientConfig config = config_of_member();
+    config.packet_bytes = 1472;
+    return config;
+}
+
+TEST(JoinClient, ThreeOfFourJoinsOfABusyMemberAreAsLongAsItsPackets) {
+    Member member(config_with_packets());
+    member.become_ready();
+    member.pass(seconds(1), [&] { member.joined(true); });
+    EXPECT_THAT(member.lengths, ::testing::Each(0U)) << "nothing is under way";
+    member.forget();
+    member.client.set_busy(true);
+    member.pass(seconds(2), [&] { member.joined(true); });
+    EXPECT_EQ(std::ranges::count(member.lengths, 1472U), 6);
+    EXPECT_EQ(std::ranges::count(member.lengths, 0U), 2);
+}
+
+// Nobody reports that long packets are lost: the switch answers short JOINs only.
+TEST(JoinClient, LostLongPacketsEndABusyMemberAfterTheHoldTime) {
+    for (const bool random : {false, true}) {
+        Member member(config_with_packets());
+        member.become_ready();
+        member.client.set_busy(true);
+        unsigned count = 0;
+        const auto answer = [&] {
+            const bool lost = random ? ++count % 2 == 0 : member.lengths.back() != 0;
+            if (!lost) member.joined(true);
+        };
+        member.pass(timing.hold - milliseconds(100), answer);
+        EXPECT_FALSE(member.ended());
+        member.pass(milliseconds(1200), answer);
+        EXPECT_EQ(member.ended(), !random);
+        if (random) continue;
+        EXPECT_EQ(member.cause().kind, Cause::path_too_narrow);
+        EXPECT_EQ(member.cause().packet_bytes, 1472U);
+        EXPECT_GE(member.cause().elapsed, timing.hold);
+        member.client.leave();
+        member.drain();
+        ASSERT_FALSE(member.leaves.empty());
+        EXPECT_EQ(member.leaves.back().edges.front().kind, wire::EdgeKind::path_mtu);
+    }
+}
+
+TEST(JoinClient, MemberThatHearsNothingNamesTheSwitchAndNotItsPath) {
+    for (const unsigned answered : {0U, 1U, 2U, 3U, 4U}) {
+        Member member(config_with_packets());
+        member.become_ready();
+        member.client.set_busy(true);
+        unsigned count = 0;
+        member.pass(timing.hold + seconds(2), [&] {
+            if (count++ < answered) member.joined(true);
+        });
+        ASSERT_TRUE(member.ended());
+        EXPECT_EQ(member.cause().kind, Cause::switch_silent) << answered;
+    }
+}
+
 TEST(JoinClient, ReportsOfTooLongPackets11SecondsApartEndNoMember) {
     Member member;
     member.become_ready();
@@ -852,6 +912,8 @@ TEST(JoinClient, MoreRequestedResultsThanGroupResultsShowALostGroup) {
 // ------------------------------------------------------------------------------------------------------- State archive
 
 struct Writer {
+    static constexpr bool reads = false;
+
     template <class T>
     void value(T& item) {
         const auto* at = reinterpret_cast<const std::byte*>(&item);
@@ -865,6 +927,8 @@ struct Writer {
 };
 
 struct Reader {
+    static constexpr bool reads = true;
+
     template <class T>
     void value(T& item) {
         take(&item, sizeof item);

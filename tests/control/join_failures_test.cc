@@ -216,13 +216,14 @@ struct Racks {
             moved = false;
             for (unsigned rack = 0; rack < 2; ++rack) {
                 const wire::Address leaf = host(2 + rack);
-                moved |= move(leaves[rack], root, leaf, host(1), rack == 0 || up);
-                moved |= move(root, leaves[rack], host(1), leaf, rack == 0 || down);
+                moved |= move(leaves[rack], root, leaf, host(1), rack == 0 || up, rack == 0 ? 0 : longest_up);
+                moved |= move(root, leaves[rack], host(1), leaf, rack == 0 || down, 0);
             }
         }
         begun_ = true;
     }
-    static bool move(Tree& from, Tree& to, const wire::Address& sender, const wire::Address& receiver, bool works) {
+    static bool move(Tree& from, Tree& to, const wire::Address& sender, const wire::Address& receiver, bool works,
+                     std::uint32_t longest) {
         std::vector<JoinTree::Transmit> rest;
         std::vector<JoinTree::Transmit> sent;
         sent.swap(from.sent);
@@ -232,7 +233,7 @@ struct Racks {
                 rest.push_back(std::move(transmit));
                 continue;
             }
-            if (!works) continue;
+            if (!works || (longest != 0 && transmit.join_bytes > longest)) continue;
             moved = true;
             if (const auto* join = std::get_if<wire::Join>(&transmit.message)) to.join(*join, sender);
             if (const auto* leave = std::get_if<wire::Leave>(&transmit.message)) {
@@ -271,6 +272,7 @@ struct Racks {
     Time joined_at{};
     bool up = true;
     bool down = true;
+    std::uint32_t longest_up = 0;  // bytes of a JOIN; 0: any
 
   private:
     bool begun_ = false;
@@ -388,6 +390,23 @@ TEST(JoinFailures, H80_SwitchThatDidNotRunIsNamedInsteadOfTheRankThatLeft) {
         EXPECT_EQ(edge->kind, was_paused ? EdgeKind::leaf : EdgeKind::member);
         EXPECT_EQ(address_of(edge->at), host(1));
     }
+}
+
+// The links between leaf and root carry short packets only, and nobody reports it.
+TEST(JoinFailures, LeafWhoseLongPacketsAreLostIsNamedInBothRacks) {
+    Racks racks;
+    racks.longest_up = 300;
+    racks.pass(timing.hold + milliseconds(1200));
+    for (const unsigned rank : {0U, 2U}) {
+        ASSERT_TRUE(racks.told(rank)) << rank;
+        EXPECT_EQ(racks.told(rank)->kind, rank == 0 ? EdgeKind::leaf : EdgeKind::parent);
+        EXPECT_EQ(racks.told(rank)->evidence, Evidence::too_long);
+        EXPECT_EQ(address_of(racks.told(rank)->at), rank == 0 ? host(3) : host(1));
+    }
+    EXPECT_FALSE(racks.leaves[1].told_ready(worker(2))) << "short answers are not enough";
+    racks.longest_up = 0;
+    racks.pass(milliseconds(1200));
+    for (const unsigned rank : {0U, 2U}) EXPECT_TRUE(racks.leaves[rank / 2].told_ready(worker(rank)));
 }
 
 TEST(JoinFailures, LeafThatIsNotHeardLearnsItFromTheRoot) {

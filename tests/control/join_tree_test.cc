@@ -449,5 +449,22 @@ TEST(JoinTree, ForgedAnswersAreCountedAndChangeNothing) {
     EXPECT_TRUE(star.sent.empty());
 }
 
+// Otherwise the parent would take the JOINs of the new channel for old ones (H66).
+TEST(JoinTree, LeafThatOpensAChannelAgainGoesOnNumberingItsJoins) {
+    Tree leaf({.parent = host(1)});
+    const auto last_epoch = [&] { return leaf.sent_to<wire::Join>(host(1)).back().epoch; };
+    leaf.join(join_of_member(0, 1, 0, 0, 0x3), worker(0));
+    leaf.pass(std::chrono::milliseconds(500));
+    leaf.joined(true, host(1));
+    const std::uint32_t before = last_epoch();
+    EXPECT_GT(before, 5U);
+    leaf.refused(Refusal::full, host(1));
+    ASSERT_EQ(leaf.sent_to<wire::Leave>(host(1)).size(), 1U);
+    const std::uint32_t of_leave = leaf.sent_to<wire::Leave>(host(1)).back().epoch;
+    EXPECT_GT(of_leave, before);
+    leaf.join(join_of_member(0, 1, 0, 0, 0x3), worker(0));
+    EXPECT_GT(last_epoch(), of_leave);
+}
+
 }  // namespace
 }  // namespace atp::control

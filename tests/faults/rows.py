@@ -219,10 +219,6 @@ ROWS = (
         Link(("drop>1000@host2:up",)),
         rank(2, "MTU|long"),
         ALL,
-        today=(
-            "ranks 0, 1, 2, 3: nothing for 30 s; with a timeout of 15 s, "
-            "all: all_reduce 10.77.0.1:4790: timed out although the parameter server answers: raise the timeout"
-        ),
     ),
     # One rack: disagreement
     Row(
@@ -371,13 +367,6 @@ ROWS = (
         Link(("drop>1000@uplink1:up",)),
         switch(LEAF_1, "MTU|long"),
         ALL,
-        today=(
-            "ranks 0, 1, 2, 3: nothing for 30 s; with a timeout of 15 s, "
-            "ranks 0, 1, 2: all_reduce of their leaf: timed out although the parameter server answers: raise the "
-            "timeout; "
-            "rank 3: all_reduce rank 2: timed out: no data of this operation arrived from them: check that these "
-            "processes run and call it"
-        ),
     ),
     # Two racks: disagreement
     Row(

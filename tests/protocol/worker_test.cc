@@ -144,6 +144,8 @@ TEST(WorkerTest, SequenceNumbersWrap) {
 
 // Collects the 32-bit fields of a worker's state. It is the argument of persist().
 struct FieldReader {
+    static constexpr bool reads = false;
+
     std::vector<std::uint32_t> fields;
 
     void value(const auto&) {}

@@ -16,6 +16,8 @@ namespace atp::testing {
 
 class ByteWriter {
   public:
+    static constexpr bool reads = false;
+
     template <class T>
     void value(T& field) {
         static_assert(std::is_trivially_copyable_v<T>);
@@ -31,6 +33,8 @@ class ByteWriter {
 
 class ByteReader {
   public:
+    static constexpr bool reads = true;
+
     explicit ByteReader(std::span<const std::byte> state) : state_(state) {}
 
     template <class T>

@@ -276,11 +276,12 @@ std::function<int()> register_check(CLI::App& program) {
     const auto protocol = [](std::string_view name) -> std::optional<check::Protocol> {
         if (name == "atp") return check::Protocol::atp;
         if (name == "switchml") return check::Protocol::switchml;
+        if (name == "joining") return check::Protocol::joining;
         return std::nullopt;
     };
     flags
-        .parsed("--protocol", options->protocol, "NAME", protocol, "atp or switchml",
-                "Explore the configurations of one protocol only [both]")
+        .parsed("--protocol", options->protocol, "NAME", protocol, "atp, switchml or joining",
+                "Explore the configurations of one protocol only [all]")
         ->excludes(only);
     flags.number("--max-states", options->max_states, 1, 0xfffffff0U,
                  "Most states of each configuration; the exploration stops there");

@@ -17,6 +17,7 @@ struct Action {
         restart,
         crash,
         deadline,  // used in healed runs only
+        tick,      // with a clock: time passes for all nodes
     };
     Kind kind = Kind::deliver;
     std::uint16_t at = 0;  // index among the packets in flight, or number of the node

@@ -234,7 +234,7 @@ bool Machines::reclaimable(protocol::Switch& machine, std::uint32_t index) {
         header.mask1 = 3;
         wire::encode_header(header, sent.bytes);
         protocol::PacketBuffer packet_buffer{.data = sent.bytes.data(),
-                                             .size = static_cast<std::uint32_t>(sent.bytes.size()),
+                                             .size = model_packet_bytes,
                                              .capacity = static_cast<std::uint32_t>(sent.bytes.size()),
                                              .congested = false,
                                              .verdict = {}};

@@ -6,13 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "control/breaks.h"
 #include "protocol/breaks.h"
 
 namespace atp::check {
 namespace {
 
 // Faults that star2 (two workers, one fragment at a time) cannot detect, each with a configuration that detects it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 17> shown_by = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 32> shown_by = {{
     {"resend_claims", "star2-shared"},
     {"complete_early", "star3"},
     {"ignore_token", "incarnation"},
@@ -30,6 +31,21 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 17> shown_by
     {"window_unbounded", "star2-three"},
     {"accept_any_ack", "incarnation"},
     {"version_bit_alone", "switchml2"},
+    {"accept_any_joined", "join2-earlier"},
+    {"no_refresh", "join2"},
+    {"no_cookie", "join2"},
+    {"ready_without_all", "join2"},
+    {"ready_before_parent", "join-racks"},
+    {"old_join_returns", "join2-leaves"},
+    {"leave_of_another", "join2-earlier"},
+    {"leaf_stops_joining", "join-rack-direct"},
+    {"cause_not_sent_up", "join-rack-direct"},
+    {"cause_not_sent_down", "join-rack-direct"},
+    {"ignores_loss", "join2-crash"},
+    {"keeps_lost_member", "join2-crash"},
+    {"ignores_parent_loss", "join-racks-crash"},
+    {"names_another", "join2-crash"},
+    {"silent_at_once", "join2"},
 }};
 
 std::string_view configuration_for(std::string_view name) {
@@ -44,6 +60,7 @@ std::vector<Break> make() {
     };
 #define ATP_ADD_BREAK(name, hazard, what) add(#name, hazard, what);
     ATP_BREAKS(ATP_ADD_BREAK)
+    ATP_CONTROL_BREAKS(ATP_ADD_BREAK)
 #undef ATP_ADD_BREAK
     return all;
 }

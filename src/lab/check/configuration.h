@@ -23,6 +23,8 @@ enum class Fault : std::uint8_t {
     mark,       // a packet is delivered with a congestion mark
     crash,      // a worker stops for good
 };
+// With a clock (Configuration::has_clock), some budgets have another meaning. timeout: so many ticks pass until the
+// faults stop. ageing: so many of them pass while packets are in flight. crash: also of switches.
 inline constexpr std::size_t fault_count = 7;
 using FaultBudget = std::array<std::uint8_t, fault_count>;  // indexed by Fault; each budget is at most 15
 
@@ -36,7 +38,7 @@ enum class Values : std::uint8_t {
     saturating_and_too_large,
 };
 
-enum class Protocol : std::uint8_t { atp, switchml };
+enum class Protocol : std::uint8_t { atp, switchml, joining };
 
 // A rack, or one direct worker. Each rack has a separate switch, except with racks_share_switch. A direct worker is
 // below the switch of the server.
@@ -52,7 +54,7 @@ struct Configuration {
     std::vector<UnitLayout> units;  // SwitchML: one unit with all workers
     std::uint8_t jobs = 1;
     std::uint8_t window_log2 = 0;
-    std::vector<std::uint8_t> tensors;  // fragments of each tensor
+    std::vector<std::uint8_t> tensors{};  // fragments of each tensor
     std::uint32_t aggregators = 1;
     FaultBudget budget{};
     Values values = Values::small;
@@ -63,9 +65,16 @@ struct Configuration {
     bool stale_packets = false;        // packets of the fragment before the first are in flight from the start
     int mismatched_worker = -1;        // rank that performs another operation; -1: none
     int marked_worker = -1;            // rank whose gradients are all marked; -1: none
+    // Protocol::joining only:
+    std::uint8_t hold_ticks = 4;  // hold time of the switches
+    bool hosts_report = false;    // the host of an ended process reports that no process has the port
+    bool switches_crash = false;  // not only ranks
+    int leaver = -1;              // rank that leaves in order, at any time; -1: none
 
     [[nodiscard]] unsigned fragments() const;
     [[nodiscard]] unsigned workers() const;  // per job
+    // The nodes measure time, which passes in ticks. Otherwise each timer may fire at any moment.
+    [[nodiscard]] bool has_clock() const { return protocol == Protocol::joining; }
     [[nodiscard]] std::uint32_t window() const { return 1U << window_log2; }
     [[nodiscard]] std::uint8_t budget_of(Fault fault) const { return budget[static_cast<std::size_t>(fault)]; }
 };

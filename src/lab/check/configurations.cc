@@ -305,6 +305,57 @@ void add_switchml(std::vector<Entry>& all) {
                    {.timeouts = 1, .crashes = 1}});
 }
 
+Units racks_of_one() { return {{.workers = 1}, {.workers = 1}}; }
+
+// Time passes: `timeouts` counts the ticks in which faults may occur, `ageings` those that pass while packets wait.
+void add_joining(std::vector<Entry>& all) {
+    const auto add = [&all](Configuration configuration, const Budget& full, const Budget& quick) {
+        configuration.protocol = Protocol::joining;
+        all.push_back({std::move(configuration), full, quick});
+    };
+    add({.name = "join2", .what = "joining: two ranks at one switch", .units = star(2)},
+        {.losses = 1, .duplicates = 1, .timeouts = 6, .ageings = 1}, {.losses = 1, .timeouts = 6, .ageings = 1});
+    add({.name = "join2-earlier",
+         .what = "joining: messages of an earlier process of rank 0 are in flight",
+         .units = star(2),
+         .earlier_incarnation = true},
+        {.timeouts = 5, .ageings = 2}, {.timeouts = 3, .ageings = 1});
+    add({.name = "join2-restart", .what = "joining: the switch restarts", .units = star(2)},
+        {.losses = 1, .timeouts = 8, .ageings = 1, .restarts = 1}, {.losses = 1, .timeouts = 7, .restarts = 1});
+    add({.name = "join2-crash", .what = "joining: a host is lost", .units = star(2), .switches_crash = true},
+        {.losses = 1, .timeouts = 8, .ageings = 1, .crashes = 1}, {.losses = 1, .timeouts = 7, .crashes = 1});
+    add({.name = "join2-closed",
+         .what = "joining: a process ends, and its host reports it",
+         .units = star(2),
+         .hold_ticks = 24,
+         .hosts_report = true,
+         .switches_crash = true},
+        {.losses = 1, .timeouts = 7, .ageings = 1, .crashes = 1}, {.losses = 1, .timeouts = 6, .crashes = 1});
+    add({.name = "join2-returns",
+         .what = "joining: the switch ends, and starts again later",
+         .units = star(2),
+         .switches_crash = true},
+        {.losses = 1, .timeouts = 9, .restarts = 1, .crashes = 1}, {.timeouts = 7, .restarts = 1, .crashes = 1});
+    add({.name = "join2-leaves", .what = "joining: rank 1 leaves in order", .units = star(2), .leaver = 1},
+        {.duplicates = 1, .timeouts = 5, .ageings = 1}, {.duplicates = 1, .timeouts = 3, .ageings = 1});
+    add({.name = "join3-crash", .what = "joining: a host of three is lost", .units = star(3)},
+        {.losses = 1, .timeouts = 6, .crashes = 1}, {.timeouts = 5, .crashes = 1});
+    add({.name = "join-racks", .what = "joining: two leaves below a root", .units = racks_of_one()},
+        {.losses = 1, .timeouts = 7}, {.losses = 1, .timeouts = 5});
+    add({.name = "join-racks-restart", .what = "joining: a leaf or the root restarts", .units = racks_of_one()},
+        {.losses = 1, .timeouts = 7, .restarts = 1}, {.timeouts = 6, .restarts = 1});
+    add({.name = "join-racks-crash",
+         .what = "joining: a host of a rank, a leaf or the root is lost",
+         .units = racks_of_one(),
+         .switches_crash = true},
+        {.losses = 1, .timeouts = 7, .crashes = 1}, {.timeouts = 6, .crashes = 1});
+    add({.name = "join-rack-direct",
+         .what = "joining: a rack of two, and a rank at the root; a host is lost",
+         .units = rack_and_direct(),
+         .switches_crash = true},
+        {.timeouts = 6, .crashes = 1}, {.timeouts = 5, .crashes = 1});
+}
+
 std::vector<Configuration> make(Extent extent) {
     std::vector<Entry> entries;
     add_stars(entries);
@@ -314,6 +365,7 @@ std::vector<Configuration> make(Extent extent) {
     add_plain_numbers(entries);
     add_mismatches(entries);
     add_switchml(entries);
+    add_joining(entries);
     std::vector<Configuration> all;
     for (Entry& entry : entries) {
         entry.configuration.budget = extent == Extent::full ? entry.full : entry.quick;

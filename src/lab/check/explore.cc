@@ -3,6 +3,7 @@
 
 #include "check/explorer.h"
 #include "check/system.h"
+#include "control/breaks.h"
 #include "protocol/breaks.h"
 #include "protocol/variant.h"
 
@@ -11,10 +12,24 @@ namespace atp::check::ATP_VARIANT {
 #ifdef ATP_BREAKABLE
 namespace {
 
+// The faults of the control plane follow those of protocol/breaks.h.
+#define ATP_COUNT_BREAK(name, hazard, what) +1
+constexpr unsigned first_control_break = 1 ATP_BREAKS(ATP_COUNT_BREAK);
+#undef ATP_COUNT_BREAK
+
 class ActiveBreak {
   public:
-    explicit ActiveBreak(unsigned number) { atp_active_break = static_cast<atp_break>(number); }
-    ~ActiveBreak() { atp_active_break = ATP_BREAK_none; }
+    explicit ActiveBreak(unsigned number) {
+        if (number < first_control_break) {
+            atp_active_break = static_cast<atp_break>(number);
+        } else {
+            control::active_break = static_cast<control::ControlBreak>(number - first_control_break + 1);
+        }
+    }
+    ~ActiveBreak() {
+        atp_active_break = ATP_BREAK_none;
+        control::active_break = control::ControlBreak::none;
+    }
     ActiveBreak(const ActiveBreak&) = delete;
     ActiveBreak& operator=(const ActiveBreak&) = delete;
 };

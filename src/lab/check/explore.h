@@ -19,7 +19,7 @@ namespace shipped {
 }  // namespace shipped
 
 // Explores the state machines with one injected fault. `active_break`: position of the fault in the list of
-// protocol/breaks.h, counted from 1; 0: no fault.
+// breaks_table.h, counted from 1; 0: no fault.
 namespace breakable {
 [[nodiscard]] Report explore(const Configuration& configuration, const Limits& limits, unsigned active_break);
 [[nodiscard]] std::string replay(const Configuration& configuration, const std::vector<TraceStep>& trace,

@@ -93,7 +93,8 @@ bool Explorer::expand(std::span<const std::uint32_t> state, std::uint32_t number
         }
         std::uint32_t next = 0;
         sound = add(next_, number, action, next);
-        if (action.kind == Action::Kind::deliver && calm_next_[number] == no_number) calm_next_[number] = next;
+        const bool is_calm = action.kind == Action::Kind::deliver || action.kind == Action::Kind::tick;
+        if (is_calm && calm_next_[number] == no_number) calm_next_[number] = next;
     });
     return sound;
 }
@@ -193,7 +194,7 @@ std::string replay(Model& model, const std::vector<TraceStep>& trace) {
     if (!model.violation().empty()) return model.violation();
     for (const TraceStep& step : trace) {
         const std::optional<Action> action = find_action(model, at, step);
-        if (!action) return "cannot follow";
+        if (!action || (action->kind == Action::Kind::tick && !model.may_outlast(at))) return "cannot follow";
         if (!model.apply(at, *action, next)) return model.violation();
         at.swap(next);
     }

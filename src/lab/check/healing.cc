@@ -9,6 +9,8 @@ namespace {
 // Far more than any configuration needs: a fragment recovers after its workers' timers have fired a few times.
 constexpr unsigned max_expiries = 24;
 constexpr unsigned max_deliveries_an_expiry = 600;
+// With a clock: 8 s. A rank may wait 3 s for members that could return, and the hold time before that.
+constexpr unsigned max_ticks = 160;
 
 }  // namespace
 
@@ -32,18 +34,21 @@ std::string HealedRun::go(std::span<const std::uint32_t> state) {
     const auto packets = model_.packets(state_);
     queue_.assign(packets.begin(), packets.end());
     head_ = 0;
-    for (unsigned expiry = 0; expiry < max_expiries; ++expiry) {
+    const unsigned most = model_.has_clock() ? max_ticks : max_expiries;
+    for (unsigned expiry = 0; expiry < most; ++expiry) {
         for (unsigned deliveries = 0; head_ < queue_.size(); ++deliveries) {
             if (deliveries == max_deliveries_an_expiry)
                 return "without further faults, packets are exchanged without end";
             if (!deliver_oldest()) return model_.violation();
         }
-        if (model_.all_done(state_)) return {};
-        if (!fire(Action::Kind::timeout)) return model_.violation();
+        if (model_.settled(state_)) return {};
+        const bool sound = model_.has_clock() ? act({Action::Kind::tick, 0}) : fire(Action::Kind::timeout);
+        if (!sound) return model_.violation();
     }
+    if (model_.has_clock()) return "without further faults, a rank waits without end";
     if (!model_.any_crashed(state_)) return "without further faults, the job never completes";
     if (!fire(Action::Kind::deadline)) return model_.violation();
-    return model_.all_done(state_) ? "" : "a worker hangs beyond its deadline";
+    return model_.settled(state_) ? "" : "a worker hangs beyond its deadline";
 }
 
 bool HealedRun::deliver_oldest() {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/machines.h"
 
+#include "check/joining_machines.h"
+
 #include <algorithm>
 #include <cassert>
 
@@ -280,6 +282,7 @@ std::string Machines::describe(std::span<const std::byte> packet) const {
 std::unique_ptr<System> make_system(const Configuration& configuration) {
     using switchml::Mode;
     if (configuration.protocol == Protocol::atp) return std::make_unique<Machines>(configuration);
+    if (configuration.protocol == Protocol::joining) return std::make_unique<JoiningMachines>(configuration);
     const Mode mode = ATP_BREAK(version_bit_alone) ? Mode::faithful : Mode::compares_offsets;
     return std::make_unique<SwitchMlMachines>(configuration, mode);
 }

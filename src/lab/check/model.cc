@@ -23,6 +23,7 @@ Strike strike_of(Action::Kind kind) {
         case Action::Kind::restart: return {Input::restart, Fault::restart};
         case Action::Kind::crash: return {Input::crash, Fault::crash};
         case Action::Kind::deadline: return {Input::deadline, std::nullopt};
+        case Action::Kind::tick: return {Input::timeout, Fault::timeout};
         default: return {Input::packet, std::nullopt};
     }
 }
@@ -37,6 +38,7 @@ std::string_view verb_of(Action::Kind kind) {
         case Action::Kind::timeout: return "timer fires";
         case Action::Kind::restart: return "restart";
         case Action::Kind::crash: return "crash";
+        case Action::Kind::tick: return "50 ms pass";
         default: return "deadline passes";
     }
 }
@@ -86,7 +88,9 @@ std::uint32_t Model::intern_packet(const Sent& sent) {
     scratch_.assign(1, static_cast<std::byte>(sent.to));
     scratch_.insert(scratch_.end(), sent.bytes.begin(), sent.bytes.begin() + sent.size);
     const auto [number, fresh] = packets_.intern(scratch_);
-    if (fresh) targets_.push_back(static_cast<std::uint8_t>(sent.to));
+    if (!fresh) return number;
+    targets_.push_back(static_cast<std::uint8_t>(sent.to));
+    commands_.push_back(system_->is_command(std::span(scratch_).subspan(1)));
     return number;
 }
 
@@ -104,7 +108,8 @@ const Model::Transition& Model::transition(unsigned node, std::uint32_t node_sta
     for (const Sent& sent : step_.sent) sent_.push_back(intern_packet(sent));
     made.claims = step_.claims;
     const bool worker_sends = !step_.sent.empty() && system_->kind(node) == NodeKind::worker;
-    made.concerns_others = worker_sends || step_.claims.superseded || step_.claims.claimed;
+    made.concerns_others = worker_sends || step_.claims.superseded || step_.claims.claimed ||
+                           step_.claims.became_ready || step_.claims.blames;
     if (!step_.violation.empty()) {
         made.violation = static_cast<std::uint32_t>(violations_.size());
         violations_.push_back(step_.violation);
@@ -126,6 +131,7 @@ bool Model::differs_when(std::span<const std::uint32_t> state, std::uint32_t pac
 bool Model::apply(std::span<const std::uint32_t> state, Action action, Words& next) {
     const Strike strike = strike_of(action.kind);
     next.assign(state.begin(), state.end());
+    if (action.kind == Action::Kind::tick) return tick(state, next);
     // A healed run lets timers fire even if the budget of timeouts is used up.
     if (strike.fault && left(state[0], *strike.fault) != 0) next[0] = spend(state[0], *strike.fault);
     unsigned node = action.at;
@@ -140,12 +146,39 @@ bool Model::apply(std::span<const std::uint32_t> state, Action action, Words& ne
     }
     const Transition& taken = transition(node, state[node + 1], strike.input, packet);
     next[node + 1] = taken.next;
+    put_in_flight(taken, next);
+    return assess_system(node, taken, next);
+}
+
+void Model::put_in_flight(const Transition& taken, Words& next) const {
     for (std::uint32_t i = 0; i < taken.sent_count; ++i) {
         const std::uint32_t sent = sent_[taken.first_sent + i];
         const auto begin = next.begin() + static_cast<std::ptrdiff_t>(first_packet_);
         next.insert(std::upper_bound(begin, next.end(), sent), sent);
     }
-    return assess_system(node, taken, next);
+}
+
+bool Model::any_in_flight(std::span<const std::uint32_t> state) const {
+    return std::ranges::any_of(packets(state), [&](std::uint32_t packet) { return !commands_[packet]; });
+}
+
+bool Model::may_tick(std::span<const std::uint32_t> state) const {
+    return left(state[0], Fault::timeout) != 0 && may_outlast(state);
+}
+
+bool Model::tick(std::span<const std::uint32_t> state, Words& next) {
+    if (left(state[0], Fault::timeout) != 0) next[0] = spend(next[0], Fault::timeout);
+    if (left(state[0], Fault::ageing) != 0 && any_in_flight(state)) next[0] = spend(next[0], Fault::ageing);
+    taken_.clear();
+    for (unsigned node = 0; node < nodes(); ++node) {
+        taken_.push_back(transition(node, state[node + 1], Input::timeout, no_packet));
+        next[node + 1] = taken_.back().next;
+        put_in_flight(taken_.back(), next);
+    }
+    for (unsigned node = 0; node < nodes(); ++node) {
+        if (!assess_system(node, taken_[node], next)) return false;
+    }
+    return true;
 }
 
 // Checks the step of `node`, and the invariants that involve several nodes.
@@ -166,11 +199,9 @@ bool Model::done(std::span<const std::uint32_t> state, unsigned node) const {
     return system_->kind(node) != NodeKind::worker || summary(state, node).done;
 }
 
-bool Model::all_done(std::span<const std::uint32_t> state) const {
-    for (unsigned node = 0; node < nodes(); ++node) {
-        if (!done(state, node)) return false;
-    }
-    return true;
+bool Model::settled(std::span<const std::uint32_t> state) {
+    for (unsigned node = 0; node < nodes(); ++node) summaries_[node] = &summary(state, node);
+    return system_->settled(summaries_);
 }
 
 bool Model::any_crashed(std::span<const std::uint32_t> state) const {
@@ -185,7 +216,7 @@ bool Model::any_crashed(std::span<const std::uint32_t> state) const {
 // - A late copy claimed the aggregator after another fragment had overwritten the tombstone.
 // Such an aggregator occupies memory, but changes no sum. Another check proves that ageing frees it.
 bool Model::assess_quiet(std::span<const std::uint32_t> state) {
-    if (!all_done(state) || state[0] != full_budget_) return true;
+    if (has_clock() || state[0] != full_budget_ || !settled(state)) return true;
     if (configuration_.mismatched_worker >= 0) return true;  // no ACK frees the aggregators: they age out
     for (unsigned node = 0; node < nodes(); ++node) {
         if (summary(state, node).held == 0) continue;
@@ -201,6 +232,7 @@ std::span<const std::byte> Model::packet_of(std::span<const std::uint32_t> state
 
 std::string Model::describe(std::span<const std::uint32_t> state, Action action) {
     std::string text{verb_of(action.kind)};
+    if (action.kind == Action::Kind::tick) return text;
     text += action.kind == Action::Kind::lose ? " before " : action.is_packet() ? " to " : " at ";
     if (!action.is_packet()) return text + system_->name(action.at);
     const std::span<const std::byte> bytes = packet_of(state, action);

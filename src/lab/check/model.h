@@ -45,8 +45,16 @@ class Model {
     [[nodiscard]] bool assess_quiet(std::span<const std::uint32_t> state);
     [[nodiscard]] const std::string& violation() const { return violation_; }
 
-    [[nodiscard]] bool quiet(std::span<const std::uint32_t> state) const { return state.size() == first_packet_; }
-    [[nodiscard]] bool all_done(std::span<const std::uint32_t> state) const;
+    // Nothing is in flight. With a clock, no faults can follow either.
+    [[nodiscard]] bool quiet(std::span<const std::uint32_t> state) const {
+        return state.size() == first_packet_ && !(has_clock() && left(state[0], Fault::timeout) != 0);
+    }
+    [[nodiscard]] bool settled(std::span<const std::uint32_t> state);
+    // A tick may pass although packets are in flight.
+    [[nodiscard]] bool may_outlast(std::span<const std::uint32_t> state) const {
+        return left(state[0], Fault::ageing) != 0 || !any_in_flight(state);
+    }
+    [[nodiscard]] bool has_clock() const { return configuration_.has_clock(); }
     [[nodiscard]] bool any_crashed(std::span<const std::uint32_t> state) const;
     [[nodiscard]] std::span<const std::uint32_t> packets(std::span<const std::uint32_t> state) const {
         return state.subspan(first_packet_);
@@ -96,6 +104,11 @@ class Model {
     static std::uint32_t spend(std::uint32_t budget, Fault fault) {
         return budget - (1U << (4U * static_cast<unsigned>(fault)));
     }
+    [[nodiscard]] bool tick(std::span<const std::uint32_t> state, Words& next);
+    void put_in_flight(const Transition& taken, Words& next) const;
+    // Packets that are no commands.
+    [[nodiscard]] bool any_in_flight(std::span<const std::uint32_t> state) const;
+    [[nodiscard]] bool may_tick(std::span<const std::uint32_t> state) const;
     [[nodiscard]] bool differs_when(std::span<const std::uint32_t> state, std::uint32_t packet, Input input);
 
     Configuration configuration_;
@@ -107,7 +120,9 @@ class Model {
     std::vector<const Summary*> summaries_;  // of the state that is being checked
     BytePool packets_;
     std::vector<std::uint8_t> targets_;  // node, by packet
+    std::vector<bool> commands_;         // by packet
     std::vector<Transition> transitions_;
+    std::vector<Transition> taken_;    // of the nodes in one tick
     std::vector<std::uint32_t> sent_;  // packets of all transitions
     std::vector<std::string> violations_{""};
     std::string violation_;
@@ -124,8 +139,10 @@ void Model::for_each_action(std::span<const std::uint32_t> state, Visit visit) {
         if (i != 0 && flying[i] == flying[i - 1]) continue;
         const auto at = static_cast<std::uint16_t>(i);
         visit(Action{Kind::deliver, at});
+        if (commands_[flying[i]]) continue;
         if (left(budget, Fault::loss) != 0) visit(Action{Kind::lose, at});
         if (left(budget, Fault::duplicate) != 0) visit(Action{Kind::duplicate, at});
+        if (has_clock()) continue;
         if (left(budget, Fault::ageing) != 0 && differs_when(state, flying[i], Input::packet_aged)) {
             visit(Action{Kind::deliver_aged, at});
         }
@@ -133,13 +150,17 @@ void Model::for_each_action(std::span<const std::uint32_t> state, Visit visit) {
             visit(Action{Kind::deliver_marked, at});
         }
     }
+    if (has_clock() && may_tick(state)) visit(Action{Kind::tick, 0});
     for (unsigned node = 0; node < nodes(); ++node) {
         const auto at = static_cast<std::uint16_t>(node);
         const NodeKind kind = system_->kind(node);
         if (kind == NodeKind::aggregating_switch) {
             if (left(budget, Fault::restart) != 0 && !summary(state, node).untouched) visit(Action{Kind::restart, at});
+            const bool may_crash = configuration_.switches_crash && !summary(state, node).crashed;
+            if (may_crash && left(budget, Fault::crash) != 0) visit(Action{Kind::crash, at});
         } else if (kind == NodeKind::worker && !summary(state, node).done) {
-            if (left(budget, Fault::timeout) != 0 && summary(state, node).timer_armed) visit(Action{Kind::timeout, at});
+            const bool may_expire = !has_clock() && summary(state, node).timer_armed;
+            if (may_expire && left(budget, Fault::timeout) != 0) visit(Action{Kind::timeout, at});
             if (left(budget, Fault::crash) != 0) visit(Action{Kind::crash, at});
         }
     }

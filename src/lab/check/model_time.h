@@ -23,6 +23,9 @@ inline constexpr Time after_timeout = model_now + model_timer;
 inline constexpr Time after_ageing = model_now + model_ageing + model_timer;
 inline constexpr Time after_deadline = model_now + model_deadline;
 
+// With a clock, time passes in ticks (Configuration::has_clock).
+inline constexpr Duration model_tick = std::chrono::milliseconds(50);
+
 enum class Moment : std::uint8_t { past, timer, deadline, never };
 
 [[nodiscard]] constexpr Moment moment_of(Time time, Time now) {

@@ -27,6 +27,8 @@ inline constexpr std::uint32_t model_now_us = static_cast<std::uint32_t>(model_n
 
 class StateWriter {
   public:
+    static constexpr bool reads = false;
+
     // Appends to `out`. `now`: time of the last call of the machine.
     StateWriter(Bytes& out, Time now, Tensors tensors = {}) : out_(out), now_(now), tensors_(tensors) {}
 
@@ -62,6 +64,8 @@ class StateWriter {
 
 class StateReader {
   public:
+    static constexpr bool reads = true;
+
     explicit StateReader(std::span<const std::byte> from, Tensors tensors = {}) : from_(from), tensors_(tensors) {}
 
     template <class T>

@@ -56,14 +56,21 @@ struct Summary {
     std::uint32_t completed = 0;  // bit mask of fragments
     // Switches:
     bool untouched = true;  // equals the state after a restart
-    std::uint8_t held = 0;  // aggregators that are not free
+    std::uint8_t held = 0;  // aggregators that are not free; joining: channels
+    // Joining. Ranks: started, and whether the tree is or was ready. Switches: whether the tree is ready.
+    bool started = false;
+    bool ready = false;
+    bool left = false;       // in order
+    bool restarted = false;  // a switch
 };
 using Summaries = std::span<const Summary* const>;  // by node
+
+inline constexpr std::uint32_t model_packet_bytes = ATP_HEADER_BYTES + model_lanes * ATP_LANE_BYTES;
 
 struct Sent {
     unsigned to = 0;
     std::uint32_t size = 0;
-    std::array<std::byte, ATP_HEADER_BYTES + model_lanes * ATP_LANE_BYTES> bytes{};  // large enough for both protocols
+    std::array<std::byte, 512> bytes{};  // large enough for all protocols
 };
 
 // A fragment of the model: its job, and its distance from the first fragment.
@@ -75,7 +82,13 @@ struct FragmentPlace {
 // Actions of a switch that are valid only in some states of other nodes.
 // superseded: a newer fragment claimed the aggregator of this fragment, which the server must have completed.
 // claimed: this fragment claimed an aggregator.
+// Of a rank that joins: became_ready: its switch reported that all have joined. blames: its job failed because of one
+// of the nodes `blamed`, as bits. lost_sums: these nodes say that they restarted.
 struct Claims {
+    bool became_ready = false;
+    bool blames = false;
+    bool lost_sums = false;
+    std::uint16_t blamed = 0;
     std::optional<FragmentPlace> superseded;
     std::optional<FragmentPlace> claimed;
 };
@@ -133,6 +146,15 @@ class System {
                       Step& step) = 0;
     // Checks a worker's step that sent packets, or a switch's step with claims. `after`: all nodes after the step.
     [[nodiscard]] virtual SystemAssessment assess(unsigned node, const Claims& claims, Summaries after) const = 0;
+    // Without further faults, nothing is left to happen. `now`: all nodes.
+    [[nodiscard]] virtual bool settled(Summaries now) const {
+        for (unsigned node = 0; node < nodes(); ++node) {
+            if (kind(node) == NodeKind::worker && !now[node]->done) return false;
+        }
+        return true;
+    }
+    // An order to a node, which cannot be lost, and which waits until it is delivered.
+    [[nodiscard]] virtual bool is_command(std::span<const std::byte> /*packet*/) const { return false; }
     // A short description of a packet for users.
     [[nodiscard]] virtual std::string describe(std::span<const std::byte> packet) const = 0;
 };

@@ -106,6 +106,21 @@ void Branch::detach(const Position& position) {
     note_children();
 }
 
+// The table of ranks, as the JOINs of all children left it.
+void Branch::note_ranks() {
+    const auto note = [this](const wire::JoiningUnit& unit, std::uint8_t bit) {
+        for (const std::uint16_t rank : unit.ranks) child_of_rank[rank] = bit;
+    };
+    child_of_rank.fill(no_child);
+    for (std::uint32_t bits = mask; bits != 0; bits &= bits - 1) {
+        const std::uint8_t bit = lowest(bits);
+        note(children[bit].unit, bit);
+        if (racks[bit] == nullptr) continue;
+        for (const Child& member : racks[bit]->members) note(member.unit, bit);
+    }
+    for (const wire::JoiningUnit& unit : units_below) note(unit, 0);
+}
+
 // A single child that does not receive the group is enough for unicast copies to all children.
 void Branch::note_children() {
     by_group = group.family() != wire::Family::none && complete();

@@ -15,6 +15,8 @@
 #include "control/channel_key.h"
 #include "control/failure_detector.h"
 #include "control/joined_order.h"
+#include "control/long_path.h"
+#include "protocol/archive.h"
 #include "protocol/membership.h"
 #include "wire/address.h"
 #include "wire/control.h"
@@ -38,6 +40,9 @@ struct Branch {
         std::uint64_t nonce = 0;  // of its JOINs
         std::uint32_t epoch = 0;  // of its last JOIN
         bool receives_group = false;
+
+        template <protocol::Archive Archive>
+        void persist(Archive& archive);
     };
     // A unit whose members join here separately, because the switch that aggregates for it has no address.
     struct Rack {
@@ -76,6 +81,8 @@ struct Branch {
     wire::Address up_data;    // !hosts: destination of packets, the source of the last JOINED; no family: none yet
     bool up_ready = false;    // !hosts: the last JOINED from above had `ready`, and is at most `hold` old
     FailureDetector up_detector{FailureDetector::Peer::answers};  // !hosts: received: a JOINED
+    LongPath up_long_path;                                        // !hosts, ready
+    bool up_narrow = false;                                       // !hosts: the longest packets do not reach the parent
     Duration up_hold{};              // !hosts: hold time that the last JOINED stated; zero: none
     bool up_lost = false;            // !hosts: the parent failed, and was not heard since
     Time up_next{};                  // when to send the next JOIN upwards
@@ -138,7 +145,12 @@ struct Branch {
     // The members, for the server; nullopt if their ranks are not 0, 1, ... once each. Requires complete().
     [[nodiscard]] std::optional<protocol::Membership> membership() const;
 
+    // Defined in persist_join_tree.h.
+    template <protocol::Archive Archive>
+    void persist(Archive& archive);
+
   private:
+    void note_ranks();
     bool note_statements(const Position& position, const std::vector<wire::Statement>& statements);
     [[nodiscard]] Child& take(const Position& position, std::uint32_t rack_mask);
     void note_children();

@@ -8,6 +8,7 @@
 
 #include "base/time.h"
 #include "control/channel_key.h"
+#include "protocol/archive.h"
 
 namespace atp::control {
 
@@ -29,6 +30,10 @@ class Departures {
                               std::uint32_t epoch) const;
     // Returns when to call it again; never: nothing is left.
     Time forget_expired(Time now);
+
+    // Defined in persist_join_tree.h.
+    template <protocol::Archive Archive>
+    void persist(Archive& archive);
 
   private:
     struct Departed {

@@ -5,6 +5,7 @@
 #include "control/join_tree.h"
 
 namespace atp::control {
+inline namespace ATP_VARIANT {
 namespace {
 
 // Name of the first field of the terms that differs between two members; nullptr: none.
@@ -158,4 +159,5 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_shape(const Branch& br
     return std::nullopt;
 }
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::control

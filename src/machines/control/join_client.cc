@@ -5,9 +5,11 @@
 #include <bit>
 #include <utility>
 
+#include "control/breaks.h"
 #include "control/quoted_channel.h"
 
 namespace atp::control {
+inline namespace ATP_VARIANT {
 
 JoinClient::JoinClient(const JoinClientConfig& config)
     : config_(config), group_open_(config.has_group), data_address_(config.switch_address) {}
@@ -24,7 +26,8 @@ bool passes(const MemberCause& refused) {
 
 template <class Message>
 bool JoinClient::is_mine(const Message& message) const {
-    return message.nonce == config_.nonce && key_of(message) == key_of(config_.terms);
+    const bool answers = message.nonce == config_.nonce || ATP_CONTROL_BREAK(accept_any_joined);
+    return answers && key_of(message) == key_of(config_.terms);
 }
 
 bool JoinClient::handle_message(std::span<const std::byte> bytes, const wire::Address& from, bool by_group, Time now) {
@@ -54,6 +57,7 @@ bool JoinClient::handle_group_message(const wire::Joined& joined, Time now) {
 // The switch has not seen this address before, or its cookie is too old.
 void JoinClient::handle_retry(const wire::Retry& retry, Time now) {
     switch_.handle_received(now);
+    if (ATP_CONTROL_BREAK(no_cookie)) return;
     if (std::exchange(cookie_, retry.cookie) != retry.cookie) join_next_ = now;
 }
 
@@ -98,6 +102,7 @@ bool JoinClient::answers_this_member(std::span<const std::byte> bytes, const std
 
 void JoinClient::handle_joined(const wire::Joined& joined, const wire::Address& from, Time now) {
     switch_.handle_received(now);
+    long_path_.handle_joined(joined.epoch, now);
     answered_at_ = now;
     refusal_.reset();
     data_address_ = from;
@@ -114,6 +119,7 @@ void JoinClient::handle_joined(const wire::Joined& joined, const wire::Address& 
         state_ = State::ready;
         return;
     }
+    if (ATP_CONTROL_BREAK(ignores_loss) && state_ == State::ready) return;
     note_missing(joined);
     if (state_ == State::joining) waiting_due_ = true;
     if (state_ == State::joining) return;
@@ -196,8 +202,18 @@ void JoinClient::excuse_pause(Time now) {
     if (last == Time{} || now - last <= interval_ + timing.pause_slack) return;
     const Duration pause = now - last - interval_;
     switch_.handle_own_pause(pause);
+    long_path_.handle_own_pause(pause);
     lost_since_ += pause;
     refused_since_ += pause;
+}
+
+void JoinClient::set_busy(bool busy) {
+    if (busy_ != busy) long_path_.forget();
+    busy_ = busy;
+}
+
+bool JoinClient::tries_long_path() const {
+    return busy_ && state_ == State::ready && config_.packet_bytes > wire::least_question_bytes;
 }
 
 void JoinClient::prepare_join(Time now) {
@@ -208,9 +224,10 @@ void JoinClient::prepare_join(Time now) {
         !ready || refusal_ || !own_statement_.empty() || switch_.suspects() || (group_open_ && reception_.hurries());
     interval_ = hurries ? timing.hurry : refresh_of(hold_);
     join_next_ = now + interval_;
-    join_due_ = true;
+    join_due_ = !(ready && ATP_CONTROL_BREAK(no_refresh));
     ++counters_.joins;
     switch_.handle_asked(now);
+    if (tries_long_path()) long_path_.handle_sent(epoch_ + 1, now);
 }
 
 void JoinClient::check(Time now) {
@@ -232,6 +249,11 @@ void JoinClient::check(Time now) {
         return end(*refusal_);
     }
     if (found == Peer::silent) return end({.kind = MemberCause::Kind::switch_silent, .elapsed = lasted});
+    if (tries_long_path() && long_path_.is_narrow(switch_.received_at(), hold_, now)) {
+        return end({.kind = MemberCause::Kind::path_too_narrow,
+                    .elapsed = long_path_.lasted(now),
+                    .packet_bytes = config_.packet_bytes});
+    }
     if (state_ == State::lost && now - lost_since_ > grace()) end(missing_cause(now - lost_since_));
 }
 
@@ -323,7 +345,10 @@ std::vector<wire::Edge> JoinClient::edges_of_leave() const {
 }
 
 std::optional<ControlTransmit> JoinClient::poll_transmit() {
-    if (std::exchange(join_due_, false)) return ControlTransmit{join(), config_.switch_address};
+    if (std::exchange(join_due_, false)) {
+        const std::uint32_t bytes = tries_long_path() ? LongPath::join_bytes(epoch_ + 1, config_.packet_bytes) : 0;
+        return ControlTransmit{join(), config_.switch_address, bytes};
+    }
     if (!std::exchange(leave_due_, false)) return std::nullopt;
     if (!std::exchange(left_, true)) ++epoch_;
     return ControlTransmit{wire::Leave{.nonce = config_.nonce,
@@ -358,4 +383,5 @@ Time JoinClient::poll_timeout() const {
     return std::min(next, lost_since_ + grace() + std::chrono::milliseconds(1));
 }
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::control

@@ -13,23 +13,27 @@
 #include "control/failure_detector.h"
 #include "control/group_reception.h"
 #include "control/joined_order.h"
+#include "control/long_path.h"
 #include "control/persist_messages.h"
 #include "control/timing.h"
 #include "protocol/archive.h"
+#include "protocol/variant.h"
 #include "wire/address.h"
 #include "wire/control.h"
 #include "wire/joining_message.h"
 #include "wire/send_error.h"
 
 namespace atp::control {
+inline namespace ATP_VARIANT {
 
 struct JoinClientConfig {
     wire::ChannelTerms terms;
-    wire::JoiningUnit unit;        // position of this member in the tree, as its JOIN reports it
-    std::uint8_t level = 0;        // of its switch, from 0
-    wire::Address switch_address;  // to which the member sends JOIN and LEAVE
-    bool has_group = false;        // a socket receives the multicast group of `terms`
-    std::uint64_t nonce = 0;       // random: only who receives the JOINs of this member knows it
+    wire::JoiningUnit unit;          // position of this member in the tree, as its JOIN reports it
+    std::uint8_t level = 0;          // of its switch, from 0
+    wire::Address switch_address;    // to which the member sends JOIN and LEAVE
+    bool has_group = false;          // a socket receives the multicast group of `terms`
+    std::uint64_t nonce = 0;         // random: only who receives the JOINs of this member knows it
+    std::uint32_t packet_bytes = 0;  // of the longest packet of the channel: JOINs try its path; 0: they do not
 };
 
 // Why a member lost its position for good.
@@ -80,6 +84,7 @@ struct MemberCounters {
 struct ControlTransmit {
     wire::JoiningMessage message;
     wire::Address to;
+    std::uint32_t join_bytes = 0;  // least length of a JOIN
 };
 
 // Position of one member, a rank, in the tree of switches of one channel: it sends JOIN and repeats it, follows what
@@ -109,7 +114,7 @@ class JoinClient {
     void handle_group_lost() { group_open_ = false; }
     void handle_timeout(Time now);
     // Operations are in flight. A lost position ends the member only if one is.
-    void set_busy(bool busy) { busy_ = busy; }
+    void set_busy(bool busy);
     // Tells all members what this one called, after their operations differed: see statements().
     void state(std::string text, Time now);
     // Gives the position up, with one LEAVE, or three that carry the cause of a failure.
@@ -156,6 +161,7 @@ class JoinClient {
     [[nodiscard]] Duration grace() const;
     [[nodiscard]] std::vector<wire::Edge> edges_of_leave() const;
     void excuse_pause(Time now);
+    [[nodiscard]] bool tries_long_path() const;
     void prepare_join(Time now);
     void repeat_leave(Time now);
     void check(Time now);
@@ -183,6 +189,7 @@ class JoinClient {
     Time answered_at_{};
     Time lost_since_{};  // valid in State::lost
     FailureDetector switch_{FailureDetector::Peer::answers};
+    LongPath long_path_;  // while busy
     Duration hold_ = timing.hold;
     std::optional<wire::Edge> edge_;  // State::lost: as the last JOINED reports
     std::string own_statement_;       // empty: none
@@ -213,7 +220,8 @@ class JoinClient {
 
 template <protocol::Archive Archive>
 void JoinClient::persist(Archive& archive) {
-    reception_.persist(archive), switch_.persist(archive), persist_edge(edge_, archive);
+    reception_.persist(archive), switch_.persist(archive), long_path_.persist(archive);
+    persist_edge(edge_, archive);
     persist_text(own_statement_, archive), persist_statements(statements_, archive);
     archive.value(cookie_), archive.value(epoch_), archive.value(order_.epoch), archive.value(order_.number);
     archive.value(group_number_);
@@ -243,4 +251,5 @@ void JoinClient::persist_cause(MemberCause& cause, Archive& archive) {
     archive.value(cause.version), persist_text(cause.text, archive), persist_edge(cause.edge, archive);
 }
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::control

@@ -5,10 +5,12 @@
 #include <chrono>
 #include <vector>
 
+#include "control/breaks.h"
 #include "control/join_tree.h"
 #include "control/quoted_channel.h"
 
 namespace atp::control {
+inline namespace ATP_VARIANT {
 namespace {
 
 using State = FailureDetector::State;
@@ -33,7 +35,9 @@ wire::Edge JoinTree::edge_to(const Branch& branch, const Branch::Child& child, w
     return {.kind = worker ? wire::EdgeKind::member : wire::EdgeKind::leaf,
             .evidence = evidence,
             .unit = child.unit.unit,
-            .member = worker ? static_cast<std::uint8_t>(std::countr_zero(child.unit.members)) : std::uint8_t{0},
+            .member = worker && !ATP_CONTROL_BREAK(names_another)
+                          ? static_cast<std::uint8_t>(std::countr_zero(child.unit.members))
+                          : std::uint8_t{0},
             .silent_ms = milliseconds_of(silent),
             .at = endpoint_of(child.address)};
 }
@@ -124,6 +128,7 @@ void JoinTree::excuse_pause(Time now) {
     if (next_sweep_ == never || pause <= timing.pause_slack) return;
     for (const auto& [key, branch] : branches_) {
         branch->up_detector.handle_own_pause(pause);
+        branch->up_long_path.handle_own_pause(pause);
         branch->for_each_child([&](Branch::Child& child) { child.detector.handle_own_pause(pause); });
     }
 }
@@ -147,14 +152,16 @@ wire::Edge JoinTree::seen_here(const wire::Edge& edge, Time now) {
 }
 
 // A child that does not hear this switch names it as the silent parent. This switch hears the child, so the edge
-// between them loses one direction, if this process ran.
-std::optional<wire::Edge> JoinTree::edge_reported_by(const wire::Join& join, const wire::Address& from, Time now) {
-    if (join.edges.empty()) return std::nullopt;
-    wire::Edge edge = seen_here(join.edges.front(), now);
-    if (edge.kind == wire::EdgeKind::parent) {
+// between them loses one direction, if this process ran. If the child's host had a report, an earlier process of this
+// switch ended.
+std::optional<wire::Edge> JoinTree::edge_reported_by(const std::vector<wire::Edge>& edges, std::uint8_t unit,
+                                                     const wire::Address& from, Time now) {
+    if (edges.empty()) return std::nullopt;
+    wire::Edge edge = seen_here(edges.front(), now);
+    if (edge.kind == wire::EdgeKind::parent && edge.evidence != wire::Evidence::closed) {
         edge.kind = wire::EdgeKind::leaf;
-        edge.evidence = wire::Evidence::one_direction;
-        edge.unit = join.units.front().unit;
+        if (edge.evidence == wire::Evidence::silence) edge.evidence = wire::Evidence::one_direction;
+        edge.unit = unit;
         edge.at = endpoint_of(from);
     }
     return edge;
@@ -175,7 +182,9 @@ bool JoinTree::examine_children(Branch& branch, Time now) {
     };
     std::vector<Failure> failures;
     branch.for_each_child([&](Branch::Child& child) {
-        const State state = child.detector.assess(now, config_.hold);
+        const State state =
+            child.detector.assess(now, ATP_CONTROL_BREAK(silent_at_once) ? config_.hold / 2 : config_.hold);
+        if (ATP_CONTROL_BREAK(keeps_lost_member)) return;
         if (state != State::alive) {
             ++(state == State::closed ? counters_.closed : counters_.expired);
             report_member(TreeNotice::Kind::member_lost, branch, child, to_string(evidence_of(state)));
@@ -192,12 +201,18 @@ bool JoinTree::examine_children(Branch& branch, Time now) {
 
 void JoinTree::examine_parent(Branch& branch, Time now) {
     if (branch.hosts || branch.up_lost || !branch.up_ready) return;
-    const State state = branch.up_detector.assess(now, hold_of_parent(branch));
-    if (state == State::alive) return;
+    const Duration hold = hold_of_parent(branch);
+    const State state = branch.up_detector.assess(now, hold);
+    const bool narrow =
+        state == State::alive && branch.up_long_path.is_narrow(branch.up_detector.received_at(), hold, now);
+    if ((state == State::alive && !narrow) || ATP_CONTROL_BREAK(ignores_parent_loss)) return;
+    const wire::Evidence evidence = narrow ? wire::Evidence::too_long : evidence_of(state);
+    const Duration lasted = narrow ? branch.up_long_path.lasted(now) : branch.up_detector.lasted(now);
     const Before was = before(branch);
-    report(TreeNotice::Kind::parent_lost, branch, branch.up, std::string(to_string(evidence_of(state))));
-    branch.failures.note_parent(edge_to_parent(branch, evidence_of(state), branch.up_detector.lasted(now)));
-    branch.up_lost = true;
+    report(TreeNotice::Kind::parent_lost, branch, branch.up, std::string(to_string(evidence)));
+    branch.failures.note_parent(edge_to_parent(branch, evidence, lasted));
+    branch.up_narrow = narrow;
+    branch.up_lost = !narrow;
     branch.up_ready = false;
     branch.missing_units_above = branch.terms.mask1;
     settle(branch, was, now);
@@ -217,4 +232,5 @@ Time JoinTree::next_look(const Branch& branch, Time now) const {
     return std::max(next, now + std::chrono::milliseconds(1));
 }
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::control

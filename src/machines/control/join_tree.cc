@@ -8,10 +8,12 @@
 #include <bit>
 #include <utility>
 
+#include "control/breaks.h"
 #include "numeric/exact_sum.h"
 #include "wire/bytes.h"
 
 namespace atp::control {
+inline namespace ATP_VARIANT {
 namespace {
 
 using Notice = TreeNotice::Kind;
@@ -24,6 +26,11 @@ std::uint64_t server_bytes_of(const wire::ChannelTerms& terms) {
     constexpr std::uint64_t lane_bytes = sizeof(std::int64_t) + sizeof(numeric::ExactLane) + sizeof(float);
     constexpr std::uint64_t record_bytes = 3 * ATP_BITMAP_BITS * sizeof(std::uint32_t) + 128;
     return (std::uint64_t{2} << terms.window_log2) * (terms.lanes * lane_bytes + record_bytes);
+}
+
+std::uint32_t packet_bytes_of(const wire::ChannelTerms& terms) {
+    return terms.protocol == wire::ChannelProtocol::atp ? ATP_HEADER_BYTES + terms.lanes * std::uint32_t{ATP_LANE_BYTES}
+                                                        : 0;
 }
 
 JoinTree::JoinTree(const JoinTreeConfig& config) : config_(config) {
@@ -49,6 +56,13 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
         ++counters_.stale;
         return;
     }
+    if (const auto barred = barred_.find(key); barred != barred_.end()) {
+        ++counters_.refused;
+        wire::Refused answer = barred->second.refused;
+        answer.nonce = join.nonce;
+        outbox_.push_back({from, std::move(answer)});
+        return;
+    }
     auto objection = objection_to(join, from, now);
     if (!objection && branch == nullptr) {
         const bool waits = must_wait(join, now);
@@ -67,12 +81,18 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
                 .level = join.level,
                 .address = from,
                 .reason = objection->text});
-        outbox_.push_back({from, wire::Refused{.nonce = join.nonce,
-                                               .job = join.terms.job,
-                                               .token = join.terms.token,
-                                               .channel = join.terms.channel,
-                                               .reason = objection->reason,
-                                               .text = std::move(objection->text)}});
+        wire::Refused refused{.nonce = join.nonce,
+                              .job = join.terms.job,
+                              .token = join.terms.token,
+                              .channel = join.terms.channel,
+                              .reason = objection->reason,
+                              .text = std::move(objection->text)};
+        outbox_.push_back({from, refused});
+        // The sums are lost for those too that have not begun.
+        if (refused.reason == wire::Refusal::restarted) {
+            bar(refused, now);
+            if (branch != nullptr) end_refused(*branch, refused, now);
+        }
         return;
     }
     if (branch == nullptr) {
@@ -81,21 +101,21 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
     }
     const Before was = before(*branch);
     const bool was_member = branch->at(Branch::position_of(join)) != nullptr;
-    const bool states = branch->attach(join, from, now, edge_reported_by(join, from, now));
+    const bool states =
+        branch->attach(join, from, now, edge_reported_by(join.edges, join.units.front().unit, from, now));
     departures_.forget(key, Branch::position_of(join).key());
     if (!was_member) report_member(Notice::member_joined, *branch, *branch->at(Branch::position_of(join)));
     if (states) branch->up_next = std::min(branch->up_next, now);
     if (contradicts_itself(*branch)) {
         ++counters_.refused;
         const char* const why = "the ranks of the job are not 0, 1, ... once each: give each process its own rank";
-        refuse_all(*branch,
-                   {.job = join.terms.job,
-                    .token = join.terms.token,
-                    .channel = join.terms.channel,
-                    .reason = wire::Refusal::terms,
-                    .text = why},
-                   now);
-        close(*branch, why, from);
+        end_refused(*branch,
+                    {.job = join.terms.job,
+                     .token = join.terms.token,
+                     .channel = join.terms.channel,
+                     .reason = wire::Refusal::terms,
+                     .text = why},
+                    now, from);
         return;
     }
     if (open_server(*branch)) return;
@@ -116,7 +136,8 @@ bool JoinTree::is_old(const wire::Join& join, const Branch* branch) const {
     if (const Branch::Child* const child = branch == nullptr ? nullptr : branch->at(position)) {
         return child->nonce == join.nonce && join.epoch <= child->epoch;
     }
-    return departures_.is_old(key_of(join), position.key(), join.nonce, join.epoch);
+    return !ATP_CONTROL_BREAK(old_join_returns) &&
+           departures_.is_old(key_of(join), position.key(), join.nonce, join.epoch);
 }
 
 // A switch that restarted keeps half of its tables for the jobs that it served before, until they have had the time to
@@ -134,6 +155,7 @@ Branch& JoinTree::open_branch(const wire::Join& join, Time now) {
     } else {
         branch->up = ends_here ? address_of(join.terms.server) : config_.parent;
         branch->up_next = now;
+        branch->up_epoch = last_up_epoch_;
     }
     const ChannelKey key = key_of(join);
     if (ends_here && join.level != ATP_LEVELS) branch->group = address_of(join.terms.group);
@@ -190,16 +212,6 @@ void JoinTree::opened(const ChannelKey& key, std::uint8_t stream) {
     notify_all(*branch);
 }
 
-void JoinTree::could_not_open(const ChannelKey& key, std::string why) {
-    Branch* branch = find(key);
-    if (branch == nullptr) return;
-    ++counters_.refused;
-    refuse_all(*branch,
-               {.job = key.job, .token = key.token, .channel = key.channel, .reason = wire::Refusal::full, .text = why},
-               never);
-    close(*branch, std::move(why));
-}
-
 void JoinTree::handle_leave(const wire::Leave& leave, const wire::Address& from, Time now) {
     Branch* branch = find(key_of(leave));
     const bool known = branch != nullptr;
@@ -210,15 +222,18 @@ void JoinTree::handle_leave(const wire::Leave& leave, const wire::Address& from,
         if (branch->racks[leave.unit] != nullptr) position.member = leave.member;
     }
     const Branch::Child* const child = known ? branch->at(position) : nullptr;
-    if (child == nullptr || child->address != from || child->nonce != leave.nonce || leave.epoch <= child->epoch) {
+    const bool is_own =
+        child != nullptr && child->address == from &&
+        ((child->nonce == leave.nonce && leave.epoch > child->epoch) || ATP_CONTROL_BREAK(leave_of_another));
+    if (!is_own) {
         const bool old = departures_.is_old(key_of(leave), position.key(), leave.nonce, leave.epoch);
         ++(old ? counters_.stale : counters_.forged);
         return;
     }
     ++counters_.left;
     report_member(Notice::member_left, *branch, *child);
-    const wire::Edge edge =
-        leave.edges.empty() ? edge_to(*branch, *child, wire::Evidence::left, {}) : seen_here(leave.edges.front(), now);
+    const wire::Edge edge = edge_reported_by(leave.edges, leave.unit, from, now)
+                                .value_or(edge_to(*branch, *child, wire::Evidence::left, {}));
     detach(*branch, position, leave.epoch, edge, now);
 }
 
@@ -239,26 +254,16 @@ void JoinTree::handle_joined(const wire::Joined& joined, const wire::Address& fr
     branch->up_detector.handle_received(now);
     branch->up_lost = false;
     branch->up_data = from;
-    branch->up_ready = joined.ready;
+    branch->up_long_path.handle_joined(joined.epoch, now);
+    branch->up_narrow = branch->up_narrow && branch->up_long_path.is_narrow(now, hold_of_parent(*branch), now);
+    branch->up_ready = joined.ready && !branch->up_narrow;
     branch->up_hold = std::chrono::milliseconds(joined.hold_ms);
     branch->missing_units_above = joined.missing_units;
-    branch->failures.forget_parent();
+    if (!branch->up_narrow) branch->failures.forget_parent();
     branch->failures.report_of_parent(joined.edges.empty() ? std::nullopt : std::optional(joined.edges.front()));
     const bool states = branch->stated_above != joined.statements;
     branch->stated_above = joined.statements;
     if (!settle(*branch, was, now) && states) notify_all(*branch);
-}
-
-void JoinTree::handle_refused(const wire::Refused& refused, const wire::Address& from, Time now) {
-    Branch* branch = find(key_of(refused));
-    if (branch == nullptr || branch->hosts || refused.nonce != config_.nonce) {
-        ++counters_.forged;
-        return;
-    }
-    wire::Refused passed_on = refused;
-    passed_on.text = fmt::format("{} (sent by {})", refused.text, to_string(from));
-    refuse_all(*branch, passed_on, now);
-    close(*branch, std::move(passed_on.text), from);
 }
 
 // The address of this switch is new to the parent, or its cookie is too old.
@@ -275,14 +280,6 @@ void JoinTree::handle_retry(const wire::Retry& retry, Time now) {
     wake_at(next_look(*branch, now));
 }
 
-void JoinTree::refuse_all(const Branch& branch, wire::Refused refused, Time now) {
-    branch.for_each_child([&](const Branch::Child& child) {
-        refused.nonce = child.nonce;
-        outbox_.push_back({child.address, refused});
-        if (now != never) repeat_last(now);
-    });
-}
-
 // A switch that lost a member goes on joining, and says so, or its parent would take it for silent.
 wire::Join JoinTree::join_upwards(Branch& branch) const {
     wire::Join join{
@@ -294,15 +291,20 @@ wire::Join JoinTree::join_upwards(Branch& branch) const {
         .begun = branch.begun || branch.up_ready,
         .units = branch.complete_units};
     join.statements = branch.stated_below;
-    if (const auto edge = branch.failures.first_own()) join.edges = {*edge};
+    if (const auto edge = branch.failures.first_own(); edge && !ATP_CONTROL_BREAK(cause_not_sent_up))
+        join.edges = {*edge};
     return join;
 }
 
 // Sends a JOIN upwards if it is due and all children have joined. After that they may fail.
 void JoinTree::ascend(Branch& branch, Time now) {
     if (branch.hosts || !may_ascend(branch) || branch.up_next > now) return;
-    outbox_.push_back({branch.up, join_upwards(branch)});
+    if (ATP_CONTROL_BREAK(leaf_stops_joining) && !branch.complete()) return;
+    const wire::Join join = join_upwards(branch);
+    const std::uint32_t packet_bytes = branch.up_ready || branch.up_narrow ? packet_bytes_of(branch.terms) : 0;
+    outbox_.push_back({branch.up, join, {}, LongPath::join_bytes(join.epoch, packet_bytes)});
     branch.up_detector.handle_asked(now);
+    if (packet_bytes > wire::least_question_bytes) branch.up_long_path.handle_sent(join.epoch, now);
     branch.up_next = now + interval_upwards(branch);
 }
 
@@ -324,9 +326,13 @@ wire::Joined JoinTree::joined_of(const Branch& branch) {
     joined.number = ++number_;
     joined.group_number = branch.group_number;
     joined.hold_ms = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(config_.hold).count());
-    if (const auto edge = branch.failures.first()) joined.edges = {*edge};
+    if (const auto edge = branch.failures.first(); edge && !ATP_CONTROL_BREAK(cause_not_sent_down))
+        joined.edges = {*edge};
     joined.statements = branch.statements();
     joined.ready = branch.ready();
+    if (ATP_CONTROL_BREAK(ready_without_all))
+        joined.ready = joined.ready || std::popcount(branch.mask) == std::popcount(branch.present) + 1;
+    if (ATP_CONTROL_BREAK(ready_before_parent)) joined.ready = joined.ready || (!branch.hosts && branch.complete());
     joined.stream = branch.stream;
     joined.missing_units = branch.level == 0 ? branch.missing_units_above : branch.mask & ~branch.present;
     return joined;
@@ -351,6 +357,7 @@ void JoinTree::notify_all(Branch& branch) {
 
 void JoinTree::close(Branch& branch, std::string why, const wire::Address& culprit) {
     const wire::ChannelTerms terms = branch.terms;
+    last_up_epoch_ = std::max(last_up_epoch_, branch.up_epoch + 1);
     if (!why.empty()) report(Notice::job_failed, branch, culprit, std::move(why));
     report(Notice::job_left, branch);
     if (!branch.hosts && branch.up_detector.received_at() != Time{}) {
@@ -396,6 +403,7 @@ void JoinTree::handle_timeout(Time now) {
         if (!examine_children(*branch, now)) wake_at(next_look(*branch, now));
     }
     send_repeats(now);
+    unbar_expired(now);
     wake_at(departures_.forget_expired(now));
 }
 
@@ -432,4 +440,5 @@ std::optional<TreeEvent> JoinTree::poll_event() {
     return next;
 }
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::control

@@ -20,11 +20,14 @@
 #include "control/switch_room.h"
 #include "control/timing.h"
 #include "control/tree_notice.h"
+#include "protocol/archive.h"
+#include "protocol/variant.h"
 #include "wire/control.h"
 #include "wire/joining_message.h"
 #include "wire/send_error.h"
 
 namespace atp::control {
+inline namespace ATP_VARIANT {
 
 struct JoinTreeConfig {
     wire::Address parent;                 // of no family: this switch is the last
@@ -79,8 +82,9 @@ struct TreeCounters {
 //   poll_transmit() until they return nothing. Answer the event `opened` with opened() or could_not_open().
 //   poll_notice() is for the log: without calls to it, the oldest notices are dropped.
 // Threads: none.
-// Failure: a refused JOIN is answered with the reason and counted. It changes nothing, unless it completes the channel
-//   with inconsistent ranks: then all members are refused, and the channel is closed.
+// Failure: a refused JOIN is answered with the reason and counted. It changes nothing, unless no member can go on: it
+//   completes the channel with inconsistent ranks, or shows that the sums of the channel are lost. Then all members are
+//   refused, and the channel is closed.
 class JoinTree {
   public:
     explicit JoinTree(const JoinTreeConfig& config);
@@ -104,6 +108,7 @@ class JoinTree {
         wire::Address to;  // for a group, send on the interface that reaches `near`
         wire::JoiningMessage message;
         wire::Address near{};
+        std::uint32_t join_bytes = 0;  // least length of a JOIN
     };
     std::optional<Transmit> poll_transmit();
     std::optional<TreeEvent> poll_event();
@@ -119,6 +124,10 @@ class JoinTree {
     [[nodiscard]] std::size_t channels() const { return branches_.size(); }
     [[nodiscard]] const TreeCounters& counters() const { return counters_; }
     [[nodiscard]] const JoinTreeConfig& config() const { return config_; }
+
+    // Defined in persist_join_tree.h.
+    template <protocol::Archive Archive>
+    void persist(Archive& archive);
 
   private:
     struct TreeJob {
@@ -163,8 +172,8 @@ class JoinTree {
     void note_pause(Time now);
     // What a child reports about its switch, as this switch knows it: while its process did not run, no link failed.
     [[nodiscard]] wire::Edge seen_here(const wire::Edge& edge, Time now);
-    [[nodiscard]] std::optional<wire::Edge> edge_reported_by(const wire::Join& join, const wire::Address& from,
-                                                             Time now);
+    [[nodiscard]] std::optional<wire::Edge> edge_reported_by(const std::vector<wire::Edge>& edges, std::uint8_t unit,
+                                                             const wire::Address& from, Time now);
     // True: the branch is destroyed.
     bool examine_children(Branch& branch, Time now);
     void examine_parent(Branch& branch, Time now);
@@ -191,6 +200,11 @@ class JoinTree {
     [[nodiscard]] std::string no_memory_for(const wire::ChannelTerms& terms) const;
     [[nodiscard]] bool must_wait(const wire::Join& join, Time now);
     // `now`: also repeats it; never: the members' next JOINs get the same answer.
+    // Refuses all members, and closes the channel.
+    void end_refused(Branch& branch, wire::Refused refused, Time now, const wire::Address& culprit = {});
+    // JOINs of this channel get this answer for `hold`.
+    void bar(const wire::Refused& refused, Time now);
+    void unbar_expired(Time now);
     void refuse_all(const Branch& branch, wire::Refused refused, Time now);
     void ascend(Branch& branch, Time now);
     void notify(Branch& branch, const Branch::Child& child);
@@ -221,6 +235,11 @@ class JoinTree {
         Time next{};
     };
     std::vector<Repeat> repeats_;
+    struct Barred {
+        wire::Refused refused;
+        Time until{};
+    };
+    std::map<ChannelKey, Barred> barred_;  // at most `channels`
     std::deque<TreeEvent> events_;
     std::deque<TreeNotice> notices_;  // at most 1024
     Time next_sweep_ = never;
@@ -228,9 +247,10 @@ class JoinTree {
         Duration lasted{};
         Time ended{};
     };
-    Pause pause_;               // the last one of this process
-    Time began_at_ = never;     // first JOIN
-    std::uint32_t number_ = 0;  // of the last JOINED. A member takes lower numbers for those of another process
+    Pause pause_;                      // the last one of this process
+    Time began_at_ = never;            // first JOIN
+    std::uint32_t last_up_epoch_ = 0;  // of all channels that ended: JOINs upwards of a later one are newer
+    std::uint32_t number_ = 0;         // of the last JOINED. A member takes lower numbers for those of another process
     ChannelKey last_key_{};
     Branch* last_ = nullptr;  // result of the last find(): packets arrive in bursts of one channel
     TreeCounters counters_;
@@ -238,5 +258,8 @@ class JoinTree {
 
 // Memory that the server of a channel needs at most; 0 for a protocol other than ATP.
 [[nodiscard]] std::uint64_t server_bytes_of(const wire::ChannelTerms& terms);
+// The longest packet of a channel; 0 for a protocol other than ATP.
+[[nodiscard]] std::uint32_t packet_bytes_of(const wire::ChannelTerms& terms);
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::control

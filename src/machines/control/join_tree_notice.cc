@@ -5,6 +5,7 @@
 #include "control/join_tree.h"
 
 namespace atp::control {
+inline namespace ATP_VARIANT {
 namespace {
 
 constexpr std::size_t most_notices = 1024;
@@ -32,7 +33,9 @@ std::string reason_of(const wire::Edge& edge) {
         case wire::Evidence::silence: return fmt::format("{} sent nothing for {} ms", name, edge.silent_ms);
         case wire::Evidence::left: return name + " left";
         case wire::Evidence::closed: return "the process of " + name + " ended";
-        case wire::Evidence::too_long: return fmt::format("the path MTU of {} is {} bytes", name, edge.detail);
+        case wire::Evidence::too_long:
+            return edge.detail == 0 ? "long packets are lost on the path to or from " + name
+                                    : fmt::format("the path MTU of {} is {} bytes", name, edge.detail);
         case wire::Evidence::one_direction: return name + " receives nothing";
         case wire::Evidence::paused: return fmt::format("this process did not run for {} ms", edge.silent_ms);
     }
@@ -80,4 +83,5 @@ std::optional<TreeNotice> JoinTree::poll_notice() {
     return next;
 }
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::control

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of messages in the saved state of a machine (protocol/archive.h).
+// Messages and their parts in the saved state of a machine (protocol/archive.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,8 +11,18 @@
 
 #include "protocol/archive.h"
 #include "wire/control.h"
+#include "wire/joining_message.h"
 
 namespace atp::control {
+
+// A vector whose entries `persist_entry` saves or restores.
+template <class Entry, protocol::Archive Archive, class PersistEntry>
+void persist_list(std::vector<Entry>& entries, Archive& archive, PersistEntry&& persist_entry) {
+    auto size = static_cast<std::uint16_t>(entries.size());
+    archive.value(size);
+    entries.resize(size);
+    for (Entry& entry : entries) persist_entry(entry);
+}
 
 template <protocol::Archive Archive>
 void persist_text(std::string& text, Archive& archive) {
@@ -22,10 +33,14 @@ void persist_text(std::string& text, Archive& archive) {
 }
 
 template <protocol::Archive Archive>
+void persist_endpoint(wire::Endpoint& endpoint, Archive& archive) {
+    archive.value(endpoint.family), archive.value(endpoint.port), archive.value(endpoint.host);
+}
+
+template <protocol::Archive Archive>
 void persist_edge(wire::Edge& edge, Archive& archive) {
     archive.value(edge.kind), archive.value(edge.evidence), archive.value(edge.unit), archive.value(edge.member);
-    archive.value(edge.silent_ms), archive.value(edge.detail);
-    archive.value(edge.at.family), archive.value(edge.at.port), archive.value(edge.at.host);
+    archive.value(edge.silent_ms), archive.value(edge.detail), persist_endpoint(edge.at, archive);
 }
 
 template <protocol::Archive Archive>
@@ -39,12 +54,59 @@ void persist_edge(std::optional<wire::Edge>& edge, Archive& archive) {
 
 template <protocol::Archive Archive>
 void persist_statements(std::vector<wire::Statement>& statements, Archive& archive) {
-    auto size = static_cast<std::uint8_t>(statements.size());
-    archive.value(size);
-    statements.resize(size);
-    for (wire::Statement& statement : statements) {
+    persist_list(statements, archive, [&](wire::Statement& statement) {
         archive.value(statement.count), archive.value(statement.unit), archive.value(statement.member);
         persist_text(statement.text, archive);
+    });
+}
+
+template <protocol::Archive Archive>
+void persist_unit(wire::JoiningUnit& unit, Archive& archive) {
+    archive.value(unit.unit), archive.value(unit.members), archive.value(unit.mask0), archive.value(unit.direct);
+    persist_list(unit.ranks, archive, [&](std::uint16_t& rank) { archive.value(rank); });
+}
+
+template <protocol::Archive Archive>
+void persist_units(std::vector<wire::JoiningUnit>& units, Archive& archive) {
+    persist_list(units, archive, [&](wire::JoiningUnit& unit) { persist_unit(unit, archive); });
+}
+
+template <protocol::Archive Archive>
+void persist_terms(wire::ChannelTerms& terms, Archive& archive) {
+    archive.value(terms.job), archive.value(terms.token), archive.value(terms.channel), archive.value(terms.lanes);
+    archive.value(terms.window_log2), archive.value(terms.audit), archive.value(terms.aggregators);
+    archive.value(terms.first_seq), archive.value(terms.mask1), archive.value(terms.scale);
+    persist_endpoint(terms.server, archive), archive.value(terms.protocol), persist_endpoint(terms.group, archive);
+}
+
+namespace persisting {
+
+template <class Message>
+void assign(wire::JoiningMessage& message, const std::optional<Message>& decoded) {
+    if (decoded) message = *decoded;
+}
+
+}  // namespace persisting
+
+// In its form on the wire.
+template <protocol::Archive Archive>
+void persist_message(wire::JoiningMessage& message, Archive& archive) {
+    constexpr std::size_t longest_message = 2048;
+    std::array<std::byte, longest_message> room{};
+    auto type = static_cast<std::uint8_t>(message.index());
+    std::uint16_t size = 0;
+    if constexpr (!Archive::reads) size = static_cast<std::uint16_t>(wire::encode(message, room));
+    archive.value(type), archive.value(size);
+    const std::span bytes = std::span(room).first(size);
+    archive.bytes(bytes);
+    if constexpr (Archive::reads) {
+        switch (type) {
+            case 0: return persisting::assign(message, wire::decode_join(bytes));
+            case 1: return persisting::assign(message, wire::decode_joined(bytes));
+            case 2: return persisting::assign(message, wire::decode_refused(bytes));
+            case 3: return persisting::assign(message, wire::decode_leave(bytes));
+            default: return persisting::assign(message, wire::decode_retry(bytes));
+        }
     }
 }
 

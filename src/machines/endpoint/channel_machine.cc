@@ -30,13 +30,14 @@ std::unique_ptr<ChannelEngine> engine_of(const ChannelMachineConfig& config) {
                                    : config.other->make_engine(config.terms, config.worker.place);
 }
 
-control::JoinClientConfig client_config_of(const ChannelMachineConfig& config) {
+control::JoinClientConfig client_config_of(const ChannelMachineConfig& config, std::size_t packet_bytes) {
     return {.terms = config.terms,
             .unit = config.unit,
             .level = config.level,
             .switch_address = config.switch_address,
             .has_group = config.has_group,
-            .nonce = config.nonce};
+            .nonce = config.nonce,
+            .packet_bytes = static_cast<std::uint32_t>(packet_bytes)};
 }
 
 }  // namespace
@@ -45,7 +46,7 @@ ChannelMachine::ChannelMachine(const ChannelMachineConfig& config)
     : config_(config),
       engine_(engine_of(config)),
       has_tokens_(engine_->has_tokens()),
-      client_(client_config_of(config)),
+      client_(client_config_of(config, engine_->packet_bytes())),
       gatekeeper_(config.secret) {
     if (config.hosts_server) {
         server_ = std::make_unique<HostedServer>(
@@ -222,14 +223,14 @@ OperationCause ChannelMachine::cause_of(const EngineEvent& event, Time now) cons
 
 void ChannelMachine::transmit_control(wire::Outbox& out) {
     while (answer_ || client_.has_transmit()) {
-        const std::span<std::byte> room = out.reserve(most_control_bytes);
+        const std::span<std::byte> room = out.reserve(std::max(most_control_bytes, engine_->packet_bytes()));
         if (room.empty()) return;
         if (const auto answer = std::exchange(answer_, std::nullopt)) {
             out.commit(wire::encode(answer->message, room), answer->to, wire::Ecn::not_capable);
             continue;
         }
         const auto transmit = client_.poll_transmit();
-        const std::size_t size = wire::encode(transmit->message, room);
+        const std::size_t size = wire::encode(transmit->message, room, transmit->join_bytes);
         if (size != 0) out.commit(size, transmit->to, wire::Ecn::not_capable);
     }
 }

@@ -222,6 +222,15 @@ std::string text_of_switch(const wire::Edge& edge, const ChannelMachineConfig& c
     if (edge.evidence == wire::Evidence::left) {
         return fmt::format("the switch at {} left the job, with all ranks below it", address);
     }
+    if (edge.evidence == wire::Evidence::too_long) {
+        const std::string parent =
+            is_parent ? fmt::format("the switch at {} to its parent at {}", to_string(config.switch_address), address)
+                      : fmt::format("the switch at {} to its parent", address);
+        return fmt::format(
+            "long packets are lost on the path from {}, short ones arrive: raise the MTU of its links, or form the job "
+            "again for shorter packets",
+            parent);
+    }
     if (edge.evidence == wire::Evidence::paused) {
         return fmt::format("the process of the switch at {} did not run for {}: check the load of its host", address,
                            seconds_of(edge));
@@ -270,6 +279,7 @@ Error error_of_edge(const MemberCause& cause, const ChannelMachineConfig& config
             break;
     }
     if (edge.evidence == wire::Evidence::closed) error.reason = Reason::refused;
+    if (edge.evidence == wire::Evidence::too_long) error.reason = Reason::too_large;
     if (edge.evidence == wire::Evidence::silence || edge.evidence == wire::Evidence::one_direction ||
         edge.evidence == wire::Evidence::paused) {
         error.reason = Reason::unreachable;

@@ -115,7 +115,8 @@ class ShardMachine {
     void forward_down(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out);
     [[nodiscard]] bool goes_to_group(const protocol::PacketBuffer& packet, const control::Branch& branch) const;
     bool send(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, bool again, wire::Outbox& out);
-    static void send_message(const wire::JoiningMessage& message, const wire::Address& to, wire::Outbox& out);
+    static void send_message(const wire::JoiningMessage& message, const wire::Address& to, wire::Outbox& out,
+                             std::uint32_t join_bytes = 0);
     void send_copy(std::span<const std::byte> bytes, const wire::Address& to, wire::Outbox& out);
 
     bool handle_join(std::span<const std::byte> bytes, const wire::Address& from, wire::Outbox& out, Time now);

@@ -8,6 +8,7 @@
 // model checker saves, loads and hashes states with it, and a test fails if a field is missing.
 //
 // An archive offers:
+//     reads       whether it restores a state, as opposed to saving it
 //     value(T&)   for integers, enums, bools and trivially copyable records without padding
 //     time(Time&) for points in time, which an archive may store relative to now
 //     stamp_us(uint32_t&) for wrapping time stamps in microseconds, likewise
@@ -27,6 +28,7 @@ namespace atp::protocol {
 template <class A>
 concept Archive = requires(A& archive, int& value, Time& time, std::uint32_t& stamp, std::uint8_t& count,
                            std::span<std::byte> bytes) {
+    { A::reads } -> std::convertible_to<bool>;
     archive.value(value);
     archive.stamp_us(stamp);
     archive.unread(count);

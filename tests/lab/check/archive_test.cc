@@ -207,6 +207,8 @@ TEST(Persist, RestoredMachinesContinueLikeTheOriginals) {
 // Loads a state with one value changed and saves it again: the change must be saved.
 class FlippingReader {
   public:
+    static constexpr bool reads = true;
+
     FlippingReader(std::span<const std::byte> from, std::size_t flip) : from_(from), flip_(flip) {}
     template <class T>
     void value(T& item) {
@@ -244,6 +246,8 @@ class FlippingReader {
 
 class CountingReader {
   public:
+    static constexpr bool reads = true;
+
     explicit CountingReader(std::span<const std::byte> from) : reader_(from) {}
     template <class T>
     void value(T& item) {

@@ -18,6 +18,8 @@ namespace atp::check {
 // Writes all that persist() names unchanged: real times, real addresses.
 class ExactWriter {
   public:
+    static constexpr bool reads = false;
+
     template <class T>
     void value(T& item) {
         // NOLINTNEXTLINE(bugprone-sizeof-expression): pointers are saved as they are
@@ -38,6 +40,8 @@ class ExactWriter {
 
 class ExactReader {
   public:
+    static constexpr bool reads = true;
+
     explicit ExactReader(std::span<const std::byte> from) : from_(from) {}
     template <class T>
     void value(T& item) {

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a tree refuses all members of a channel.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "control/join_tree.h"
+
+namespace atp::control {
+inline namespace ATP_VARIANT {
+
+void JoinTree::could_not_open(const ChannelKey& key, std::string why) {
+    Branch* branch = find(key);
+    if (branch == nullptr) return;
+    ++counters_.refused;
+    refuse_all(*branch,
+               {.job = key.job, .token = key.token, .channel = key.channel, .reason = wire::Refusal::full, .text = why},
+               never);
+    close(*branch, std::move(why));
+}
+
+void JoinTree::handle_refused(const wire::Refused& refused, const wire::Address& from, Time now) {
+    Branch* branch = find(key_of(refused));
+    if (branch == nullptr || branch->hosts || refused.nonce != config_.nonce) {
+        ++counters_.forged;
+        return;
+    }
+    wire::Refused passed_on = refused;
+    passed_on.text = fmt::format("{} (sent by {})", refused.text, to_string(from));
+    const bool may_pass = refused.reason == wire::Refusal::full || refused.reason == wire::Refusal::place;
+    if (!may_pass) bar(passed_on, now);
+    end_refused(*branch, std::move(passed_on), now, from);
+}
+
+void JoinTree::end_refused(Branch& branch, wire::Refused refused, Time now, const wire::Address& culprit) {
+    refuse_all(branch, refused, now);
+    close(branch, std::move(refused.text), culprit);
+}
+
+// A JOIN that a member sent before it read the REFUSED would open the channel again, without that member.
+void JoinTree::bar(const wire::Refused& refused, Time now) {
+    if (barred_.size() >= config_.channels) return;
+    barred_[key_of(refused)] = {.refused = refused, .until = now + config_.hold};
+    wake_at(now + config_.hold);
+}
+
+void JoinTree::unbar_expired(Time now) {
+    std::erase_if(barred_, [now](const auto& entry) { return entry.second.until <= now; });
+    for (const auto& [key, barred] : barred_) wake_at(barred.until);
+}
+
+void JoinTree::refuse_all(const Branch& branch, wire::Refused refused, Time now) {
+    branch.for_each_child([&](const Branch::Child& child) {
+        refused.nonce = child.nonce;
+        outbox_.push_back({child.address, refused});
+        if (now != never) repeat_last(now);
+    });
+}
+
+}  // namespace ATP_VARIANT
+}  // namespace atp::control

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The saved state of a switch's tree (protocol/archive.h). Before, poll_transmit(), poll_event() and poll_notice() have
+// returned nothing. A state is restored into a new tree.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "control/join_tree.h"
+#include "control/persist_messages.h"
+
+namespace atp::control {
+
+// A map whose entries `persist_entry` saves or restores.
+template <class Key, class Value, protocol::Archive Archive, class PersistEntry>
+void persist_map(std::map<Key, Value>& entries, Archive& archive, PersistEntry&& persist_entry) {
+    auto size = static_cast<std::uint16_t>(entries.size());
+    archive.value(size);
+    if constexpr (Archive::reads) {
+        entries.clear();
+        for (std::uint16_t i = 0; i < size; ++i) {
+            Key key{};
+            Value value{};
+            persist_entry(key, value);
+            entries.emplace(std::move(key), std::move(value));
+        }
+    } else {
+        for (auto& [constant_key, value] : entries) {
+            Key key = constant_key;
+            persist_entry(key, value);
+        }
+    }
+}
+
+template <protocol::Archive Archive>
+void persist_key(ChannelKey& key, Archive& archive) {
+    archive.value(key.job), archive.value(key.token), archive.value(key.channel);
+}
+
+template <protocol::Archive Archive>
+void Departures::persist(Archive& archive) {
+    persist_map(entries_, archive, [&](std::pair<ChannelKey, std::uint16_t>& place, Departed& departed) {
+        persist_key(place.first, archive), archive.value(place.second);
+        archive.value(departed.nonce), archive.value(departed.epoch), archive.time(departed.until);
+    });
+}
+
+template <protocol::Archive Archive>
+void Branch::Child::persist(Archive& archive) {
+    archive.value(address), detector.persist(archive), archive.time(asked_at), persist_unit(unit, archive);
+    archive.value(nonce), archive.value(epoch), archive.value(receives_group);
+}
+
+// The table of ranks follows from the children.
+template <protocol::Archive Archive>
+void Branch::persist(Archive& archive) {
+    persist_terms(terms, archive);
+    archive.value(level), archive.value(hosts), archive.value(mask), archive.value(present), archive.value(has_racks);
+    for (std::uint32_t bits = mask; bits != 0; bits &= bits - 1) {
+        const auto bit = static_cast<unsigned>(std::countr_zero(bits));
+        bool is_rack = racks[bit] != nullptr;
+        archive.value(is_rack);
+        children[bit].persist(archive);
+        if (!is_rack) continue;
+        if (racks[bit] == nullptr) racks[bit] = std::make_unique<Rack>();
+        Rack& rack = *racks[bit];
+        archive.value(rack.mask), archive.value(rack.present);
+        for (std::uint32_t members = rack.mask; members != 0; members &= members - 1) {
+            rack.members[static_cast<unsigned>(std::countr_zero(members))].persist(archive);
+        }
+    }
+    persist_units(units_below, archive), persist_units(complete_units, archive);
+    archive.value(receivers), archive.value(has_memory), archive.value(opened), archive.value(stream);
+    archive.value(begun), archive.value(up), archive.value(up_data), archive.value(up_ready);
+    up_detector.persist(archive), up_long_path.persist(archive), archive.value(up_narrow);
+    archive.value(up_hold), archive.value(up_lost), archive.time(up_next), archive.value(up_cookie);
+    archive.value(up_epoch), archive.value(up_order.epoch), archive.value(up_order.number);
+    archive.value(group_number), failures.persist(archive), archive.value(missing_units_above);
+    persist_map(stated, archive, [&](std::uint16_t& position, std::vector<wire::Statement>& statements) {
+        archive.value(position), persist_statements(statements, archive);
+    });
+    persist_statements(stated_below, archive), persist_statements(stated_above, archive);
+    archive.value(group), archive.value(by_group), archive.time(group_next);
+    if constexpr (Archive::reads) note_ranks();
+}
+
+inline namespace ATP_VARIANT {
+
+// `room` is the tree's own: a room that several trees share is not restored.
+template <protocol::Archive Archive>
+void JoinTree::persist(Archive& archive) {
+    persist_map(branches_, archive, [&](ChannelKey& key, std::unique_ptr<Branch>& branch) {
+        if (branch == nullptr) branch = std::make_unique<Branch>();
+        persist_key(key, archive), branch->persist(archive);
+        if constexpr (Archive::reads) static_cast<void>(config_.room->take(key.of_job()));
+    });
+    persist_map(jobs_, archive, [&](JobKey& key, TreeJob& job) {
+        archive.value(key.job), archive.value(key.token), archive.value(job.level), archive.value(job.channels);
+    });
+    archive.value(server_bytes_), departures_.persist(archive);
+    persist_list(repeats_, archive, [&](Repeat& repeat) {
+        archive.value(repeat.transmit.to), persist_message(repeat.transmit.message, archive);
+        archive.value(repeat.transmit.near), archive.value(repeat.left), archive.time(repeat.next);
+    });
+    persist_map(barred_, archive, [&](ChannelKey& key, Barred& barred) {
+        wire::JoiningMessage message = barred.refused;
+        persist_key(key, archive), persist_message(message, archive), archive.time(barred.until);
+        if (auto* const refused = std::get_if<wire::Refused>(&message)) barred.refused = std::move(*refused);
+    });
+    archive.time(next_sweep_), archive.value(pause_.lasted), archive.time(pause_.ended);
+    archive.time(began_at_), archive.value(last_up_epoch_), archive.value(number_);
+    last_ = nullptr;
+}
+
+}  // namespace ATP_VARIANT
+}  // namespace atp::control

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The saved state of a tree (control/persist_join_tree.h).
+#include "control/persist_join_tree.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <random>
+#include <string>
+
+#include "control/join_tree_fixture.h"
+#include "support/byte_archive.h"
+
+namespace atp::control {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string output_of(JoinTree& tree) {
+    std::string out;
+    while (const auto event = tree.poll_event()) {
+        out += "event " + std::to_string(static_cast<int>(event->kind)) + ";";
+        if (event->kind == Kind::opened) tree.opened(key_of(*event), 1);
+    }
+    while (tree.poll_notice()) {
+    }
+    while (const auto transmit = tree.poll_transmit()) {
+        std::array<std::byte, 2048> bytes{};
+        const std::size_t size = wire::encode(transmit->message, bytes);
+        out += to_string(transmit->to) + " ";
+        out.append(reinterpret_cast<const char*>(bytes.data()), size);
+    }
+    return out + std::to_string(tree.poll_timeout().time_since_epoch().count());
+}
+
+struct Dice {
+    explicit Dice(unsigned seed) : random(seed) {}
+    unsigned below(unsigned bound) { return static_cast<unsigned>(random() % bound); }
+    std::mt19937 random;
+};
+
+wire::Join random_join(Dice& dice, unsigned step, bool is_leaf) {
+    const unsigned member = dice.below(3);
+    wire::Join join = is_leaf || dice.below(2) == 0 ? join_of_member(0, 3, member, 0, is_leaf ? 0x3 : 0x1)
+                                                    : join_of_unit(static_cast<std::uint8_t>(dice.below(2)), 0, 3, 0x3);
+    join.nonce = 1 + dice.below(2);
+    join.epoch = dice.below(4) == 0 ? dice.below(step + 1) : step + 1;
+    join.begun = dice.below(4) == 0;
+    if (dice.below(6) == 0) join.edges = {{.kind = wire::EdgeKind::parent, .silent_ms = 3000}};
+    if (dice.below(6) == 0) join.statements = {{.count = 1, .text = "allreduce"}};
+    return join;
+}
+
+// Draws the same from `dice` for equal states.
+void random_step(JoinTree& tree, Dice dice, unsigned step, bool is_leaf, Time now) {
+    const wire::Address from = worker(dice.below(3));
+    switch (dice.below(9)) {
+        case 0: {
+            wire::Leave leave{.nonce = 1 + dice.below(2), .job = job, .token = token, .channel = channel};
+            leave.epoch = step + 1;
+            leave.member = static_cast<std::uint8_t>(dice.below(3));
+            return tree.handle_leave(leave, worker(leave.member), now);
+        }
+        case 1:
+            return tree.handle_joined({.nonce = tree.config().nonce,
+                                       .job = job,
+                                       .token = token,
+                                       .channel = channel,
+                                       .epoch = dice.below(3),
+                                       .number = step + 1,
+                                       .ready = dice.below(2) == 0,
+                                       .hold_ms = 1000},
+                                      host(1), now);
+        case 2:
+            if (dice.below(8) != 0) return;
+            return tree.handle_refused({.nonce = tree.config().nonce,
+                                        .job = job,
+                                        .token = token,
+                                        .channel = channel,
+                                        .reason = dice.below(2) == 0 ? Refusal::full : Refusal::restarted,
+                                        .text = "no"},
+                                       host(1), now);
+        case 3:
+            return tree.handle_retry(
+                {.nonce = tree.config().nonce, .job = job, .token = token, .channel = channel, .cookie = dice.below(3)},
+                now);
+        case 4: return tree.handle_timeout(now);
+        default: return tree.handle_join(random_join(dice, step, is_leaf), from, now);
+    }
+}
+
+// A restored tree behaves like the original. persist() therefore includes the whole state.
+TEST(PersistJoinTree, RestoredTreeContinuesLikeTheOriginal) {
+    for (unsigned seed = 1; seed <= 80; ++seed) {
+        Dice dice(seed);
+        const bool is_leaf = seed % 2 == 0;
+        JoinTreeConfig config{.parent = is_leaf ? host(1) : wire::Address{}};
+        config.nonce = 77;
+        config.hold = milliseconds(seed % 3 == 0 ? 300 : 3000);
+        JoinTree original(config);
+        Time now{std::chrono::hours(1)};
+        for (unsigned step = 0; step < 250; ++step) {
+            JoinTree shadow(config);
+            ASSERT_TRUE(testing::copy_state(original, shadow));
+            now += milliseconds(dice.below(seed % 5 == 0 ? 600 : 60));
+            const auto drawn = dice.below(1U << 30U);
+            random_step(original, Dice(drawn), step, is_leaf, now);
+            random_step(shadow, Dice(drawn), step, is_leaf, now);
+            ASSERT_EQ(output_of(shadow), output_of(original)) << "seed " << seed << " step " << step;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace atp::control
