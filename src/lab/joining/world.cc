@@ -114,6 +114,7 @@ void World::start_rank(unsigned job, unsigned rank) {
     log_line(fmt::format("rank {} of job {} starts, incarnation {}", rank, job, jobs_[job].incarnation));
     slot.rank->handle_timeout(now_);
     slot.rank->transmit(network_, now_);
+    slot.due = slot.rank->poll_timeout();
 }
 
 void World::start_switch(unsigned number) {
@@ -146,7 +147,10 @@ void World::begin_fault() {
         case Fault::none: break;
         case Fault::rank_leaves:
             jobs_[0].over = true;
-            if (Rank* const leaving = jobs_[0].ranks[scenario_.victim].rank.get()) leaving->finish();
+            if (RankSlot& slot = jobs_[0].ranks[scenario_.victim]; slot.rank != nullptr) {
+                slot.rank->finish();
+                slot.due = slot.rank->poll_timeout();
+            }
             break;
         case Fault::rank_cut:
         case Fault::rank_cut_up:
@@ -160,11 +164,13 @@ void World::begin_fault() {
         case Fault::rank_lost:
             victim().status = scenario_.fault == Fault::rank_killed ? Status::killed : Status::lost;
             jobs_[0].ranks[scenario_.victim].rank.reset();
+            jobs_[0].ranks[scenario_.victim].due = never;
             break;
         case Fault::switch_killed:
         case Fault::switch_lost:
             victim().status = scenario_.fault == Fault::switch_killed ? Status::killed : Status::lost;
             switches_[scenario_.victim].machine.reset();
+            switches_[scenario_.victim].due = never;
             break;
     }
 }
@@ -206,6 +212,7 @@ void World::deliver_to_switch(unsigned number, Flight flight) {
     if (slot.machine == nullptr) return;
     flight.is_report ? slot.machine->handle_report(flight, network_, now_)
                      : slot.machine->handle_packet(flight, network_, now_);
+    slot.due = slot.machine->poll_timeout();
 }
 
 void World::deliver_to_rank(unsigned job, unsigned rank, Flight flight) {
@@ -218,22 +225,25 @@ void World::deliver_to_rank(unsigned job, unsigned rank, Flight flight) {
     }
     flight.is_report ? slot.rank->handle_report(flight, now_) : slot.rank->handle_packet(flight, now_);
     slot.rank->transmit(network_, now_);
+    slot.due = slot.rank->poll_timeout();
     note(job, rank);
 }
 
 void World::run_timers() {
     for (SwitchSlot& slot : switches_) {
-        if (slot.machine == nullptr || slot.process.status != Status::runs) continue;
-        if (slot.machine->poll_timeout() <= now_) slot.machine->handle_timeout(network_, now_);
+        if (slot.due > now_ || slot.process.status != Status::runs) continue;
+        slot.machine->handle_timeout(network_, now_);
+        slot.due = slot.machine->poll_timeout();
     }
     for (unsigned job = 0; job < jobs_.size(); ++job) {
         for (unsigned rank = 0; rank < jobs_[job].ranks.size(); ++rank) {
             RankSlot& slot = jobs_[job].ranks[rank];
             if (slot.process.status != Status::runs) continue;
             if (slot.starts_at <= now_) start_rank(job, rank);
-            if (slot.rank == nullptr || slot.rank->poll_timeout() > now_) continue;
+            if (slot.due > now_) continue;
             slot.rank->handle_timeout(now_);
             slot.rank->transmit(network_, now_);
+            slot.due = slot.rank->poll_timeout();
             note(job, rank);
         }
     }
@@ -242,15 +252,11 @@ void World::run_timers() {
 Time World::next_event() const {
     Time next = std::min(network_.next(), fault_next_);
     for (const SwitchSlot& slot : switches_) {
-        if (slot.machine != nullptr && slot.process.status == Status::runs) {
-            next = std::min(next, slot.machine->poll_timeout());
-        }
+        if (slot.process.status == Status::runs) next = std::min(next, slot.due);
     }
     for (const Job& job : jobs_) {
         for (const RankSlot& slot : job.ranks) {
-            if (slot.process.status != Status::runs) continue;
-            next = std::min(next, slot.starts_at);
-            if (slot.rank != nullptr) next = std::min(next, slot.rank->poll_timeout());
+            if (slot.process.status == Status::runs) next = std::min({next, slot.starts_at, slot.due});
         }
     }
     return next;
@@ -325,6 +331,7 @@ void World::form_again() {
         for (RankSlot& slot : job.ranks) {
             if (slot.rank != nullptr) report_.operations += slot.rank->operations();
             slot.rank.reset();
+            slot.due = never;
             slot.starts_at = now_ + time_to_restart + milliseconds(random_.below(200));
         }
     }

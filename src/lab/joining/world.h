@@ -55,6 +55,7 @@ class World {
         Time starts_at = never;
         std::unique_ptr<Rank> rank;
         Rank::State seen = Rank::State::joining;
+        Time due = never;  // timeout of the rank
     };
     struct Job {
         std::vector<RankSlot> ranks;
@@ -64,6 +65,7 @@ class World {
     struct SwitchSlot {
         Process process;
         std::unique_ptr<Switch> machine;
+        Time due = never;  // timeout of the machine
     };
     // Who has a host.
     struct Seat {
