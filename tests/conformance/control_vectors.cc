@@ -275,7 +275,7 @@ void add_bad_joins(Table& table) {
     });
     refuse("a join with an edge of kind 0", [](wire::Join& join) { join.edges = {{.kind = wire::EdgeKind{0}}}; });
     refuse("a join with an edge of kind 6", [](wire::Join& join) { join.edges = {{.kind = wire::EdgeKind{6}}}; });
-    refuse("a join with evidence 6", [](wire::Join& join) { join.edges = {{.evidence = wire::Evidence{6}}}; });
+    refuse("a join with evidence 7", [](wire::Join& join) { join.edges = {{.evidence = wire::Evidence{7}}}; });
     refuse("a join with an edge of unit 32", [](wire::Join& join) { join.edges = {{.unit = 32}}; });
     refuse("a join with a statement of nobody",
            [](wire::Join& join) { join.statements = {{.count = 0, .text = "barrier"}}; });

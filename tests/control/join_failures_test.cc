@@ -345,9 +345,9 @@ TEST(JoinFailures, LeafThatReceivesNothingIsNamedInTheOtherRackWithTheDirection)
 TEST(JoinFailures, H80_RootThatDidNotRunIsNamedInsteadOfTheLeafThatNoticed) {
     for (const bool was_paused : {true, false}) {
         Tree root;
-        for (unsigned unit = 0; unit < 2; ++unit)
-            root.join(join_of_unit(static_cast<std::uint8_t>(unit), static_cast<std::uint16_t>(2 * unit), 2, 0x3),
-                      host(2 + unit));
+        for (std::uint8_t unit = 0; unit < 2; ++unit) {
+            root.join(join_of_unit(unit, static_cast<std::uint16_t>(2 * unit), 2, 0x3), host(2 + unit));
+        }
         root.forget();
         if (was_paused) {
             root.now += milliseconds(3100);  // and handle_timeout() comes after the messages

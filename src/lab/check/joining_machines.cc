@@ -90,7 +90,8 @@ JoiningMachines::JoiningMachines(const Configuration& configuration)
         std::ranges::count_if(configuration_.units, [](const UnitLayout& unit) { return !unit.direct; });
     const auto root = static_cast<std::uint8_t>(has_root ? leaf + leaves : leaf);
     std::vector<Node> switches;
-    for (std::uint8_t unit = 0; unit < configuration_.units.size(); ++unit) {
+    const auto units = static_cast<std::uint8_t>(configuration_.units.size());
+    for (std::uint8_t unit = 0; unit < units; ++unit) {
         const UnitLayout& layout = configuration_.units[unit];
         all_units_ |= 1U << unit;
         unit_members_.push_back((1U << layout.workers) - 1);

@@ -70,11 +70,11 @@ World::World(const JoinScenario& scenario, std::FILE* log)
         }
     }
     for (unsigned number = 0; number < switches_.size(); ++number) {
-        seats_[address_of_switch(number).with_port(0)] = {.is_switch = true, .number = number};
+        places_[address_of_switch(number).with_port(0)] = {.is_switch = true, .number = number};
     }
     for (unsigned job = 0; job < jobs_.size(); ++job) {
         for (unsigned rank = 0; rank < jobs_[job].ranks.size(); ++rank) {
-            seats_[address_of_rank(job, rank, 0).with_port(0)] = {.job = job, .number = rank};
+            places_[address_of_rank(job, rank, 0).with_port(0)] = {.job = job, .number = rank};
         }
     }
     if (scenario_.fault != Fault::none) fault_next_ = scenario_.fails_at;
@@ -199,10 +199,10 @@ void World::resume() {
 
 void World::deliver(Flight flight) {
     if (log_ != nullptr) log_line(text_of(flight));
-    const auto seat = seats_.find(flight.to.with_port(0));
-    if (seat == seats_.end()) return;
-    seat->second.is_switch ? deliver_to_switch(seat->second.number, std::move(flight))
-                           : deliver_to_rank(seat->second.job, seat->second.number, std::move(flight));
+    const auto place = places_.find(flight.to.with_port(0));
+    if (place == places_.end()) return;
+    place->second.is_switch ? deliver_to_switch(place->second.number, std::move(flight))
+                           : deliver_to_rank(place->second.job, place->second.number, std::move(flight));
 }
 
 void World::deliver_to_switch(unsigned number, Flight flight) {

@@ -68,7 +68,7 @@ class World {
         Time due = never;  // timeout of the machine
     };
     // Who has a host.
-    struct Seat {
+    struct Place {
         bool is_switch = false;
         unsigned job = 0;
         unsigned number = 0;  // of the switch, or the rank
@@ -106,7 +106,7 @@ class World {
     std::shared_ptr<const protocol::Membership> membership_;
     std::vector<Job> jobs_;
     std::vector<SwitchSlot> switches_;
-    std::map<wire::Address, Seat> seats_;  // by host
+    std::map<wire::Address, Place> places_;  // by host
     std::uint64_t boots_ = 0;
     Time now_{};
     Time fault_next_ = never;  // its begin, then its end

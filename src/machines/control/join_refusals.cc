@@ -32,6 +32,39 @@ void JoinTree::handle_refused(const wire::Refused& refused, const wire::Address&
     end_refused(*branch, std::move(passed_on), now, from);
 }
 
+bool JoinTree::refuse_barred(const wire::Join& join, const wire::Address& from) {
+    const auto barred = barred_.find(key_of(join));
+    if (barred == barred_.end()) return false;
+    ++counters_.refused;
+    wire::Refused answer = barred->second.refused;
+    answer.nonce = join.nonce;
+    outbox_.push_back({from, std::move(answer)});
+    return true;
+}
+
+// `branch`: of the channel of this JOIN; nullptr: none.
+void JoinTree::refuse(const wire::Join& join, const wire::Address& from, Objection objection, Branch* branch,
+                      Time now) {
+    ++counters_.refused;
+    report({.kind = TreeNotice::Kind::job_refused,
+            .job = join.terms.job,
+            .channel = join.terms.channel,
+            .level = join.level,
+            .address = from,
+            .reason = objection.text});
+    const wire::Refused refused{.nonce = join.nonce,
+                                .job = join.terms.job,
+                                .token = join.terms.token,
+                                .channel = join.terms.channel,
+                                .reason = objection.reason,
+                                .text = std::move(objection.text)};
+    outbox_.push_back({from, refused});
+    if (refused.reason != wire::Refusal::restarted) return;
+    // The sums are lost for those too that have not begun.
+    bar(refused, now);
+    if (branch != nullptr) end_refused(*branch, refused, now);
+}
+
 void JoinTree::end_refused(Branch& branch, wire::Refused refused, Time now, const wire::Address& culprit) {
     refuse_all(branch, refused, now);
     close(branch, std::move(refused.text), culprit);

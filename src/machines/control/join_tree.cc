@@ -56,13 +56,7 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
         ++counters_.stale;
         return;
     }
-    if (const auto barred = barred_.find(key); barred != barred_.end()) {
-        ++counters_.refused;
-        wire::Refused answer = barred->second.refused;
-        answer.nonce = join.nonce;
-        outbox_.push_back({from, std::move(answer)});
-        return;
-    }
+    if (refuse_barred(join, from)) return;
     auto objection = objection_to(join, from, now);
     if (!objection && branch == nullptr) {
         const bool waits = must_wait(join, now);
@@ -73,43 +67,26 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
             return;
         }
     }
-    if (objection) {
-        ++counters_.refused;
-        report({.kind = Notice::job_refused,
-                .job = join.terms.job,
-                .channel = join.terms.channel,
-                .level = join.level,
-                .address = from,
-                .reason = objection->text});
-        wire::Refused refused{.nonce = join.nonce,
-                              .job = join.terms.job,
-                              .token = join.terms.token,
-                              .channel = join.terms.channel,
-                              .reason = objection->reason,
-                              .text = std::move(objection->text)};
-        outbox_.push_back({from, refused});
-        // The sums are lost for those too that have not begun.
-        if (refused.reason == wire::Refusal::restarted) {
-            bar(refused, now);
-            if (branch != nullptr) end_refused(*branch, refused, now);
-        }
-        return;
-    }
+    if (objection) return refuse(join, from, *std::move(objection), branch, now);
     if (branch == nullptr) {
         branch = &open_branch(join, now);
         report(Notice::job_formed, *branch, from);
     }
-    const Before was = before(*branch);
-    const bool was_member = branch->at(Branch::position_of(join)) != nullptr;
+    take_member(*branch, join, from, now);
+}
+
+void JoinTree::take_member(Branch& branch, const wire::Join& join, const wire::Address& from, Time now) {
+    const Before was = before(branch);
+    const bool was_member = branch.at(Branch::position_of(join)) != nullptr;
     const bool states =
-        branch->attach(join, from, now, edge_reported_by(join.edges, join.units.front().unit, from, now));
-    departures_.forget(key, Branch::position_of(join).key());
-    if (!was_member) report_member(Notice::member_joined, *branch, *branch->at(Branch::position_of(join)));
-    if (states) branch->up_next = std::min(branch->up_next, now);
-    if (contradicts_itself(*branch)) {
+        branch.attach(join, from, now, edge_reported_by(join.edges, join.units.front().unit, from, now));
+    departures_.forget(key_of(join), Branch::position_of(join).key());
+    if (!was_member) report_member(Notice::member_joined, branch, *branch.at(Branch::position_of(join)));
+    if (states) branch.up_next = std::min(branch.up_next, now);
+    if (contradicts_itself(branch)) {
         ++counters_.refused;
         const char* const why = "the ranks of the job are not 0, 1, ... once each: give each process its own rank";
-        end_refused(*branch,
+        end_refused(branch,
                     {.job = join.terms.job,
                      .token = join.terms.token,
                      .channel = join.terms.channel,
@@ -118,17 +95,17 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
                     now, from);
         return;
     }
-    if (open_server(*branch)) return;
-    ascend(*branch, now);
-    if (settle(*branch, was, now)) {
-        branch->group_next = now;
+    if (open_server(branch)) return;
+    ascend(branch, now);
+    if (settle(branch, was, now)) {
+        branch.group_next = now;
     } else if (states) {
-        notify_all(*branch);
+        notify_all(branch);
     } else {
-        notify(*branch, *branch->at(Branch::position_of(join)));
+        notify(branch, *branch.at(Branch::position_of(join)));
     }
-    notify_group(*branch, from, now);
-    wake_at(next_look(*branch, now));
+    notify_group(branch, from, now);
+    wake_at(next_look(branch, now));
 }
 
 bool JoinTree::is_old(const wire::Join& join, const Branch* branch) const {

@@ -200,6 +200,9 @@ class JoinTree {
     [[nodiscard]] std::string no_memory_for(const wire::ChannelTerms& terms) const;
     [[nodiscard]] bool must_wait(const wire::Join& join, Time now);
     // `now`: also repeats it; never: the members' next JOINs get the same answer.
+    void take_member(Branch& branch, const wire::Join& join, const wire::Address& from, Time now);
+    void refuse(const wire::Join& join, const wire::Address& from, Objection objection, Branch* branch, Time now);
+    [[nodiscard]] bool refuse_barred(const wire::Join& join, const wire::Address& from);
     // Refuses all members, and closes the channel.
     void end_refused(Branch& branch, wire::Refused refused, Time now, const wire::Address& culprit = {});
     // JOINs of this channel get this answer for `hold`.

@@ -35,10 +35,10 @@ class LongPath {
     // No long JOIN is sent now.
     void forget() { detector_ = FailureDetector(FailureDetector::Peer::answers); }
 
-    // No long JOIN was answered for `hold`, but a short one was meanwhile. `heard_at`: anything from the neighbour.
-    [[nodiscard]] bool is_narrow(Time heard_at, Duration hold, Time now) const {
+    // No long JOIN was answered for `hold`, but a short one was meanwhile. `received_at`: anything from the neighbour.
+    [[nodiscard]] bool is_narrow(Time received_at, Duration hold, Time now) const {
         const Duration between_short = join_period * refresh_of(hold) + timing.late;
-        return now - heard_at <= between_short && detector_.assess(now, hold) == FailureDetector::State::silent;
+        return now - received_at <= between_short && detector_.assess(now, hold) == FailureDetector::State::silent;
     }
     [[nodiscard]] Duration lasted(Time now) const { return detector_.lasted(now); }
 
