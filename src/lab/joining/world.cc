@@ -202,7 +202,7 @@ void World::deliver(Flight flight) {
     const auto place = places_.find(flight.to.with_port(0));
     if (place == places_.end()) return;
     place->second.is_switch ? deliver_to_switch(place->second.number, std::move(flight))
-                           : deliver_to_rank(place->second.job, place->second.number, std::move(flight));
+                            : deliver_to_rank(place->second.job, place->second.number, std::move(flight));
 }
 
 void World::deliver_to_switch(unsigned number, Flight flight) {
