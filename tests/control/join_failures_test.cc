@@ -367,6 +367,26 @@ TEST(JoinFailures, H80_RootThatDidNotRunIsNamedInsteadOfTheLeafThatNoticed) {
     }
 }
 
+TEST(JoinFailures, H80_OwnPauseOfARootExplainsNoLinkBelowALeaf) {
+    Tree root;
+    for (std::uint8_t unit = 0; unit < 2; ++unit) {
+        root.join(join_of_unit(unit, static_cast<std::uint16_t>(2 * unit), 2, 0x3), host(2 + unit));
+    }
+    root.forget();
+    root.now += milliseconds(3100);
+    wire::Join join = begun(join_of_unit(0, 0, 2, 0x3));
+    join.edges = {{.kind = EdgeKind::member,
+                   .evidence = Evidence::one_direction,
+                   .member = 1,
+                   .silent_ms = 3000,
+                   .at = endpoint_of(host(2))}};
+    root.join(join, host(2));
+    const auto edge = edge_told(root, host(3));
+    ASSERT_TRUE(edge);
+    EXPECT_EQ(edge->kind, EdgeKind::member);
+    EXPECT_EQ(edge->member, 1U);
+}
+
 TEST(JoinFailures, H80_SwitchThatDidNotRunIsNamedInsteadOfTheRankThatLeft) {
     for (const bool was_paused : {true, false}) {
         Star star;
@@ -440,14 +460,8 @@ TEST(JoinFailures, EndedParentIsNamedWithinASecond) {
     EXPECT_EQ(address_of(edge->at), host(1));
 }
 
-// One lost message must not turn the cause into silence of an innocent switch.
-TEST(JoinFailures, LeaveWithACauseAndTheLastWordToARemovedMemberAreSentThreeTimes) {
-    Star star;
-    star.pass(timing.hold + milliseconds(300));
-    const auto told = star.tree.sent_to<wire::Joined>(worker(2));
-    EXPECT_EQ(std::ranges::count_if(told, [](const wire::Joined& joined) { return !joined.ready; }), 3);
-
-    Tree leaf(below(host(1)));
+// The only member of a ready leaf leaves because of its path MTU.
+void lose_last_member(Tree& leaf) {
     leaf.join(join_of_member(1, 1, 0, 2, 0x3), worker(2));
     leaf.joined(true, host(1));
     leaf.forget();
@@ -460,6 +474,17 @@ TEST(JoinFailures, LeaveWithACauseAndTheLastWordToARemovedMemberAreSentThreeTime
                             .edges = {{.kind = EdgeKind::path_mtu, .evidence = Evidence::too_long, .unit = 1}}},
                            worker(2), leaf.now);
     leaf.drain();
+}
+
+// One lost message must not turn the cause into silence of an innocent switch.
+TEST(JoinFailures, LeaveWithACauseAndTheLastWordToARemovedMemberAreSentThreeTimes) {
+    Star star;
+    star.pass(timing.hold + milliseconds(300));
+    const auto told = star.tree.sent_to<wire::Joined>(worker(2));
+    EXPECT_EQ(std::ranges::count_if(told, [](const wire::Joined& joined) { return !joined.ready; }), 3);
+
+    Tree leaf(below(host(1)));
+    lose_last_member(leaf);
     leaf.pass(milliseconds(300));
     const auto leaves = leaf.sent_to<wire::Leave>(host(1));
     ASSERT_EQ(leaves.size(), 3U);
@@ -478,18 +503,7 @@ TEST(JoinFailures, LeaveWithACauseAndTheLastWordToARemovedMemberAreSentThreeTime
 
 TEST(JoinFailures, LeaveOfTheLastMemberCarriesTheCauseUpwards) {
     Tree leaf(below(host(1)));
-    leaf.join(join_of_member(1, 1, 0, 2, 0x3), worker(2));
-    leaf.joined(true, host(1));
-    leaf.forget();
-    leaf.tree.handle_leave({.job = job,
-                            .token = token,
-                            .channel = channel,
-                            .epoch = 9,
-                            .unit = 1,
-                            .member = 0,
-                            .edges = {{.kind = EdgeKind::path_mtu, .evidence = Evidence::too_long, .unit = 1}}},
-                           worker(2), leaf.now);
-    leaf.drain();
+    lose_last_member(leaf);
     const auto leaves = leaf.sent_to<wire::Leave>(host(1));
     ASSERT_EQ(leaves.size(), 1U);
     ASSERT_EQ(leaves[0].edges.size(), 1U);

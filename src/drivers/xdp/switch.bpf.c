@@ -119,7 +119,7 @@ static inline int atp_is_control(const struct xdp_md* context, const struct atp_
 /* Copies a control message for user space, which learns the members from it. The message itself passes. */
 static inline void atp_copy_message(struct xdp_md* context, const struct atp_frame* frame) {
     uint32_t bytes_but_one = atp_forgotten(frame->bytes - sizeof(struct udphdr) - 1);
-    if (bytes_but_one >= ATP_XDP_QUEUED_MESSAGE_BYTES) return;
+    if (bytes_but_one >= ATP_XDP_QUEUED_MESSAGE_BYTES) bytes_but_one = ATP_XDP_QUEUED_MESSAGE_BYTES - 1;
     struct atp_xdp_queued_message* queued_message = bpf_ringbuf_reserve(&atp_message_queue, sizeof *queued_message, 0);
     if (!queued_message) return; /* it will be sent again */
     queued_message->bytes = bytes_but_one + 1;

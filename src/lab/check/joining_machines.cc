@@ -10,6 +10,7 @@
 #include "check/clock_archive.h"
 #include "control/gatekeeper.h"
 #include "control/persist_join_tree.h"
+#include "control/tree_messages.h"
 
 namespace atp::check::ATP_VARIANT {
 namespace {
@@ -302,29 +303,18 @@ void JoiningMachines::handle_message(unsigned node, const Flight& flight, Life& 
         });
         return found;
     };
-    if (const auto leave = wire::decode_leave(flight.bytes)) {
-        const control::Branch::Child* const child = child_from();
-        const std::uint64_t nonce = child == nullptr ? 0 : child->nonce;
-        tree.handle_leave(*leave, from, model_now);
-        if (nonce == 0 || child_from() != nullptr) return;
+    const control::Branch::Child* const child = child_from();
+    const std::uint64_t nonce = child == nullptr ? 0 : child->nonce;
+    control::Gatekeeper gatekeeper(config_of_switch(node, life.boots).secret);
+    const auto reception = control::handle_tree_message(tree, gatekeeper, flight.bytes, from, model_now);
+    if (reception.retry) step.sent.push_back(flying(node, flight.from, *reception.retry));
+    if (const auto leave = wire::decode_leave(flight.bytes); leave && nonce != 0 && child_from() == nullptr) {
         if (nonce != leave->nonce) step.violate("a LEAVE removed another process");
         life.left_epochs[flight.from] = leave->epoch;
-    } else if (const auto joined = wire::decode_joined(flight.bytes)) {
-        tree.handle_joined(*joined, from, model_now);
-    } else if (const auto refused = wire::decode_refused(flight.bytes)) {
-        tree.handle_refused(*refused, from, model_now);
-    } else if (const auto retry = wire::decode_retry(flight.bytes)) {
-        tree.handle_retry(*retry, model_now);
-    } else if (const auto join = wire::decode_join(flight.bytes)) {
-        control::Gatekeeper gatekeeper(config_of_switch(node, life.boots).secret);
-        if (const auto answer = gatekeeper.handle_join(*join, from, model_now)) {
-            step.sent.push_back(flying(node, flight.from, *answer));
-            return;
-        }
-        tree.handle_join(*join, from, model_now);
-        if (join->epoch < life.left_epochs[flight.from] && child_from() != nullptr) {
-            step.violate("an old JOIN brought back a member that left");
-        }
+    }
+    const auto join = wire::decode_join(flight.bytes);
+    if (join && !reception.retry && join->epoch < life.left_epochs[flight.from] && child_from() != nullptr) {
+        step.violate("an old JOIN brought back a member that left");
     }
 }
 

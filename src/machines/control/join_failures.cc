@@ -138,9 +138,11 @@ void JoinTree::note_pause(Time now) {
     if (next_sweep_ != never && now - next_sweep_ > timing.pause_slack) pause_ = {now - next_sweep_, now};
 }
 
-wire::Edge JoinTree::seen_here(const wire::Edge& edge, Time now) {
+// A leaf also passes on what its members report about the leaf: a pause of this switch explains nothing of that.
+wire::Edge JoinTree::seen_here(const wire::Edge& edge, const Reporter& by, Time now) {
     note_pause(now);
-    const bool of_member = edge.kind == wire::EdgeKind::member && edge.evidence == wire::Evidence::one_direction;
+    const bool of_member =
+        by.is_worker && edge.kind == wire::EdgeKind::member && edge.evidence == wire::Evidence::one_direction;
     const bool of_leaf = edge.kind == wire::EdgeKind::parent && edge.evidence == wire::Evidence::silence;
     const bool explains = now - pause_.ended < config_.hold && milliseconds_of(2 * pause_.lasted) >= edge.silent_ms;
     if ((!of_member && !of_leaf) || pause_.lasted == Duration::zero() || !explains) return edge;
@@ -154,15 +156,15 @@ wire::Edge JoinTree::seen_here(const wire::Edge& edge, Time now) {
 // A child that does not hear this switch names it as the silent parent. This switch hears the child, so the edge
 // between them loses one direction, if this process ran. If the child's host had a report, an earlier process of this
 // switch ended.
-std::optional<wire::Edge> JoinTree::edge_reported_by(const std::vector<wire::Edge>& edges, std::uint8_t unit,
-                                                     const wire::Address& from, Time now) {
+std::optional<wire::Edge> JoinTree::edge_reported_by(const std::vector<wire::Edge>& edges, const Reporter& by,
+                                                     Time now) {
     if (edges.empty()) return std::nullopt;
-    wire::Edge edge = seen_here(edges.front(), now);
+    wire::Edge edge = seen_here(edges.front(), by, now);
     if (edge.kind == wire::EdgeKind::parent && edge.evidence != wire::Evidence::closed) {
         edge.kind = wire::EdgeKind::leaf;
         if (edge.evidence == wire::Evidence::silence) edge.evidence = wire::Evidence::one_direction;
-        edge.unit = unit;
-        edge.at = endpoint_of(from);
+        edge.unit = by.unit;
+        edge.at = endpoint_of(by.address);
     }
     return edge;
 }

@@ -78,8 +78,9 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
 void JoinTree::take_member(Branch& branch, const wire::Join& join, const wire::Address& from, Time now) {
     const Before was = before(branch);
     const bool was_member = branch.at(Branch::position_of(join)) != nullptr;
-    const bool states =
-        branch.attach(join, from, now, edge_reported_by(join.edges, join.units.front().unit, from, now));
+    // Only switches report edges in a JOIN.
+    const Reporter reporter{.unit = join.units.front().unit, .address = from};
+    const bool states = branch.attach(join, from, now, edge_reported_by(join.edges, reporter, now));
     departures_.forget(key_of(join), Branch::position_of(join).key());
     if (!was_member) report_member(Notice::member_joined, branch, *branch.at(Branch::position_of(join)));
     if (states) branch.up_next = std::min(branch.up_next, now);
@@ -209,8 +210,9 @@ void JoinTree::handle_leave(const wire::Leave& leave, const wire::Address& from,
     }
     ++counters_.left;
     report_member(Notice::member_left, *branch, *child);
-    const wire::Edge edge = edge_reported_by(leave.edges, leave.unit, from, now)
-                                .value_or(edge_to(*branch, *child, wire::Evidence::left, {}));
+    const wire::Edge left = edge_to(*branch, *child, wire::Evidence::left, {});
+    const Reporter reporter{.unit = leave.unit, .address = from, .is_worker = left.kind == wire::EdgeKind::member};
+    const wire::Edge edge = edge_reported_by(leave.edges, reporter, now).value_or(left);
     detach(*branch, position, leave.epoch, edge, now);
 }
 

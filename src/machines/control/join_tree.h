@@ -170,10 +170,16 @@ class JoinTree {
     void report_new_cause(const Branch& branch, const Before& before);
     void excuse_pause(Time now);
     void note_pause(Time now);
+    // The child that reports an edge in its JOIN or LEAVE.
+    struct Reporter {
+        std::uint8_t unit = 0;
+        wire::Address address;
+        bool is_worker = false;
+    };
     // What a child reports about its switch, as this switch knows it: while its process did not run, no link failed.
-    [[nodiscard]] wire::Edge seen_here(const wire::Edge& edge, Time now);
-    [[nodiscard]] std::optional<wire::Edge> edge_reported_by(const std::vector<wire::Edge>& edges, std::uint8_t unit,
-                                                             const wire::Address& from, Time now);
+    [[nodiscard]] wire::Edge seen_here(const wire::Edge& edge, const Reporter& by, Time now);
+    [[nodiscard]] std::optional<wire::Edge> edge_reported_by(const std::vector<wire::Edge>& edges, const Reporter& by,
+                                                             Time now);
     // True: the branch is destroyed.
     bool examine_children(Branch& branch, Time now);
     void examine_parent(Branch& branch, Time now);

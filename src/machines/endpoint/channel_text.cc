@@ -223,13 +223,14 @@ std::string text_of_switch(const wire::Edge& edge, const ChannelMachineConfig& c
         return fmt::format("the switch at {} left the job, with all ranks below it", address);
     }
     if (edge.evidence == wire::Evidence::too_long) {
-        const std::string parent =
-            is_parent ? fmt::format("the switch at {} to its parent at {}", to_string(config.switch_address), address)
-                      : fmt::format("the switch at {} to its parent", address);
+        const std::string path =
+            is_parent   ? fmt::format("the switch at {} to its parent at {}", to_string(config.switch_address), address)
+            : is_server ? fmt::format("the last switch to {} at {}", server, address)
+                        : fmt::format("the switch at {} to its parent", address);
         return fmt::format(
             "long packets are lost on the path from {}, short ones arrive: raise the MTU of its links, or form the job "
             "again for shorter packets",
-            parent);
+            path);
     }
     if (edge.evidence == wire::Evidence::paused) {
         return fmt::format("the process of the switch at {} did not run for {}: check the load of its host", address,

@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include "control/tree_messages.h"
 #include "endpoint/branch_receivers.h"
 #include "endpoint/routing.h"
 #include "protocol/switch_event.h"
@@ -297,38 +298,10 @@ const protocol::Server* ShardMachine::server_of(const control::Branch& branch) c
 
 void ShardMachine::handle_message(std::span<const std::byte> bytes, const wire::Address& from, wire::Outbox& out,
                                   Time now) {
-    const auto type = wire::control_type(bytes);
-    bool understood = false;
-    if (type == wire::ControlType::join) {
-        understood = handle_join(bytes, from, out, now);
-    } else if (type == wire::ControlType::leave) {
-        const auto leave = wire::decode_leave(bytes);
-        if ((understood = leave.has_value())) tree_.handle_leave(*leave, from, now);
-    } else if (type == wire::ControlType::joined) {
-        const auto joined = wire::decode_joined(bytes);
-        if ((understood = joined.has_value())) tree_.handle_joined(*joined, from, now);
-    } else if (type == wire::ControlType::refused) {
-        const auto refused = wire::decode_refused(bytes);
-        if ((understood = refused.has_value())) tree_.handle_refused(*refused, from, now);
-    } else if (type == wire::ControlType::retry) {
-        const auto retry = wire::decode_retry(bytes);
-        if ((understood = retry.has_value())) tree_.handle_retry(*retry, now);
-    }
-    if (!understood) ++counters_.control_refused;
+    const control::TreeReception reception = control::handle_tree_message(tree_, gatekeeper_, bytes, from, now);
+    if (reception.retry) send_message(*reception.retry, from, out);
+    if (!reception.understood) ++counters_.control_refused;
     drain_tree(out);
-}
-
-// False: not a JOIN that is padded, so that its answer may be as long.
-bool ShardMachine::handle_join(std::span<const std::byte> bytes, const wire::Address& from, wire::Outbox& out,
-                               Time now) {
-    const auto join = wire::decode_join(bytes);
-    if (!join || bytes.size() < wire::least_question_bytes) return false;
-    if (const auto retry = gatekeeper_.handle_join(*join, from, now)) {
-        send_message(*retry, from, out);
-    } else {
-        tree_.handle_join(*join, from, now);
-    }
-    return true;
 }
 
 void ShardMachine::send_message(const wire::JoiningMessage& message, const wire::Address& to, wire::Outbox& out,

@@ -119,7 +119,6 @@ class ShardMachine {
                              std::uint32_t join_bytes = 0);
     void send_copy(std::span<const std::byte> bytes, const wire::Address& to, wire::Outbox& out);
 
-    bool handle_join(std::span<const std::byte> bytes, const wire::Address& from, wire::Outbox& out, Time now);
     void drain_servers(wire::Outbox& out, Time now);
     [[nodiscard]] bool drain(const BusyServer& busy, wire::Outbox& out, Time now);
     void answer(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/tree_messages.h"
+
+namespace atp::control {
+inline namespace ATP_VARIANT {
+
+TreeReception handle_tree_message(JoinTree& tree, Gatekeeper& gatekeeper, std::span<const std::byte> bytes,
+                                  const wire::Address& from, Time now) {
+    if (const auto join = wire::decode_join(bytes)) {
+        if (bytes.size() < wire::least_question_bytes) return {};
+        if (auto retry = gatekeeper.handle_join(*join, from, now)) return {.understood = true, .retry = retry};
+        tree.handle_join(*join, from, now);
+    } else if (const auto leave = wire::decode_leave(bytes)) {
+        tree.handle_leave(*leave, from, now);
+    } else if (const auto joined = wire::decode_joined(bytes)) {
+        tree.handle_joined(*joined, from, now);
+    } else if (const auto refused = wire::decode_refused(bytes)) {
+        tree.handle_refused(*refused, from, now);
+    } else if (const auto retry = wire::decode_retry(bytes)) {
+        tree.handle_retry(*retry, now);
+    } else {
+        return {};
+    }
+    return {.understood = true};
+}
+
+}  // namespace ATP_VARIANT
+}  // namespace atp::control

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "base/time.h"
+#include "control/gatekeeper.h"
+#include "control/join_tree.h"
+#include "protocol/variant.h"
+#include "wire/control.h"
+
+namespace atp::control {
+inline namespace ATP_VARIANT {
+
+struct TreeReception {
+    bool understood = false;             // false: no valid message to a tree
+    std::optional<wire::Retry> retry{};  // send it to the sender: the tree has not seen the message
+};
+
+// Gives a message to the tree that it is for. A JOIN must be padded, so that its answer may be as long, and its sender
+// must have proven its address.
+[[nodiscard]] TreeReception handle_tree_message(JoinTree& tree, Gatekeeper& gatekeeper,
+                                                std::span<const std::byte> bytes, const wire::Address& from, Time now);
+
+}  // namespace ATP_VARIANT
+}  // namespace atp::control

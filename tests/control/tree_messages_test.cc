@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/tree_messages.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "control/join_tree_fixture.h"
+
+namespace atp::control {
+namespace {
+
+std::vector<std::byte> bytes_of(const wire::JoiningMessage& message, std::size_t join_bytes = 0) {
+    std::vector<std::byte> bytes(2048);
+    bytes.resize(wire::encode(message, bytes, join_bytes));
+    return bytes;
+}
+
+TEST(TreeMessages, JoinReachesTheTreeAfterItsSenderHasRepeatedTheCookie) {
+    Tree tree;
+    Gatekeeper gatekeeper({1, 2});
+    wire::Join join = join_of_member(0, 2, 0);
+    join.nonce = 7, join.epoch = 1;
+    const auto first = handle_tree_message(tree.tree, gatekeeper, bytes_of(join), worker(0), tree.now);
+    EXPECT_TRUE(first.understood);
+    ASSERT_TRUE(first.retry);
+    EXPECT_EQ(tree.tree.channels(), 0U);
+    join.cookie = first.retry->cookie;
+    EXPECT_FALSE(handle_tree_message(tree.tree, gatekeeper, bytes_of(join), worker(0), tree.now).retry);
+    EXPECT_EQ(tree.tree.channels(), 1U);
+    join.epoch = 2;
+    static_cast<void>(handle_tree_message(tree.tree, gatekeeper, bytes_of(join, 1464), worker(0), tree.now));
+    EXPECT_EQ(tree.tree.counters().joins, 2U) << "a JOIN may be as long as a packet";
+}
+
+TEST(TreeMessages, OtherBytesAreNotUnderstoodAndChangeNothing) {
+    Tree tree;
+    Gatekeeper gatekeeper({1, 2});
+    const auto understood = [&](const std::vector<std::byte>& bytes) {
+        return handle_tree_message(tree.tree, gatekeeper, bytes, worker(0), tree.now).understood;
+    };
+    std::vector<std::byte> short_join = bytes_of(join_of_member(0, 2, 0));
+    short_join.resize(wire::least_question_bytes - 1);
+    EXPECT_FALSE(understood(short_join));
+    EXPECT_FALSE(understood({}));
+    EXPECT_FALSE(understood(std::vector<std::byte>(300)));
+    EXPECT_TRUE(understood(bytes_of(wire::Leave{.nonce = 1, .job = job, .token = token, .channel = channel})));
+    EXPECT_EQ(tree.tree.counters().forged, 1U);
+    EXPECT_EQ(tree.tree.counters().joins, 0U);
+}
+
+}  // namespace
+}  // namespace atp::control
