@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "control/join_tree_fixture.h"
 #include "support/byte_archive.h"
@@ -34,6 +37,12 @@ std::string output_of(JoinTree& tree) {
     return out + std::to_string(tree.poll_timeout().time_since_epoch().count());
 }
 
+std::vector<std::byte> state_of(JoinTree& tree) {
+    testing::ByteWriter writer;
+    tree.persist(writer);
+    return writer.state;
+}
+
 struct Dice {
     explicit Dice(unsigned seed) : random(seed) {}
     unsigned below(unsigned bound) { return static_cast<unsigned>(random() % bound); }
@@ -44,36 +53,43 @@ wire::Join random_join(Dice& dice, unsigned step, bool is_leaf) {
     const unsigned member = dice.below(3);
     wire::Join join = is_leaf || dice.below(2) == 0 ? join_of_member(0, 3, member, 0, is_leaf ? 0x3 : 0x1)
                                                     : join_of_unit(static_cast<std::uint8_t>(dice.below(2)), 0, 3, 0x3);
-    join.nonce = 1 + dice.below(2);
+    join.nonce = dice.below(8) == 0 ? 2 : 1;
     join.epoch = dice.below(4) == 0 ? dice.below(step + 1) : step + 1;
     join.begun = dice.below(4) == 0;
+    if (dice.below(12) == 0) ++join.terms.channel;
     if (dice.below(6) == 0) join.edges = {{.kind = wire::EdgeKind::parent, .silent_ms = 3000}};
     if (dice.below(6) == 0) join.statements = {{.count = 1, .text = "allreduce"}};
     return join;
 }
 
+constexpr std::uint32_t hold_ms = 400;
+
 // Draws the same from `dice` for equal states.
 void random_step(JoinTree& tree, Dice dice, unsigned step, bool is_leaf, Time now) {
-    const wire::Address from = worker(dice.below(3));
-    switch (dice.below(9)) {
+    const Branch* const branch = tree.find(key);
+    switch (dice.below(24)) {
         case 0: {
-            wire::Leave leave{.nonce = 1 + dice.below(2), .job = job, .token = token, .channel = channel};
+            wire::Leave leave{.nonce = 1, .job = job, .token = token, .channel = channel};
             leave.epoch = step + 1;
             leave.member = static_cast<std::uint8_t>(dice.below(3));
             return tree.handle_leave(leave, worker(leave.member), now);
         }
         case 1:
+        case 2:
+        case 3:
+        case 4:
+            if (branch == nullptr) return;
             return tree.handle_joined({.nonce = tree.config().nonce,
                                        .job = job,
                                        .token = token,
                                        .channel = channel,
-                                       .epoch = dice.below(3),
+                                       .epoch = branch->up_epoch - std::min(branch->up_epoch, dice.below(3)),
                                        .number = step + 1,
-                                       .ready = dice.below(2) == 0,
-                                       .hold_ms = 1000},
+                                       .ready = dice.below(6) != 0,
+                                       .hold_ms = hold_ms},
                                       host(1), now);
-        case 2:
-            if (dice.below(8) != 0) return;
+        case 5:
+            if (dice.below(4) != 0) return;
             return tree.handle_refused({.nonce = tree.config().nonce,
                                         .job = job,
                                         .token = token,
@@ -81,13 +97,18 @@ void random_step(JoinTree& tree, Dice dice, unsigned step, bool is_leaf, Time no
                                         .reason = dice.below(2) == 0 ? Refusal::full : Refusal::restarted,
                                         .text = "no"},
                                        host(1), now);
-        case 3:
+        case 6:
             return tree.handle_retry(
                 {.nonce = tree.config().nonce, .job = job, .token = token, .channel = channel, .cookie = dice.below(3)},
                 now);
-        case 4: return tree.handle_timeout(now);
-        default: return tree.handle_join(random_join(dice, step, is_leaf), from, now);
+        case 7:
+        case 8:
+        case 9:
+        case 10: return tree.handle_timeout(now);
+        default: break;
     }
+    const wire::Join join = random_join(dice, step, is_leaf);
+    tree.handle_join(join, join.level == 0 ? worker(join.units.front().ranks.front()) : host(9), now);
 }
 
 // A restored tree behaves like the original. persist() therefore includes the whole state.
@@ -97,7 +118,8 @@ TEST(PersistJoinTree, RestoredTreeContinuesLikeTheOriginal) {
         const bool is_leaf = seed % 2 == 0;
         JoinTreeConfig config{.parent = is_leaf ? host(1) : wire::Address{}};
         config.nonce = 77;
-        config.hold = milliseconds(seed % 3 == 0 ? 300 : 3000);
+        if (seed % 7 == 0) config.channels = 2;
+        config.hold = milliseconds(seed % 3 == 0 ? hold_ms : 3000);
         JoinTree original(config);
         Time now{std::chrono::hours(1)};
         for (unsigned step = 0; step < 250; ++step) {
@@ -108,6 +130,7 @@ TEST(PersistJoinTree, RestoredTreeContinuesLikeTheOriginal) {
             random_step(original, Dice(drawn), step, is_leaf, now);
             random_step(shadow, Dice(drawn), step, is_leaf, now);
             ASSERT_EQ(output_of(shadow), output_of(original)) << "seed " << seed << " step " << step;
+            ASSERT_EQ(state_of(shadow), state_of(original)) << "seed " << seed << " step " << step;
         }
     }
 }

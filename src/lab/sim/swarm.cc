@@ -2,10 +2,9 @@
 #include "sim/swarm.h"
 
 #include <mutex>
-#include <thread>
-#include <vector>
 
 #include "base/random.h"
+#include "parallel/for_each.h"
 #include "sim/scenario_table.h"
 #include "sim/simulation.h"
 
@@ -52,24 +51,15 @@ void add_to_summary(const Report& report, SwarmSummary& summary) {
 SwarmSummary run_swarm(const SwarmOptions& options) {
     SwarmSummary summary;
     std::mutex mutex;
-    std::atomic<std::uint64_t> next = 0;
-    const auto work = [&] {
-        while (options.stop == nullptr || !options.stop->load(std::memory_order_relaxed)) {
-            const std::uint64_t mine = next.fetch_add(1, std::memory_order_relaxed);
-            if (mine >= options.runs) return;
-            const Report report =
-                run(draw_scenario(options.first_seed + mine), {.trace = nullptr, .stop = options.stop, .progress = {}});
-            const std::lock_guard lock(mutex);
-            if (report.interrupted) return;
-            add_to_summary(report, summary);
-            if (!report.passed() && options.failed) options.failed(report);
-            if (options.progress) options.progress(summary.runs);
-        }
-    };
-    std::vector<std::jthread> threads;
-    for (unsigned i = 1; i < options.threads; ++i) threads.emplace_back(work);
-    work();
-    threads.clear();  // joins the threads
+    for_each_in_parallel(options.runs, options.threads, options.stop, [&](std::uint64_t mine) {
+        const Report report =
+            run(draw_scenario(options.first_seed + mine), {.trace = nullptr, .stop = options.stop, .progress = {}});
+        const std::lock_guard lock(mutex);
+        if (report.interrupted) return;
+        add_to_summary(report, summary);
+        if (!report.passed() && options.failed) options.failed(report);
+        if (options.progress) options.progress(summary.runs);
+    });
     return summary;
 }
 
