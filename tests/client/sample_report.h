@@ -41,11 +41,15 @@ inline ShardReport sample_thread() {
                          .expected = 3,
                          .hosts = true,
                          .by_group = true,
+                         .slowest =
+                             client::ChannelReport::Slowest{
+                                 .rank = 3, .unit = 1, .share_percent = 99, .last_percent = 97, .waited_permille = 412},
                          .group = "239.1.2.3:4790"};
     number(shard.channels[0].server, 600);
     shard.channels[1].job = 8;
     shard.channels[1].present = 1;
     shard.channels[1].expected = 2;
+    shard.channels[1].slowest = {.unit = 2, .share_percent = 60};
     return shard;
 }
 

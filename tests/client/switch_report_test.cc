@@ -51,6 +51,11 @@ TEST(SwitchReport, ReadsEachKindOfValue) {
     EXPECT_EQ(shard.features[net::Feature::gso].text, "EIO");
     EXPECT_TRUE(shard.channels.at(0).by_group && shard.channels.at(0).hosts);
     EXPECT_FALSE(shard.channels.at(1).by_group || shard.channels.at(1).hosts);
+    ASSERT_TRUE(shard.channels[0].slowest && shard.channels[1].slowest);
+    EXPECT_EQ(shard.channels[0].slowest->rank, 3);
+    EXPECT_EQ(shard.channels[0].slowest->waited_permille, 412);
+    EXPECT_EQ(shard.channels[1].slowest->rank, std::nullopt);
+    EXPECT_EQ(shard.channels[1].slowest->unit, 2);
     EXPECT_FALSE(shard.kernel);
     const ShardReport* kernel = kernel_of(*report);
     ASSERT_EQ(kernel, &report->shards[1]);

@@ -184,6 +184,16 @@ void add_good(Table& table) {
                    encoded(but<wire::Join>(join_of_worker(), [](wire::Join& join) {
                        join.statements = {{.count = 1, .unit = 2, .member = 3, .text = "barrier"}};
                    })));
+    table.accepted("a rack's switch joins, and its member 3 is the last",
+                   encoded(but<wire::Join>(join_of_rack(), [](wire::Join& join) {
+                       join.pace = {
+                           .share_percent = 99, .last_percent = 97, .unit = 2, .member = 3, .waited_permille = 412};
+                   })));
+    table.accepted(
+        "the others wait for a unit", encoded(but<wire::Joined>(joined, [](wire::Joined& message) {
+            message.pace = {
+                .share_percent = 100, .last_percent = 100, .unit = 31, .whole_unit = true, .waited_permille = 1000};
+        })));
     table.accepted("the process of a leaf ended", encoded(but<wire::Joined>(joined, [](wire::Joined& message) {
                        message.hold_ms = 3000;
                        message.edges = {leaf_edge()};
@@ -276,6 +286,10 @@ void add_bad_joins(Table& table) {
     refuse("a join with an edge of kind 0", [](wire::Join& join) { join.edges = {{.kind = wire::EdgeKind{0}}}; });
     refuse("a join with an edge of kind 6", [](wire::Join& join) { join.edges = {{.kind = wire::EdgeKind{6}}}; });
     refuse("a join with evidence 7", [](wire::Join& join) { join.edges = {{.evidence = wire::Evidence{7}}}; });
+    refuse("a join that is last in 101 percent", [](wire::Join& join) { join.pace.last_percent = 101; });
+    refuse("a join with a share of 101 percent", [](wire::Join& join) { join.pace.share_percent = 101; });
+    refuse("a join whose others wait 1,001 permille", [](wire::Join& join) { join.pace.waited_permille = 1001; });
+    refuse("a join with a pace of unit 32", [](wire::Join& join) { join.pace.unit = 32; });
     refuse("a join with an edge of unit 32", [](wire::Join& join) { join.edges = {{.unit = 32}}; });
     refuse("a join with a statement of nobody",
            [](wire::Join& join) { join.statements = {{.count = 0, .text = "barrier"}}; });

@@ -95,5 +95,68 @@ TEST(Branch, EndpointsConvertToTheSameAddresses) {
     EXPECT_EQ(address_of({}).family(), wire::Family::none);
 }
 
+// The interval is over: `child` completed all fragments.
+void complete_fragments(Branch& branch, unsigned child) {
+    Time now{std::chrono::seconds(50)};
+    for (int i = 0; i < 10; ++i) {
+        now += std::chrono::milliseconds(100);
+        branch.pace.handle_completed(1U << child, std::chrono::milliseconds(60), now);
+    }
+    branch.pace.handle_time(now + std::chrono::seconds(1), std::chrono::seconds(1));
+}
+
+TEST(Branch, PaceOfARackNamesTheMemberThatIsLast) {
+    Branch branch = Branch::of(join_of_member(2, 3, 0, 4, 0x7));
+    EXPECT_EQ(branch.pace_below().share_percent, 0);
+    for (unsigned member = 0; member < 3; ++member) {
+        branch.attach(join_of_member(2, 3, member, 4, 0x7), worker(4 + member), Time{});
+    }
+    EXPECT_EQ(branch.pace_below().share_percent, 0);
+    complete_fragments(branch, 1);
+    const wire::Pace pace = branch.pace_of_all();
+    EXPECT_EQ(pace.share_percent, 100);
+    EXPECT_EQ(pace.unit, 2);
+    EXPECT_EQ(pace.member, 1);
+    EXPECT_EQ(branch.rank_of(pace), 5);
+}
+
+TEST(Branch, PaceOfARootNamesTheMemberThatItsLeafReports) {
+    Branch branch = Branch::of(join_of_unit(0, 0, 2, 0x3));
+    branch.attach(join_of_unit(0, 0, 2, 0x3), host(1), Time{});
+    wire::Join join = join_of_unit(1, 2, 2, 0x3);
+    join.pace = {.share_percent = 80, .unit = 1, .member = 1};
+    branch.attach(join, host(2), Time{});
+    complete_fragments(branch, 1);
+    EXPECT_EQ(branch.pace_below().unit, 1);
+    EXPECT_FALSE(branch.pace_below().whole_unit);
+    EXPECT_EQ(branch.rank_of(branch.pace_below()), 3);
+}
+
+TEST(Branch, PaceOfARootNamesTheUnitIfNoMemberOfItIsMostlyLast) {
+    Branch branch = Branch::of(join_of_unit(0, 0, 2, 0x3));
+    wire::Join join = join_of_unit(0, 0, 2, 0x3);
+    join.pace = {.share_percent = 50, .unit = 0, .member = 1};
+    branch.attach(join, host(1), Time{});
+    branch.attach(join_of_unit(1, 2, 1, 0x3), host(2), Time{});
+    complete_fragments(branch, 0);
+    EXPECT_TRUE(branch.pace_below().whole_unit);
+    EXPECT_EQ(branch.rank_of(branch.pace_below()), std::nullopt);
+    complete_fragments(branch, 1);
+    EXPECT_FALSE(branch.pace_below().whole_unit) << "a unit of one member";
+    EXPECT_EQ(branch.rank_of(branch.pace_below()), 2);
+}
+
+TEST(Branch, PaceOfTheParentCountsBeforeTheOwn) {
+    Branch branch = Branch::of(join_of_member(0, 2, 0));
+    for (unsigned member = 0; member < 2; ++member) {
+        branch.attach(join_of_member(0, 2, member), worker(member), Time{});
+    }
+    complete_fragments(branch, 1);
+    branch.pace_above = {.share_percent = 90, .unit = 3, .member = 7};
+    EXPECT_EQ(branch.pace_of_all().unit, 3);
+    EXPECT_EQ(branch.rank_of(branch.pace_of_all()), std::nullopt) << "a rank of another rack";
+    EXPECT_EQ(branch.pace_below().member, 1);
+}
+
 }  // namespace
 }  // namespace atp::control

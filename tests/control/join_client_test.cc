@@ -9,6 +9,8 @@
 namespace atp::control {
 namespace {
 
+using std::chrono::minutes;
+
 // -------------------------------------------------------------------------------------------------------- Joining
 
 TEST(JoinClient, FirstJoinIsSentAtOnceWithItsTermsAndPosition) {
@@ -195,6 +197,48 @@ TEST(JoinClient, MoreRequestedResultsThanGroupResultsShowALostGroup) {
     EXPECT_FALSE(member.joins.back().receives_group);
 }
 
+// ---------------------------------------------------------------------------------------------------------------- Pace
+
+wire::Joined joined_with_pace(std::uint8_t unit, std::uint8_t member, std::uint16_t waited_permille = 400) {
+    wire::Joined message = joined_message(true);
+    message.pace = {.share_percent = 90, .unit = unit, .member = member, .waited_permille = waited_permille};
+    return message;
+}
+
+// Events `slow` of the member since the last call, and the member that each names.
+std::vector<std::uint8_t> slow_members(Member& member) {
+    std::vector<std::uint8_t> named;
+    for (const MemberEvent& event : member.events) {
+        if (event.kind == Kind::slow) named.push_back(event.pace.member);
+    }
+    member.events.clear();
+    return named;
+}
+
+TEST(JoinClient, SlowMemberIsNamedOnceAndAgainAfterMinutes) {
+    Member member;
+    member.become_ready();
+    member.pass(minutes(1), [&] { member.receive(member.answer(joined_with_pace(0, 2))); });
+    EXPECT_EQ(slow_members(member), std::vector<std::uint8_t>{2});
+    member.pass(timing.slow_named, [&] { member.receive(member.answer(joined_with_pace(0, 2))); });
+    EXPECT_EQ(slow_members(member), std::vector<std::uint8_t>{2});
+}
+
+TEST(JoinClient, AnotherSlowMemberIsNamedAtOnce) {
+    Member member;
+    member.become_ready();
+    member.receive(member.answer(joined_with_pace(0, 2)));
+    member.receive(member.answer(joined_with_pace(0, 3)));
+    EXPECT_EQ(slow_members(member), (std::vector<std::uint8_t>{2, 3}));
+}
+
+TEST(JoinClient, MemberForWhichNobodyWaitsLongIsNotSlow) {
+    Member member;
+    member.become_ready();
+    member.receive(member.answer(joined_with_pace(0, 2, 100)));
+    EXPECT_TRUE(slow_members(member).empty());
+}
+
 // ------------------------------------------------------------------------------------------------------- State archive
 
 struct Writer {
@@ -258,7 +302,7 @@ std::string output_of(JoinClient& client) {
                std::to_string(static_cast<int>(event->cause.kind)) + "/" + std::to_string(event->cause.missing_units) +
                "/" + std::to_string(event->cause.missing_members) + "/" + std::to_string(event->cause.elapsed.count()) +
                "/" + std::to_string(event->cause.mtu) + "/" + std::to_string(event->cause.packet_bytes) +
-               event->cause.text + ";";
+               event->cause.text + "/" + std::to_string(event->pace.member) + ";";
     }
     return out + to_string(client.data_address()) + std::to_string(client.poll_timeout().time_since_epoch().count()) +
            std::to_string(client.answered_at().time_since_epoch().count()) + (client.was_ready() ? "r" : "-");
@@ -272,7 +316,11 @@ void random_step(JoinClient& client, unsigned dice, Time now) {
         return testing::encoded(message);
     };
     switch (dice / 2 % 13) {
-        case 0: client.handle_message(numbered(joined_message(true)), switch_address, false, now); break;
+        case 0:
+            client.handle_message(
+                numbered(first ? joined_with_pace(0, static_cast<std::uint8_t>(dice % 3)) : joined_message(true)),
+                switch_address, false, now);
+            break;
         case 1:
             client.handle_message(numbered(joined_message(false, 3, first ? 2 : 0)), shard_address, false, now);
             break;

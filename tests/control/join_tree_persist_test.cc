@@ -59,6 +59,7 @@ wire::Join random_join(Dice& dice, unsigned step, bool is_leaf) {
     if (dice.below(12) == 0) ++join.terms.channel;
     if (dice.below(6) == 0) join.edges = {{.kind = wire::EdgeKind::parent, .silent_ms = 3000}};
     if (dice.below(6) == 0) join.statements = {{.count = 1, .text = "allreduce"}};
+    if (dice.below(4) == 0) join.pace = {.share_percent = 80, .unit = 1, .member = 1};
     return join;
 }
 
@@ -66,8 +67,14 @@ constexpr std::uint32_t hold_ms = 400;
 
 // Draws the same from `dice` for equal states.
 void random_step(JoinTree& tree, Dice dice, unsigned step, bool is_leaf, Time now) {
-    const Branch* const branch = tree.find(key);
-    switch (dice.below(24)) {
+    Branch* const branch = tree.find(key);
+    switch (dice.below(25)) {
+        case 24:
+            if (branch == nullptr) return;
+            for (unsigned i = dice.below(20); i > 0; --i) {
+                branch->pace.handle_completed(1U << dice.below(2), milliseconds(dice.below(40)), now);
+            }
+            return;
         case 0: {
             wire::Leave leave{.nonce = 1, .job = job, .token = token, .channel = channel};
             leave.epoch = step + 1;
@@ -86,7 +93,8 @@ void random_step(JoinTree& tree, Dice dice, unsigned step, bool is_leaf, Time no
                                        .epoch = branch->up_epoch - std::min(branch->up_epoch, dice.below(3)),
                                        .number = step + 1,
                                        .ready = dice.below(6) != 0,
-                                       .hold_ms = hold_ms},
+                                       .hold_ms = hold_ms,
+                                       .pace = {.share_percent = static_cast<std::uint8_t>(dice.below(2) * 90)}},
                                       host(1), now);
         case 5:
             if (dice.below(4) != 0) return;

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "fabric.h"
@@ -190,6 +193,47 @@ TEST(RankLog, OperationThatTimesOutFailsTheJobOnce) {
     ranks.clear();
     EXPECT_EQ(log.count("job failed", 0), 1);
     EXPECT_EQ(log.count("job left", 0), 0);
+}
+
+// Rank 1 calls each operation later than the others.
+TEST(RankLog, SlowRankIsNamedByEachRankAndByItsSwitchWhileTheJobRuns) {
+    auto config = small_switch();
+    config.hold = std::chrono::milliseconds(600);
+    const auto node = start(config);
+    LogOfNode log;
+    comm::Options options = small_options();
+    options.log_receiver = [&](observe::Severity, std::string_view line) { log.add(line); };
+    Job job(3, {address_of(*node)}, options);
+    const auto all_logged = [&] {
+        return log.count("rank slow", 0) == 1 && log.count("rank slow", 1) == 1 && log.count("rank slow", 2) == 1;
+    };
+    std::optional<client::ChannelReport::Slowest> reported;
+    std::atomic<bool> enough = false;
+    job.run([&](comm::Communicator& communicator) {
+        const std::uint32_t rank = communicator.rank();
+        std::vector<float> values(several_windows, 1.0F);
+        // The same number of operations on all ranks: rank 1 decides when to end.
+        for (int step = 0; step < 500; ++step) {
+            if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(30));
+            float more = rank == 1 && !enough ? 1.0F : 0.0F;
+            const comm::Buffer vote{&more, &more, 1};
+            const comm::Buffer buffer{values.data(), values.data(), values.size()};
+            if (!succeeds(communicator.all_reduce(buffer, numeric::ElementType::float32, comm::Reduction::average)))
+                return;
+            if (rank == 0) {
+                const auto& channels = node->snapshot().shards.at(0).channels;
+                if (!channels.empty() && channels.front().slowest) reported = channels.front().slowest;
+                enough = all_logged() && reported;
+            }
+            if (!succeeds(communicator.all_reduce(vote, numeric::ElementType::float32, comm::Reduction::sum))) return;
+            if (more == 0) return;
+        }
+    });
+    EXPECT_TRUE(all_logged());
+    EXPECT_THAT(log.line("rank slow"), HasSubstr(" of the time for rank 1, "));
+    ASSERT_TRUE(reported);
+    EXPECT_EQ(reported->rank, 1);
+    EXPECT_GE(reported->waited_permille, 250);
 }
 
 }  // namespace

@@ -44,6 +44,16 @@ TEST(ChannelText, ListOfRanksNamesEachRankOnce) {
     EXPECT_EQ(list_of_ranks(*membership, 0, 0x1), "");
 }
 
+TEST(ChannelText, SlowRankIsNamedWithItsShareAndTheTimeOfTheOthers) {
+    const ChannelMachineConfig config = config_of(two_racks(), 1);
+    EXPECT_EQ(
+        slow_text({.share_percent = 99, .last_percent = 97, .unit = 0, .member = 2, .waited_permille = 416}, config),
+        "the others wait 42 % of the time for rank 2, which is the last in 97 % of the fragments: check its load "
+        "and its link");
+    EXPECT_THAT(slow_text({.share_percent = 80, .unit = 0, .whole_unit = true, .waited_permille = 300}, config),
+                HasSubstr("wait 30 % of the time for the switch of ranks 0, 1, 2, which"));
+}
+
 Error error_of_event(const EngineEvent& event, Duration since_joined = {}) {
     Script script;
     Channel channel(scripted(script));

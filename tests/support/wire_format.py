@@ -43,6 +43,8 @@ MAX_SOFTWARE_BYTES = 64
 MAX_EDGES = 4
 MAX_STATEMENTS = 4
 MAX_STATEMENT_BYTES = 100
+WHOLE_PERCENT = 100
+WHOLE_PERMILLE = 1000
 MAX_PATH_SWITCHES = 4
 HEADER_BYTES = 56
 CONTROL_PREFIX_BYTES = 4
@@ -181,6 +183,14 @@ STRUCTS: dict[str, list[Field]] = {
         Field("member", "u8"),
         Field("text", "text"),
     ],
+    "pace": [
+        Field("share_percent", "u8"),
+        Field("last_percent", "u8"),
+        Field("unit", "u8"),
+        Field("member", "u8"),
+        Field("whole_unit", "flag"),
+        Field("waited_permille", "u16"),
+    ],
     "unit": [
         Field("unit", "u8"),
         Field("direct", "flag"),
@@ -219,6 +229,7 @@ STRUCTS: dict[str, list[Field]] = {
         Field("receives_group", "flag"),
         Field("unit_count", "u8", counts="units"),
         Field("units", "list", each="unit", count="unit_count"),
+        Field("pace", "pace"),
         Field("edge_count", "u8", counts="edges"),
         Field("edges", "list", each="edge", count="edge_count"),
         Field("statement_count", "u8", counts="statements"),
@@ -237,6 +248,7 @@ STRUCTS: dict[str, list[Field]] = {
         Field("missing_members", "u32"),
         Field("stream", "u8"),
         Field("hold_ms", "u32"),
+        Field("pace", "pace"),
         Field("edge_count", "u8", counts="edges"),
         Field("edges", "list", each="edge", count="edge_count"),
         Field("statement_count", "u8", counts="statements"),

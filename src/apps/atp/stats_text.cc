@@ -29,6 +29,14 @@ std::string kernels_text(const client::SwitchReport& report) {
     return text;
 }
 
+std::string slowest_text(const std::optional<client::ChannelReport::Slowest>& slowest) {
+    if (!slowest) return {};
+    return fmt::format("; waits {:.1f} % of the time for {} ({} % of all waiting; last in {} % of the fragments)",
+                       slowest->waited_permille / 10.0,
+                       slowest->rank ? fmt::format("rank {}", *slowest->rank) : fmt::format("unit {}", slowest->unit),
+                       slowest->share_percent, slowest->last_percent);
+}
+
 std::string jobs_text(const client::SwitchReport& report) {
     std::string text =
         fmt::format("\n{:>10} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "job", "claimed", "added",
@@ -45,10 +53,10 @@ std::string jobs_text(const client::SwitchReport& report) {
     }
     for (const client::ShardReport& shard : report.shards) {
         for (const client::ChannelReport& channel : shard.channels) {
-            text += fmt::format("  job {:x} channel {}: level {}, {} of {} joined{}{}, results by {}\n", channel.job,
+            text += fmt::format("  job {:x} channel {}: level {}, {} of {} joined{}{}, results by {}{}\n", channel.job,
                                 channel.channel, channel.level, channel.present, channel.expected,
                                 channel.ready ? "" : ", waiting", channel.hosts ? ", server here" : "",
-                                channel.by_group ? "multicast" : "unicast");
+                                channel.by_group ? "multicast" : "unicast", slowest_text(channel.slowest));
         }
     }
     return text;

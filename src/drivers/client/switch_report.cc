@@ -101,6 +101,10 @@ class ReportWriter {
         Json& json = json_[std::string(key)] = Json::object();
         for (const auto& [name, text] : texts) json[name] = text;
     }
+    template <class Value>
+    void value_if_known(std::string_view key, const std::optional<Value>& known) {
+        if (known) value(key, *known);
+    }
     void hex(std::string_view key, std::uint64_t number) { value(key, fmt::format("{:016x}", number)); }
     void choice(std::string_view key, bool chosen, std::string_view yes, std::string_view no) {
         value(key, chosen ? yes : no);
@@ -163,6 +167,10 @@ class ReportReader {
     template <class Value>
     void value(std::string_view key, Value& value) {
         if (const Json* json = find(key)) get(*json, value);
+    }
+    template <class Value>
+    void value_if_known(std::string_view key, std::optional<Value>& known) {
+        if (const Json* json = find(key)) get(*json, known.emplace());
     }
     void hex(std::string_view key, std::uint64_t& number) {
         std::string digits;
@@ -248,6 +256,15 @@ void describe(Archive& archive, Of<Archive, JobReport> job) {
 }
 
 template <class Archive>
+void describe(Archive& archive, Of<Archive, ChannelReport::Slowest> slowest) {
+    archive.value_if_known("rank", slowest.rank);
+    archive.value("unit", slowest.unit);
+    archive.value("share_percent", slowest.share_percent);
+    archive.value("last_percent", slowest.last_percent);
+    archive.value("waited_permille", slowest.waited_permille);
+}
+
+template <class Archive>
 void describe(Archive& archive, Of<Archive, ChannelReport> channel) {
     archive.value("job", channel.job);
     archive.value("channel", channel.channel);
@@ -259,6 +276,7 @@ void describe(Archive& archive, Of<Archive, ChannelReport> channel) {
     archive.value("hosts_server", channel.hosts);
     archive.choice("results", channel.by_group, "multicast", "unicast");
     archive.value_unless_empty("group", channel.group);
+    archive.optional("slowest", channel.slowest);
     if (!channel.hosts) return;
     archive.object("server", [&](Archive& inner) { inner.counters(protocol::server_fields, channel.server); });
 }

@@ -47,7 +47,8 @@ ChannelDriver::ChannelDriver(std::unique_ptr<net::EventLoop> loop, std::unique_p
       transport_(std::move(transport)),
       machine_(plan.machine),
       datagrams_(batch_packets),
-      on_end_(plan.ended) {}
+      on_end_(plan.ended),
+      on_slow_(plan.slow) {}
 
 ChannelDriver::~ChannelDriver() { stop(); }
 
@@ -175,6 +176,9 @@ void ChannelDriver::take_events(Time now) {
                 break;
             case endpoint::ChannelEvent::Kind::ready: exchange_.set_ready(); break;
             case endpoint::ChannelEvent::Kind::group_forgotten: group_forgotten_ = true; break;
+            case endpoint::ChannelEvent::Kind::slow:
+                if (on_slow_) on_slow_(endpoint::slow_text(event->pace, machine_.config()));
+                break;
             case endpoint::ChannelEvent::Kind::differs:
                 machine_.state(in_flight_[event->number].work->called(), now);
                 break;

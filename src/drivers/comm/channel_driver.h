@@ -23,7 +23,8 @@ struct ChannelPlan {
     endpoint::ChannelMachineConfig machine;
     std::optional<net::UdpConfig> group{};  // socket for the multicast group of the terms; nullopt: none
     net::LoopConfig loop;
-    std::function<void(const Error&)> ended{};  // called once when the channel ends, on its thread or in stop()
+    std::function<void(const Error&)> ended{};       // called once when the channel ends, on its thread or in stop()
+    std::function<void(const std::string&)> slow{};  // called on its thread: for whom the others wait
 };
 
 // Drives one channel of one rank on its own I/O thread: moves datagrams, time and operations between sockets, callers
@@ -87,6 +88,7 @@ class ChannelDriver final : private net::Actor {
     endpoint::ChannelMachine machine_;
     std::vector<wire::Datagram> datagrams_;
     std::function<void(const Error&)> on_end_;
+    std::function<void(const std::string&)> on_slow_;
     std::deque<WorkPart> in_flight_;  // accepted by the machine, in its order
     std::deque<WorkPart> waiting_;    // not accepted yet: the worker's queue is full
     bool blocked_ = false;            // the transport's buffer is full

@@ -144,6 +144,15 @@ void Communicator::log_failure(const Error& error) {
                 {{"job", formation_.job}, {"rank", rank_}, {"reason", to_string(error)}});
 }
 
+// Each channel notices a slow rank by itself.
+void Communicator::log_slow(const std::string& text) {
+    constexpr Duration pause = std::chrono::minutes(1);
+    const Duration::rep now = net::now().time_since_epoch().count();
+    Duration::rep next = slow_next_;
+    if (now < next || !slow_next_.compare_exchange_strong(next, now + pause.count())) return;
+    log_->write(observe::LogEvent::rank_slow, {{"job", formation_.job}, {"rank", rank_}, {"reason", text}});
+}
+
 Result<void> Communicator::set_up(store::Store& store) {
     const Time deadline = net::after(net::now(), options_.join_timeout);
     store::Rendezvous rendezvous(
@@ -167,6 +176,7 @@ Result<void> Communicator::set_up(store::Rendezvous& rendezvous, Time deadline) 
         auto& socket = formed->sockets[i];
         if (trace_ != nullptr) socket = observe::trace_transport(std::move(socket), trace_);
         formed->plans[i].ended = [this](const Error& error) { log_failure(error); };
+        formed->plans[i].slow = [this](const std::string& text) { log_slow(text); };
         auto channel = ChannelDriver::open(std::move(socket), formed->plans[i]);
         if (!channel) return tl::unexpected(channel.error());
         channels_.push_back(*std::move(channel));

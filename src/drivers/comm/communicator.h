@@ -142,6 +142,7 @@ class Communicator {
     [[nodiscard]] Result<void> open_trace();
     void log_ready();
     void log_failure(const Error& error);
+    void log_slow(const std::string& text);
     [[nodiscard]] Result<void> wait_ready(ChannelDriver& channel, store::Rendezvous& rendezvous, Time begin,
                                           Time deadline) const;
     [[nodiscard]] Result<Handle> submit(Operation operation, std::unique_ptr<protocol::Tensor> tensor,
@@ -161,6 +162,7 @@ class Communicator {
     std::shared_ptr<observe::Log> log_;
     std::shared_ptr<observe::TraceFile> trace_;  // nullptr: none
     std::atomic<bool> failed_{false};            // the log has the first failure
+    std::atomic<Duration::rep> slow_next_{0};    // earliest time of the next line about a slow rank
     std::shared_ptr<Feed> feed_ = std::make_shared<Feed>(*this);
     std::vector<std::unique_ptr<ChannelDriver>> channels_;
     std::mutex order_;         // gives all channels the operations in one order

@@ -35,6 +35,7 @@ enum class LogEvent : std::uint8_t {
     job_left,
     job_failed,
     job_refused,
+    rank_slow,
     member_joined,
     member_left,
     member_lost,

@@ -36,6 +36,13 @@ void ShardDriver::publish() {
                                       .hosts = branch.hosts && branch.terms.protocol == wire::ChannelProtocol::atp,
                                       .by_group = branch.by_group && machine_.reaches_groups()};
         if (branch.group.family() != wire::Family::none) channel.group = to_string(branch.group);
+        if (const wire::Pace pace = branch.pace_of_all(); pace.share_percent != 0) {
+            channel.slowest = {.rank = branch.rank_of(pace),
+                               .unit = pace.unit,
+                               .share_percent = pace.share_percent,
+                               .last_percent = pace.last_percent,
+                               .waited_permille = pace.waited_permille};
+        }
         if (const protocol::Server* const server = machine_.server_of(branch)) channel.server = server->counters();
         snapshot.channels.push_back(std::move(channel));
     });

@@ -74,6 +74,7 @@ bool Branch::attach(const wire::Join& join, const wire::Address& from, Time now,
     child.receives_group = join.receives_group;
     child.nonce = join.nonce;
     child.epoch = join.epoch;
+    child.pace = join.pace;
     child.detector.handle_received(now);
     failures.report_of_child(position.key(), reported);
     begun = begun || join.begun;
@@ -146,6 +147,37 @@ bool Branch::deserted() const {
 }
 
 std::uint8_t Branch::unit() const { return children[lowest(present)].unit.unit; }
+
+wire::Pace Branch::pace_below() const {
+    constexpr std::uint8_t most_of_the_waiting_percent = 50;
+    const auto& last = pace.last();
+    if (!last || complete_units.empty()) return {};
+    wire::Pace found{.share_percent = last->share_percent,
+                     .last_percent = last->last_percent,
+                     .unit = level == 0 ? complete_units.front().unit : last->child,
+                     .member = level == 0 ? last->child : std::uint8_t{0},
+                     .waited_permille = last->waited_permille};
+    if (level == 0) return found;
+    const auto unit = std::ranges::find(complete_units, found.unit, &wire::JoiningUnit::unit);
+    const wire::Pace& inside = children[last->child].pace;
+    if (unit != complete_units.end() && std::has_single_bit(unit->members)) {
+        found.member = static_cast<std::uint8_t>(lowest(unit->members));
+    } else if (inside.unit == found.unit && inside.share_percent > most_of_the_waiting_percent) {
+        found.member = inside.member;
+    } else {
+        found.whole_unit = true;
+    }
+    return found;
+}
+
+std::optional<std::uint16_t> Branch::rank_of(const wire::Pace& slowest) const {
+    const auto unit = std::ranges::find(complete_units, slowest.unit, &wire::JoiningUnit::unit);
+    if (slowest.share_percent == 0 || slowest.whole_unit || unit == complete_units.end()) return std::nullopt;
+    const std::uint32_t below = unit->members & ((1U << slowest.member) - 1);
+    const auto index = static_cast<std::size_t>(std::popcount(below));
+    if ((unit->members >> slowest.member & 1U) == 0 || index >= unit->ranks.size()) return std::nullopt;
+    return unit->ranks[index];
+}
 
 std::uint32_t Branch::missing_members(std::uint8_t unit) const {
     if (level == 0) return mask & ~present;

@@ -16,6 +16,7 @@
 #include "control/failure_detector.h"
 #include "control/joined_order.h"
 #include "control/long_path.h"
+#include "control/pace_meter.h"
 #include "protocol/archive.h"
 #include "protocol/membership.h"
 #include "wire/address.h"
@@ -39,6 +40,7 @@ struct Branch {
         wire::JoiningUnit unit;
         std::uint64_t nonce = 0;  // of its JOINs
         std::uint32_t epoch = 0;  // of its last JOIN
+        wire::Pace pace;          // of its last JOIN: among the members below it
         bool receives_group = false;
 
         template <protocol::Archive Archive>
@@ -95,6 +97,8 @@ struct Branch {
     std::map<std::uint16_t, std::vector<wire::Statement>> stated;  // by Position::key(): what a child stated last
     std::vector<wire::Statement> stated_below;                     // `stated` of all children together
     std::vector<wire::Statement> stated_above;                     // of all members, as the parent reported them
+    PaceMeter pace;                                                // of the children
+    wire::Pace pace_above;                                         // of all members, as the parent reported it
     wire::Address group;    // on the last switch: the group that the terms name; no family: none
     bool by_group = false;  // every child receives the group: results go to it
     Time group_next{};      // earliest time of the next JOINED to the group
@@ -129,6 +133,11 @@ struct Branch {
     [[nodiscard]] const std::vector<wire::Statement>& statements() const {
         return stated_above.empty() ? stated_below : stated_above;
     }
+    // For which member the others wait; share_percent 0: not known.
+    [[nodiscard]] wire::Pace pace_below() const;
+    [[nodiscard]] wire::Pace pace_of_all() const { return pace_above.share_percent != 0 ? pace_above : pace_below(); }
+    // Requires a pace of this channel. nullopt: it names no rank below this switch.
+    [[nodiscard]] std::optional<std::uint16_t> rank_of(const wire::Pace& slowest) const;
     // The child that is this rank or leads to it; nullptr: none has joined.
     [[nodiscard]] const Child* child_to(std::uint16_t rank) const;
 

@@ -108,6 +108,7 @@ void JoinClient::handle_joined(const wire::Joined& joined, const wire::Address& 
     data_address_ = from;
     group_number_ = joined.group_number;
     if (!joined.statements.empty()) statements_ = joined.statements;
+    note_pace(joined.pace, now);
     if (joined.hold_ms != 0) hold_ = std::chrono::milliseconds(joined.hold_ms);
     if (joined.ready) {
         edge_.reset();
@@ -132,6 +133,14 @@ void JoinClient::handle_joined(const wire::Joined& joined, const wire::Address& 
 }
 
 // After the tree is lost, keep the ranks that were missing first, while they are: other ranks leave as a consequence.
+// Each JOINED repeats the pace of the last interval.
+void JoinClient::note_pace(const wire::Pace& pace, Time now) {
+    if (!is_slow(pace) || (names_same(pace, pace_) && now < pace_next_)) return;
+    pace_ = pace;
+    pace_next_ = now + timing.slow_named;
+    slow_due_ = true;
+}
+
 void JoinClient::note_missing(const wire::Joined& joined) {
     std::uint32_t units = joined.missing_units;
     std::uint32_t members = joined.missing_members;
@@ -370,6 +379,7 @@ std::optional<MemberEvent> JoinClient::poll_event() {
     }
     if (std::exchange(waiting_due_, false)) return MemberEvent{Kind::waiting, missing_cause({})};
     if (std::exchange(group_due_, false)) return MemberEvent{Kind::group_forgotten};
+    if (std::exchange(slow_due_, false)) return MemberEvent{.kind = Kind::slow, .pace = pace_};
     if (std::exchange(end_due_, false)) return MemberEvent{Kind::ended, cause_};
     return std::nullopt;
 }

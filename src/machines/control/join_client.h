@@ -14,6 +14,7 @@
 #include "control/group_reception.h"
 #include "control/joined_order.h"
 #include "control/long_path.h"
+#include "control/pace_meter.h"
 #include "control/persist_messages.h"
 #include "control/timing.h"
 #include "protocol/archive.h"
@@ -67,10 +68,12 @@ struct MemberEvent {
         waiting,          // before `ready`: `cause` names what is missing
         ready,            // the tree is ready for the first time
         group_forgotten,  // leave the group and join it again: a bridge may have forgotten this member
-        ended,            // the position is lost for good: `cause`
+        slow,   // the others wait for the member of `pace`; `timing.slow_named` passes between two for one member
+        ended,  // the position is lost for good: `cause`
     };
     Kind kind = Kind::waiting;
     MemberCause cause{};
+    wire::Pace pace{};
 };
 
 struct MemberCounters {
@@ -156,6 +159,7 @@ class JoinClient {
                                            const wire::Address& from) const;
     void handle_joined(const wire::Joined& joined, const wire::Address& from, Time now);
     void note_missing(const wire::Joined& joined);
+    void note_pace(const wire::Pace& pace, Time now);
     void note_too_long(const wire::SendError& error, Time now);
     [[nodiscard]] bool concerns_this_member(const wire::SendError& error) const;
     [[nodiscard]] Duration grace() const;
@@ -209,11 +213,14 @@ class JoinClient {
     bool join_due_ = false;
     bool leave_due_ = false;
     bool left_ = false;         // the first LEAVE was sent
+    wire::Pace pace_;           // the last one that was slow
+    Time pace_next_{};          // for the same member: earliest time of the next event `slow`
     int repeats_of_leave_ = 0;  // still to send, the next one at leave_next_
     Time leave_next_ = never;
     bool ready_due_ = false;    // the next events, in this order
     bool waiting_due_ = false;  //
     bool group_due_ = false;    //
+    bool slow_due_ = false;     //
     bool end_due_ = false;      //
     MemberCause cause_;         // valid if ended_
 };
@@ -234,7 +241,8 @@ void JoinClient::persist(Archive& archive) {
     archive.value(receives_group_), archive.value(join_due_), archive.value(leave_due_), archive.value(left_),
         archive.value(repeats_of_leave_);
     archive.time(leave_next_), archive.value(ready_due_);
-    archive.value(waiting_due_), archive.value(group_due_), archive.value(end_due_);
+    archive.value(waiting_due_), archive.value(group_due_), archive.value(slow_due_), archive.value(end_due_);
+    persist_pace(pace_, archive), archive.time(pace_next_);
     bool refused = refusal_.has_value();
     archive.value(refused), archive.time(refused_since_);
     if (refused && !refusal_) refusal_.emplace();

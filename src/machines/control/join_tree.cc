@@ -82,6 +82,7 @@ void JoinTree::take_member(Branch& branch, const wire::Join& join, const wire::A
     const Reporter reporter{.unit = join.units.front().unit, .address = from};
     const bool states = branch.attach(join, from, now, edge_reported_by(join.edges, reporter, now));
     departures_.forget(key_of(join), Branch::position_of(join).key());
+    branch.pace.handle_time(now, config_.hold);
     if (!was_member) report_member(Notice::member_joined, branch, *branch.at(Branch::position_of(join)));
     if (states) branch.up_next = std::min(branch.up_next, now);
     if (contradicts_itself(branch)) {
@@ -238,6 +239,7 @@ void JoinTree::handle_joined(const wire::Joined& joined, const wire::Address& fr
     branch->up_ready = joined.ready && !branch->up_narrow;
     branch->up_hold = std::chrono::milliseconds(joined.hold_ms);
     branch->missing_units_above = joined.missing_units;
+    branch->pace_above = joined.pace;
     if (!branch->up_narrow) branch->failures.forget_parent();
     branch->failures.report_of_parent(joined.edges.empty() ? std::nullopt : std::optional(joined.edges.front()));
     const bool states = branch->stated_above != joined.statements;
@@ -269,6 +271,7 @@ wire::Join JoinTree::join_upwards(Branch& branch) const {
         .level = static_cast<std::uint8_t>(branch.level == 0 && !branch.terms.has_single_unit() ? 1 : ATP_LEVELS),
         .begun = branch.begun || branch.up_ready,
         .units = branch.complete_units};
+    join.pace = branch.pace_below();
     join.statements = branch.stated_below;
     if (const auto edge = branch.failures.first_own(); edge && !ATP_CONTROL_BREAK(cause_not_sent_up))
         join.edges = {*edge};
@@ -307,6 +310,7 @@ wire::Joined JoinTree::joined_of(const Branch& branch) {
     joined.hold_ms = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(config_.hold).count());
     if (const auto edge = branch.failures.first(); edge && !ATP_CONTROL_BREAK(cause_not_sent_down))
         joined.edges = {*edge};
+    joined.pace = branch.pace_of_all();
     joined.statements = branch.statements();
     joined.ready = branch.ready();
     if (ATP_CONTROL_BREAK(ready_without_all))

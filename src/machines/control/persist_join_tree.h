@@ -52,7 +52,7 @@ void Departures::persist(Archive& archive) {
 template <protocol::Archive Archive>
 void Branch::Child::persist(Archive& archive) {
     archive.value(address), detector.persist(archive), archive.time(asked_at), persist_unit(unit, archive);
-    archive.value(nonce), archive.value(epoch), archive.value(receives_group);
+    archive.value(nonce), archive.value(epoch), archive.value(receives_group), persist_pace(pace, archive);
 }
 
 // The table of ranks follows from the children.
@@ -84,6 +84,7 @@ void Branch::persist(Archive& archive) {
         archive.value(position), persist_statements(statements, archive);
     });
     persist_statements(stated_below, archive), persist_statements(stated_above, archive);
+    pace.persist(archive), persist_pace(pace_above, archive);
     archive.value(group), archive.value(by_group), archive.time(group_next);
     if constexpr (Archive::reads) note_ranks();
 }

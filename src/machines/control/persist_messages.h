@@ -53,6 +53,13 @@ void persist_edge(std::optional<wire::Edge>& edge, Archive& archive) {
 }
 
 template <protocol::Archive Archive>
+void persist_pace(wire::Pace& pace, Archive& archive) {
+    archive.value(pace.share_percent), archive.value(pace.last_percent), archive.value(pace.unit),
+        archive.value(pace.member);
+    archive.value(pace.whole_unit), archive.value(pace.waited_permille);
+}
+
+template <protocol::Archive Archive>
 void persist_statements(std::vector<wire::Statement>& statements, Archive& archive) {
     persist_list(statements, archive, [&](wire::Statement& statement) {
         archive.value(statement.count), archive.value(statement.unit), archive.value(statement.member);

@@ -38,6 +38,9 @@ struct Timing {
     // The same if a member left in order: it may have read its last result before this rank did.
     Duration left_grace = std::chrono::milliseconds(700);
 
+    // A rank names the same slow member again after this time.
+    Duration slow_named = std::chrono::minutes(5);
+
     // Reception of a multicast group.
     Duration group_memory = std::chrono::milliseconds(3500);  // how long one JOINED to the group counts as reception
     Duration first_group_pause = std::chrono::seconds(1);     // for which a group that lost results is not used

@@ -193,6 +193,7 @@ std::optional<ChannelEvent> ChannelMachine::poll_event(Time now) {
             return ChannelEvent{.kind = Kind::waiting, .cause = std::move(event->cause)};
         case control::MemberEvent::Kind::ready: return ChannelEvent{Kind::ready};
         case control::MemberEvent::Kind::group_forgotten: return ChannelEvent{Kind::group_forgotten};
+        case control::MemberEvent::Kind::slow: return ChannelEvent{.kind = Kind::slow, .pace = event->pace};
         case control::MemberEvent::Kind::ended: break;
     }
     return fail(std::move(event->cause));

@@ -63,12 +63,14 @@ struct ChannelEvent {
         waiting,          // the tree is not ready: `cause` names what is missing
         ready,            // the tree is ready for the first time
         group_forgotten,  // leave the group and join it again
+        slow,             // the others wait for the rank of `pace`, or for a part of the network
         differs,          // ranks called different operations: call state() with this rank's. `failed` follows
         failed,           // the channel ended: `cause`
     };
     Kind kind = Kind::completed;
     std::uint64_t number = 0;  // differs: position of the operation among those in flight, from 0
     ChannelCause cause{};
+    wire::Pace pace{};
 };
 
 // One channel of one rank: the worker, the rank's membership in the tree of switches and, if the configuration requires

@@ -318,6 +318,17 @@ std::string waiting_text(const MemberCause& missing, const ChannelMachineConfig&
     return fmt::format("the switches did not reach the parameter server{}", where);
 }
 
+std::string slow_text(const wire::Pace& pace, const ChannelMachineConfig& config) {
+    const double waited = 100.0 * pace.waited_permille / wire::whole_permille;
+    const std::string ranks =
+        list_of_ranks(*config.membership, 1U << pace.unit, pace.whole_unit ? 0 : 1U << pace.member);
+    const std::string late = pace.whole_unit ? "the switch of " + ranks : ranks;
+    return fmt::format(
+        "the others wait {:.0f} % of the time for {}, which is the last in {} % of the fragments: check its load and "
+        "its link",
+        waited, late, pace.last_percent);
+}
+
 Error error_of_slow_join(const std::string& waiting, Duration elapsed, const ChannelMachineConfig& config) {
     return {.operation = Operation::join,
             .reason = Reason::timed_out,

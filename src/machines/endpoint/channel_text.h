@@ -15,6 +15,8 @@ namespace atp::endpoint {
 
 // What the tree waits for: "rank 3 did not join".
 [[nodiscard]] std::string waiting_text(const control::MemberCause& missing, const ChannelMachineConfig& config);
+// For whom the others wait, and how long.
+[[nodiscard]] std::string slow_text(const wire::Pace& pace, const ChannelMachineConfig& config);
 // The tree is not ready after `elapsed`. `waiting`: the last waiting_text(); empty: the switch did not answer.
 [[nodiscard]] Error error_of_slow_join(const std::string& waiting, Duration elapsed,
                                        const ChannelMachineConfig& config);

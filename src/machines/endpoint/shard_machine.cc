@@ -149,10 +149,13 @@ void ShardMachine::trace(const protocol::PacketBuffer& packet, Time now) {
 }
 
 void ShardMachine::forward(const protocol::PacketBuffer& packet, wire::Outbox& out, Time now) {
-    const control::Branch* const branch = tree_.find(key_of(packet.data));
+    control::Branch* const branch = tree_.find(key_of(packet.data));
     if (branch == nullptr) {
         ++counters_.unrouted;
     } else if (packet.verdict.route == protocol::Route::up) {
+        if (packet.verdict.event == ATP_EVENT_COMPLETED) {
+            branch->pace.handle_completed(packet.verdict.completed_by, packet.verdict.alone, now);
+        }
         forward_up(packet, *branch, out, now);
     } else {
         forward_down(packet, *branch, out);

@@ -223,9 +223,15 @@ void Switch::decide(PacketBuffer& packet_buffer, wire::Packet& packet, Job& job,
     }
     atp_aggregator& aggregator = table_[header.index];
     const std::uint32_t index = header.index;
+    const std::uint32_t contribution = atp_contribution(&header);
+    const std::uint32_t touched_us = aggregator.touched_us;
     const atp_decision decision =
         atp_decide(&header, static_cast<std::uint16_t>(packet.lane_count()), flush_here ? 1 : 0, &aggregator,
                    microseconds(now), clamp_to_u31(config_.ageing.count() / 1000));
+    if (decision.event == ATP_EVENT_COMPLETED) {
+        packet_buffer.verdict.completed_by = contribution;
+        packet_buffer.verdict.alone = std::chrono::microseconds(microseconds(now) - touched_us);
+    }
     if (decision.packet == ATP_PACKET_RETURN) {
         packet_buffer.size = static_cast<std::uint32_t>(ATP_HEADER_BYTES + aggregator.lanes * ATP_LANE_BYTES);
         packet.lanes = {packet_buffer.data + ATP_HEADER_BYTES, std::size_t{aggregator.lanes} * ATP_LANE_BYTES};

@@ -40,6 +40,9 @@ struct Verdict {
     std::uint16_t worker = ATP_WORKER_ALL;  // down: one worker, or ATP_WORKER_ALL for all of `units`
     std::uint32_t units = 0;                // down: bits of bitmap1
     std::uint32_t job = 0;
+    // COMPLETED: the contribution of this packet, as bits of its level, and the time since the one before was added.
+    std::uint32_t completed_by = 0;
+    Duration alone{};
 };
 
 // A packet buffer of the driver. The switch rewrites the packet and its `size` in place.

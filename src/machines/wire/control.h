@@ -66,6 +66,10 @@ inline constexpr std::size_t max_edges = 4;
 inline constexpr std::size_t max_statements = 4;
 // Longest text of a statement.
 inline constexpr std::size_t max_statement_bytes = 100;
+// Whole share in percent.
+inline constexpr std::size_t whole_percent = 100;
+// Whole share in permille.
+inline constexpr std::size_t whole_permille = 1'000;
 // Switches from a leaf to the root, both included.
 inline constexpr std::size_t max_path_switches = 4;
 // End of the written part.

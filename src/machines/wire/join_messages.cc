@@ -2,54 +2,11 @@
 #include "wire/join_messages.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "wire/control.h"
+#include "wire/join_rules.h"
 
 namespace atp::wire {
-namespace {
-
-// Members and units are numbered from bit 0 without gaps.
-bool has_no_gap(std::uint32_t mask) { return mask != 0 && (mask & (mask + 1)) == 0; }
-
-bool is_positive_and_finite(double value) { return std::isfinite(value) && value > 0; }
-
-// Only multicast groups are accepted: otherwise a JOIN could direct results to a host that did not request them.
-bool is_group(const Endpoint& endpoint) {
-    const auto first = std::to_integer<unsigned>(endpoint.host.front());
-    return endpoint.family == 4 ? (first & 0xF0U) == 0xE0U : first == 0xFFU;
-}
-
-bool terms_fit(const ChannelTerms& terms) {
-    return terms.lanes > (terms.audit ? 1 : 0) && (terms.group.family == 0 || is_group(terms.group));
-}
-
-bool unit_fits(const JoiningUnit& unit) {
-    return unit.members != 0 && (unit.members & ~unit.mask0) == 0 && has_no_gap(unit.mask0) &&
-           (!unit.direct || unit.mask0 == 1) && std::ranges::find(unit.ranks, ATP_WORKER_ALL) == unit.ranks.end();
-}
-
-// At level 0 each worker joins alone. A switch joins for all members below it. If the switch of a rack has no
-// address, each worker of the rack joins alone at level 1.
-bool fits_level(const JoiningUnit& unit, std::uint8_t level) {
-    const bool alone = std::has_single_bit(unit.members);
-    const bool whole = unit.members == unit.mask0;
-    return level == 0 ? alone && !unit.direct : whole || (level == 1 && alone);
-}
-
-// A JOIN to level 0 or 1 covers one unit. A JOIN to level 2, from the last switch, covers all units.
-bool join_fits(const Join& join) {
-    std::uint32_t seen = 0;
-    for (const JoiningUnit& unit : join.units) {
-        if (unit.unit >= ATP_BITMAP_BITS || !fits_level(unit, join.level)) return false;
-        const std::uint32_t bit = 1U << unit.unit;
-        if ((join.terms.mask1 & bit) == 0 || (seen & bit) != 0) return false;
-        seen |= bit;
-    }
-    return join.level == ATP_LEVELS ? seen == join.terms.mask1 : join.units.size() == 1;
-}
-
-}  // namespace
 
 // tools/write_wire writes the fields from src/machines/wire/wire.toml.
 namespace {
@@ -108,6 +65,29 @@ void read(ByteReader& reader, Statement& value) {
     value.member = reader.u8();
     reader.check(value.member < ATP_BITMAP_BITS);
     value.text = reader.text(max_statement_bytes);
+}
+
+void write(ByteWriter& writer, const Pace& value) {
+    writer.u8(value.share_percent);
+    writer.u8(value.last_percent);
+    writer.u8(value.unit);
+    writer.u8(value.member);
+    writer.flag(value.whole_unit);
+    writer.u16(value.waited_permille);
+}
+
+void read(ByteReader& reader, Pace& value) {
+    value.share_percent = reader.u8();
+    reader.check(value.share_percent <= whole_percent);
+    value.last_percent = reader.u8();
+    reader.check(value.last_percent <= whole_percent);
+    value.unit = reader.u8();
+    reader.check(value.unit < ATP_BITMAP_BITS);
+    value.member = reader.u8();
+    reader.check(value.member < ATP_BITMAP_BITS);
+    value.whole_unit = reader.flag();
+    value.waited_permille = reader.u16();
+    reader.check(value.waited_permille <= whole_permille);
 }
 
 void write(ByteWriter& writer, const JoiningUnit& value) {
@@ -178,6 +158,7 @@ void write(ByteWriter& writer, const Join& value) {
     const std::size_t unit_count = std::min<std::size_t>(value.units.size(), ATP_BITMAP_BITS);
     writer.u8(static_cast<std::uint8_t>(unit_count));
     for (std::size_t i = 0; i < unit_count; ++i) write(writer, value.units[i]);
+    write(writer, value.pace);
     const std::size_t edge_count = std::min<std::size_t>(value.edges.size(), max_edges);
     writer.u8(static_cast<std::uint8_t>(edge_count));
     for (std::size_t i = 0; i < edge_count; ++i) write(writer, value.edges[i]);
@@ -198,6 +179,7 @@ void read(ByteReader& reader, Join& value) {
     const std::size_t unit_count = reader.u8();
     reader.check(unit_count >= 1 && unit_count <= ATP_BITMAP_BITS);
     for (std::size_t i = 0; i < unit_count && reader.ok(); ++i) read(reader, value.units.emplace_back());
+    read(reader, value.pace);
     const std::size_t edge_count = reader.u8();
     reader.check(edge_count <= max_edges);
     for (std::size_t i = 0; i < edge_count && reader.ok(); ++i) read(reader, value.edges.emplace_back());
@@ -220,6 +202,7 @@ void write(ByteWriter& writer, const Joined& value) {
     writer.u32(value.missing_members);
     writer.u8(value.stream);
     writer.u32(value.hold_ms);
+    write(writer, value.pace);
     const std::size_t edge_count = std::min<std::size_t>(value.edges.size(), max_edges);
     writer.u8(static_cast<std::uint8_t>(edge_count));
     for (std::size_t i = 0; i < edge_count; ++i) write(writer, value.edges[i]);
@@ -241,6 +224,7 @@ void read(ByteReader& reader, Joined& value) {
     value.missing_members = reader.u32();
     value.stream = reader.u8();
     value.hold_ms = reader.u32();
+    read(reader, value.pace);
     const std::size_t edge_count = reader.u8();
     reader.check(edge_count <= max_edges);
     for (std::size_t i = 0; i < edge_count && reader.ok(); ++i) read(reader, value.edges.emplace_back());

@@ -126,6 +126,25 @@ struct Statement {
     bool operator==(const Statement&) const = default;
 };
 
+// Which member the others wait for.
+struct Pace {
+    // of the time in which the packets of one child alone were missing, the share of this member or its unit; 0: not
+    // known
+    std::uint8_t share_percent = 0;
+    // share of the fragments that it completed as the last one
+    std::uint8_t last_percent = 0;
+    // its unit
+    std::uint8_t unit = 0;
+    // its bit in the unit; 0 if `whole_unit`
+    std::uint8_t member = 0;
+    // no member of the unit is known to be the reason
+    bool whole_unit = false;
+    // share of the whole time in which only its packets were missing
+    std::uint16_t waited_permille = 0;
+
+    bool operator==(const Pace&) const = default;
+};
+
 // The members of one unit that join: all of them, or one.
 struct JoiningUnit {
     // bit of bitmap1
@@ -193,6 +212,8 @@ struct Join {
     bool receives_group = false;
     // the units that join
     std::vector<JoiningUnit> units{};
+    // among the members below the sender
+    Pace pace{};
     // why the sender misses a member, or its parent
     std::vector<Edge> edges{};
     // of the sender and the members below it, at most one for each text; none: nothing differed
@@ -225,6 +246,8 @@ struct Joined {
     std::uint8_t stream = 0;
     // hold time of the sender in milliseconds; 0: not stated
     std::uint32_t hold_ms = 0;
+    // among all members, as far as the sender knows it
+    Pace pace{};
     // why the tree is not ready any more
     std::vector<Edge> edges{};
     // of all members that have stated one
