@@ -195,38 +195,36 @@ TEST(RankLog, OperationThatTimesOutFailsTheJobOnce) {
     EXPECT_EQ(log.count("job left", 0), 0);
 }
 
-// Rank 1 calls each operation later than the others.
-TEST(RankLog, SlowRankIsNamedByEachRankAndByItsSwitchWhileTheJobRuns) {
-    auto config = small_switch();
-    config.hold = std::chrono::milliseconds(600);
-    const auto node = start(config);
-    LogOfNode log;
-    comm::Options options = small_options();
-    options.log_receiver = [&](observe::Severity, std::string_view line) { log.add(line); };
-    Job job(3, {address_of(*node)}, options);
-    const auto all_logged = [&] {
-        return log.count("rank slow", 0) == 1 && log.count("rank slow", 1) == 1 && log.count("rank slow", 2) == 1;
-    };
+// Rank 1 calls each operation later than the others. Runs until each rank has logged it, and `last`, the switch that
+// adds all, has reported it.
+void run_with_slow_rank(Job& job, LogOfNode& log, const switchd::SwitchNode& last) {
     std::optional<client::ChannelReport::Slowest> reported;
-    std::atomic<bool> enough = false;
+    const auto all_logged = [&] {
+        for (std::uint32_t rank = 0; rank < job.world(); ++rank) {
+            if (log.count("rank slow", rank) == 0) return false;
+        }
+        return true;
+    };
+    job.options().log_receiver = [&](observe::Severity, std::string_view line) { log.add(line); };
     job.run([&](comm::Communicator& communicator) {
         const std::uint32_t rank = communicator.rank();
         std::vector<float> values(several_windows, 1.0F);
-        // The same number of operations on all ranks: rank 1 decides when to end.
         for (int step = 0; step < 500; ++step) {
             if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(30));
-            float more = rank == 1 && !enough ? 1.0F : 0.0F;
-            const comm::Buffer vote{&more, &more, 1};
             const comm::Buffer buffer{values.data(), values.data(), values.size()};
             if (!succeeds(communicator.all_reduce(buffer, numeric::ElementType::float32, comm::Reduction::average)))
                 return;
             if (rank == 0) {
-                const auto& channels = node->snapshot().shards.at(0).channels;
+                const auto report = last.snapshot();
+                const auto& channels = report.shards.at(0).channels;
                 if (!channels.empty() && channels.front().slowest) reported = channels.front().slowest;
-                enough = all_logged() && reported;
             }
-            if (!succeeds(communicator.all_reduce(vote, numeric::ElementType::float32, comm::Reduction::sum))) return;
-            if (more == 0) return;
+            // All ranks do the same number of steps.
+            float done = rank == 0 && reported && all_logged() ? 1.0F : 0.0F;
+            if (!succeeds(
+                    communicator.all_reduce({&done, &done, 1}, numeric::ElementType::float32, comm::Reduction::sum)) ||
+                done != 0)
+                return;
         }
     });
     EXPECT_TRUE(all_logged());
@@ -234,6 +232,26 @@ TEST(RankLog, SlowRankIsNamedByEachRankAndByItsSwitchWhileTheJobRuns) {
     ASSERT_TRUE(reported);
     EXPECT_EQ(reported->rank, 1);
     EXPECT_GE(reported->waited_permille, 250);
+}
+
+switchd::SwitchNodeConfig with_short_hold() {
+    auto config = small_switch();
+    config.hold = std::chrono::milliseconds(600);
+    return config;
+}
+
+TEST(RankLog, SlowRankIsNamedByEachRankAndByItsSwitchWhileTheJobRuns) {
+    const auto node = start(with_short_hold());
+    LogOfNode log;
+    Job job(3, {address_of(*node)});
+    run_with_slow_rank(job, log, *node);
+}
+
+TEST(RankLog, SlowRankOfAnotherRackIsNamed) {
+    const TwoLevels fabric(with_short_hold(), with_short_hold());
+    LogOfNode log;
+    Job job(4, {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])});
+    run_with_slow_rank(job, log, *fabric.root);
 }
 
 }  // namespace
