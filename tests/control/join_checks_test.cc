@@ -317,5 +317,58 @@ TEST(JoinChecks, RefusalOfARestartedRootReachesTheWorkersOfARack) {
     EXPECT_EQ(rack.tree.channels(), 0U);
 }
 
+// A tree with `units` racks of 32 ranks and a dedicated server, whose host needs the ranks of all.
+void join_racks_with_dedicated_server(Tree& root, unsigned units) {
+    const std::uint32_t mask1 = units == ATP_BITMAP_BITS ? ~0U : (1U << units) - 1;
+    for (unsigned unit = 0; unit < units; ++unit) {
+        wire::Join join = join_of_unit(static_cast<std::uint8_t>(unit), 0, 1, mask1);
+        join.terms.server = endpoint_of(host(5));
+        const auto first = static_cast<std::uint16_t>(unit * ATP_BITMAP_BITS);
+        join.units = {{.unit = static_cast<std::uint8_t>(unit),
+                       .members = ~0U,
+                       .mask0 = ~0U,
+                       .ranks = ranks_from(first, ATP_BITMAP_BITS)}};
+        root.join(join, host(10 + unit));
+    }
+}
+
+TEST(JoinChecks, JobWhoseRanksFitOneJoinReachesADedicatedServer) {
+    Tree root;
+    join_racks_with_dedicated_server(root, 12);
+    const auto joins = root.sent_to<wire::Join>(host(5));
+    ASSERT_EQ(joins.size(), 1U);
+    EXPECT_LE(bytes_of(joins[0]), most_join_bytes(joins[0].terms));
+}
+
+TEST(JoinChecks, JobWhoseRanksDoNotFitOneJoinIsRefusedWithTheReason) {
+    Tree root;
+    join_racks_with_dedicated_server(root, ATP_BITMAP_BITS);
+    EXPECT_TRUE(root.sent_to<wire::Join>(host(5)).empty());
+    for (const unsigned unit : {0U, 31U}) {
+        root.expect_refused(host(10 + unit), Refusal::terms, "a JOIN with all ranks of this job has 2");
+    }
+    EXPECT_EQ(root.tree.find(key), nullptr);
+}
+
+TEST(JoinChecks, StatementsThatDoNotFitOneJoinAreLeftOut) {
+    Tree root;
+    join_racks_with_dedicated_server(root, 13);
+    for (unsigned member = 0; member < 4; ++member) {
+        wire::Join join = root.sent_to<wire::Join>(host(5)).front();
+        join.level = 1;
+        join.units = {join.units[member]};
+        join.epoch = 0;
+        join.statements = {{.count = 1,
+                            .unit = static_cast<std::uint8_t>(member),
+                            .text = std::to_string(member) + std::string(99, 'a')}};
+        root.join(join, host(10 + member));
+    }
+    root.pass(std::chrono::milliseconds(100));
+    const auto joins = root.sent_to<wire::Join>(host(5));
+    EXPECT_FALSE(joins.back().statements.empty());
+    EXPECT_LT(joins.back().statements.size(), 4U);
+    EXPECT_LE(bytes_of(joins.back()), most_join_bytes(joins.back().terms));
+}
+
 }  // namespace
 }  // namespace atp::control

@@ -2,7 +2,11 @@
 // Why a tree refuses a JOIN.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "control/join_tree.h"
+#include "control/path_mtu_search.h"
 
 namespace atp::control {
 inline namespace ATP_VARIANT {
@@ -157,6 +161,35 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_shape(const Branch& br
                 branch.unit(), unit.unit)};
     }
     return std::nullopt;
+}
+
+// Only the host of a channel receives the ranks of all members, so only the host can find a rank that two members
+// claim.
+std::optional<std::string> JoinTree::problem_of_all(const Branch& branch) const {
+    if (!branch.complete()) return std::nullopt;
+    if (branch.hosts) {
+        if (branch.opened || branch.membership()) return std::nullopt;
+        return "the ranks of the job are not 0, 1, ... once each: give each process its own rank";
+    }
+    if (branch.up_ready) return std::nullopt;
+    // It may have to name one failed edge later.
+    const std::size_t bytes = bytes_of({.terms = branch.terms, .units = branch.complete_units, .edges = {{}}});
+    const std::size_t most = most_join_bytes(branch.terms);
+    if (bytes <= most) return std::nullopt;
+    return fmt::format(
+        "a JOIN with all ranks of this job has {} bytes, more than its packets of {}: place the servers on the "
+        "switches, "
+        "or use longer packets",
+        bytes, most);
+}
+
+std::size_t most_join_bytes(const wire::ChannelTerms& terms) {
+    return std::max(packet_bytes_of(terms), least_path_payload_bytes);
+}
+
+std::size_t bytes_of(const wire::Join& join) {
+    std::array<std::byte, std::size_t{2} * ATP_MAX_PACKET_BYTES> room{};
+    return wire::encode(join, room);
 }
 
 }  // namespace ATP_VARIANT

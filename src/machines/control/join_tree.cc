@@ -85,15 +85,14 @@ void JoinTree::take_member(Branch& branch, const wire::Join& join, const wire::A
     branch.pace.handle_time(now, config_.hold);
     if (!was_member) report_member(Notice::member_joined, branch, *branch.at(Branch::position_of(join)));
     if (states) branch.up_next = std::min(branch.up_next, now);
-    if (contradicts_itself(branch)) {
+    if (auto why = problem_of_all(branch)) {
         ++counters_.refused;
-        const char* const why = "the ranks of the job are not 0, 1, ... once each: give each process its own rank";
         end_refused(branch,
                     {.job = join.terms.job,
                      .token = join.terms.token,
                      .channel = join.terms.channel,
                      .reason = wire::Refusal::terms,
-                     .text = why},
+                     .text = *std::move(why)},
                     now, from);
         return;
     }
@@ -157,12 +156,6 @@ std::uint64_t JoinTree::group_number_of(const ChannelKey& key) const {
     wire::store_u64(message.data() + 4, key.token);
     wire::store_u16(message.data() + 12, key.channel);
     return std::max<std::uint64_t>(siphash(config_.secret, message), 1);
-}
-
-// Only the host of a channel receives the ranks of all members, so only the host can find a rank that two members
-// claim.
-bool JoinTree::contradicts_itself(const Branch& branch) {
-    return branch.complete() && branch.hosts && !branch.opened && !branch.membership();
 }
 
 bool JoinTree::open_server(Branch& branch) {
@@ -272,9 +265,10 @@ wire::Join JoinTree::join_upwards(Branch& branch) const {
         .begun = branch.begun || branch.up_ready,
         .units = branch.complete_units};
     join.pace = branch.pace_below();
-    join.statements = branch.stated_below;
     if (const auto edge = branch.failures.first_own(); edge && !ATP_CONTROL_BREAK(cause_not_sent_up))
         join.edges = {*edge};
+    join.statements = branch.stated_below;
+    while (!join.statements.empty() && bytes_of(join) > most_join_bytes(branch.terms)) join.statements.pop_back();
     return join;
 }
 

@@ -200,7 +200,8 @@ class JoinTree {
         const bool calm = branch.up_ready && !branch.up_detector.suspects();
         return calm ? refresh_of(hold_of_parent(branch)) : config_.impatient;
     }
-    [[nodiscard]] static bool contradicts_itself(const Branch& branch);
+    // What only the JOINs of all members show, as the text of a REFUSED; nullopt: nothing.
+    [[nodiscard]] std::optional<std::string> problem_of_all(const Branch& branch) const;
     // True: the branch is destroyed, for lack of memory.
     bool open_server(Branch& branch);
     [[nodiscard]] std::string no_memory_for(const wire::ChannelTerms& terms) const;
@@ -269,6 +270,9 @@ class JoinTree {
 [[nodiscard]] std::uint64_t server_bytes_of(const wire::ChannelTerms& terms);
 // The longest packet of a channel; 0 for a protocol other than ATP.
 [[nodiscard]] std::uint32_t packet_bytes_of(const wire::ChannelTerms& terms);
+// A longer JOIN of this channel may not fit its path, and IP fragments are not sent.
+[[nodiscard]] std::size_t most_join_bytes(const wire::ChannelTerms& terms);
+[[nodiscard]] std::size_t bytes_of(const wire::Join& join);
 
 }  // namespace ATP_VARIANT
 }  // namespace atp::control
