@@ -150,7 +150,7 @@ class Member {
             if (const auto* join = std::get_if<wire::Join>(&transmit->message)) {
                 joins.push_back(*join);
                 joined_at.push_back(now);
-                lengths.push_back(transmit->join_bytes);
+                lengths.push_back(transmit->padded_bytes);
                 epoch = join->epoch;
             } else {
                 leaves.push_back(std::get<wire::Leave>(transmit->message));

@@ -233,7 +233,7 @@ struct Racks {
                 rest.push_back(std::move(transmit));
                 continue;
             }
-            if (!works || (longest != 0 && transmit.join_bytes > longest)) continue;
+            if (!works || (longest != 0 && transmit.padded_bytes > longest)) continue;
             moved = true;
             if (const auto* join = std::get_if<wire::Join>(&transmit.message)) to.join(*join, sender);
             if (const auto* leave = std::get_if<wire::Leave>(&transmit.message)) {

@@ -11,9 +11,9 @@
 namespace atp::control {
 namespace {
 
-std::vector<std::byte> bytes_of(const wire::JoiningMessage& message, std::size_t join_bytes = 0) {
+std::vector<std::byte> bytes_of(const wire::JoiningMessage& message, std::size_t padded_bytes = 0) {
     std::vector<std::byte> bytes(2048);
-    bytes.resize(wire::encode(message, bytes, join_bytes));
+    bytes.resize(wire::encode(message, bytes, padded_bytes));
     return bytes;
 }
 
@@ -32,6 +32,23 @@ TEST(TreeMessages, JoinReachesTheTreeAfterItsSenderHasRepeatedTheCookie) {
     join.epoch = 2;
     static_cast<void>(handle_tree_message(tree.tree, gatekeeper, bytes_of(join, 1464), worker(0), tree.now));
     EXPECT_EQ(tree.tree.counters().joins, 2U) << "a JOIN may be as long as a packet";
+}
+
+// A path may lose long packets in one direction only.
+TEST(TreeMessages, JoinedIsAsLongAsTheLastJoinOfItsReceiver) {
+    Tree tree;
+    Gatekeeper gatekeeper({1, 2});
+    wire::Join join = join_of_member(0, 2, 0);
+    join.nonce = 7, join.epoch = 1;
+    join.cookie = handle_tree_message(tree.tree, gatekeeper, bytes_of(join), worker(0), tree.now).retry->cookie;
+    for (const std::size_t bytes : {wire::least_question_bytes, std::size_t{1464}, wire::least_question_bytes}) {
+        ++join.epoch;
+        static_cast<void>(handle_tree_message(tree.tree, gatekeeper, bytes_of(join, bytes), worker(0), tree.now));
+        tree.drain();
+        const JoinTree::Transmit& answer = tree.sent.back();
+        EXPECT_EQ(answer.to, worker(0));
+        EXPECT_EQ(bytes_of(answer.message, answer.padded_bytes).size(), bytes) << "no answer is longer";
+    }
 }
 
 TEST(TreeMessages, OtherBytesAreNotUnderstoodAndChangeNothing) {

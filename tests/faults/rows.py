@@ -220,6 +220,13 @@ ROWS = (
         rank(2, "MTU|long"),
         ALL,
     ),
+    Row(
+        "long_packets_lost_down",
+        "star:4",
+        Link(("drop>1000@host2:down",)),
+        rank(2, "MTU|long"),
+        ALL,
+    ),
     # One rack: disagreement
     Row(
         "lengths_differ",
@@ -365,6 +372,13 @@ ROWS = (
         "long_packets_lost_above_a_leaf",
         "racks:2x2",
         Link(("drop>1000@uplink1:up",)),
+        switch(LEAF_1, "MTU|long"),
+        ALL,
+    ),
+    Row(
+        "long_packets_lost_below_the_root",
+        "racks:2x2",
+        Link(("drop>1000@uplink1:down",)),
         switch(LEAF_1, "MTU|long"),
         ALL,
     ),

@@ -66,7 +66,7 @@ Branch::Child& Branch::take(const Position& position, std::uint32_t rack_mask) {
 }
 
 bool Branch::attach(const wire::Join& join, const wire::Address& from, Time now,
-                    const std::optional<wire::Edge>& reported) {
+                    const std::optional<wire::Edge>& reported, std::size_t bytes) {
     const Position position = position_of(join);
     Child& child = take(position, join.units.front().mask0);
     child.address = from;
@@ -75,6 +75,7 @@ bool Branch::attach(const wire::Join& join, const wire::Address& from, Time now,
     child.nonce = join.nonce;
     child.epoch = join.epoch;
     child.pace = join.pace;
+    child.join_bytes = static_cast<std::uint32_t>(bytes);
     child.detector.handle_received(now);
     failures.report_of_child(position.key(), reported);
     begun = begun || join.begun;

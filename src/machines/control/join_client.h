@@ -87,7 +87,7 @@ struct MemberCounters {
 struct ControlTransmit {
     wire::JoiningMessage message;
     wire::Address to;
-    std::uint32_t join_bytes = 0;  // least length of a JOIN
+    std::uint32_t padded_bytes = 0;  // least length of a JOIN
 };
 
 // Position of one member, a rank, in the tree of switches of one channel: it sends JOIN and repeats it, follows what

@@ -48,7 +48,7 @@ Branch* JoinTree::find(const ChannelKey& key) {
 
 // ------------------------------------------------------------------------------------------------------- From below
 
-void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Time now) {
+void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Time now, std::size_t bytes) {
     ++counters_.joins;
     const ChannelKey key = key_of(join);
     Branch* branch = find(key);
@@ -72,15 +72,16 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
         branch = &open_branch(join, now);
         report(Notice::job_formed, *branch, from);
     }
-    take_member(*branch, join, from, now);
+    take_member(*branch, join, bytes, from, now);
 }
 
-void JoinTree::take_member(Branch& branch, const wire::Join& join, const wire::Address& from, Time now) {
+void JoinTree::take_member(Branch& branch, const wire::Join& join, std::size_t bytes, const wire::Address& from,
+                           Time now) {
     const Before was = before(branch);
     const bool was_member = branch.at(Branch::position_of(join)) != nullptr;
     // Only switches report edges in a JOIN.
     const Reporter reporter{.unit = join.units.front().unit, .address = from};
-    const bool states = branch.attach(join, from, now, edge_reported_by(join.edges, reporter, now));
+    const bool states = branch.attach(join, from, now, edge_reported_by(join.edges, reporter, now), bytes);
     departures_.forget(key_of(join), Branch::position_of(join).key());
     branch.pace.handle_time(now, config_.hold);
     if (!was_member) report_member(Notice::member_joined, branch, *branch.at(Branch::position_of(join)));
@@ -294,7 +295,7 @@ void JoinTree::notify(Branch& branch, const Branch::Child& child) {
     const std::uint8_t unit = child.unit.unit;
     joined.missing_members = branch.missing_members(unit);
     if (joined.missing_members != 0) joined.missing_units = 1U << unit;
-    outbox_.push_back({child.address, joined});
+    outbox_.push_back({child.address, joined, {}, child.join_bytes});
 }
 
 wire::Joined JoinTree::joined_of(const Branch& branch) {

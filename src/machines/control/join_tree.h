@@ -89,7 +89,8 @@ class JoinTree {
   public:
     explicit JoinTree(const JoinTreeConfig& config);
 
-    void handle_join(const wire::Join& join, const wire::Address& from, Time now);
+    // `bytes`: its length with padding. The answers have the same.
+    void handle_join(const wire::Join& join, const wire::Address& from, Time now, std::size_t bytes = 0);
     void handle_leave(const wire::Leave& leave, const wire::Address& from, Time now);
     // From the parent: a switch, or the host of the server.
     void handle_joined(const wire::Joined& joined, const wire::Address& from, Time now);
@@ -108,7 +109,7 @@ class JoinTree {
         wire::Address to;  // for a group, send on the interface that reaches `near`
         wire::JoiningMessage message;
         wire::Address near{};
-        std::uint32_t join_bytes = 0;  // least length of a JOIN
+        std::uint32_t padded_bytes = 0;  // least length of a JOIN or JOINED
     };
     std::optional<Transmit> poll_transmit();
     std::optional<TreeEvent> poll_event();
@@ -207,7 +208,7 @@ class JoinTree {
     [[nodiscard]] std::string no_memory_for(const wire::ChannelTerms& terms) const;
     [[nodiscard]] bool must_wait(const wire::Join& join, Time now);
     // `now`: also repeats it; never: the members' next JOINs get the same answer.
-    void take_member(Branch& branch, const wire::Join& join, const wire::Address& from, Time now);
+    void take_member(Branch& branch, const wire::Join& join, std::size_t bytes, const wire::Address& from, Time now);
     void refuse(const wire::Join& join, const wire::Address& from, Objection objection, Branch* branch, Time now);
     [[nodiscard]] bool refuse_barred(const wire::Join& join, const wire::Address& from);
     // Refuses all members, and closes the channel.

@@ -52,7 +52,8 @@ void Departures::persist(Archive& archive) {
 template <protocol::Archive Archive>
 void Branch::Child::persist(Archive& archive) {
     archive.value(address), detector.persist(archive), archive.time(asked_at), persist_unit(unit, archive);
-    archive.value(nonce), archive.value(epoch), archive.value(receives_group), persist_pace(pace, archive);
+    archive.value(nonce), archive.value(epoch), archive.value(receives_group), archive.value(join_bytes);
+    persist_pace(pace, archive);
 }
 
 // The table of ranks follows from the children.

@@ -9,7 +9,7 @@ TreeReception handle_tree_message(JoinTree& tree, Gatekeeper& gatekeeper, std::s
     if (const auto join = wire::decode_join(bytes)) {
         if (bytes.size() < wire::least_question_bytes) return {};
         if (auto retry = gatekeeper.handle_join(*join, from, now)) return {.understood = true, .retry = retry};
-        tree.handle_join(*join, from, now);
+        tree.handle_join(*join, from, now, bytes.size());
     } else if (const auto leave = wire::decode_leave(bytes)) {
         tree.handle_leave(*leave, from, now);
     } else if (const auto joined = wire::decode_joined(bytes)) {

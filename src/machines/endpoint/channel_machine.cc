@@ -111,14 +111,15 @@ void ChannelMachine::handle_control(const wire::Datagram& datagram, Time now) {
     const auto join = wire::decode_join(datagram.bytes);
     if (join && server_ != nullptr && join->level == ATP_LEVELS && join->terms == config_.terms &&
         datagram.bytes.size() >= wire::least_question_bytes) {
-        return handle_server_join(*join, *datagram.from, now);
+        return handle_server_join(*join, datagram.bytes.size(), *datagram.from, now);
     }
     ++strays_;
 }
 
-void ChannelMachine::handle_server_join(const wire::Join& join, const wire::Address& from, Time now) {
+void ChannelMachine::handle_server_join(const wire::Join& join, std::size_t bytes, const wire::Address& from,
+                                        Time now) {
     if (auto retry = gatekeeper_.handle_join(join, from, now)) {
-        answer_ = PendingAnswer{*std::move(retry), from};
+        answer_ = PendingAnswer{*std::move(retry), from, 0};
         return;
     }
     server_down_ = from;
@@ -129,7 +130,7 @@ void ChannelMachine::handle_server_join(const wire::Join& join, const wire::Addr
                                          .epoch = join.epoch,
                                          .number = ++server_joined_,
                                          .ready = true},
-                            from};
+                            from, bytes};
 }
 
 // A rank takes results only from the switch that it joined. Whoever learns the token is not enough.
@@ -227,11 +228,11 @@ void ChannelMachine::transmit_control(wire::Outbox& out) {
         const std::span<std::byte> room = out.reserve(std::max(most_control_bytes, engine_->packet_bytes()));
         if (room.empty()) return;
         if (const auto answer = std::exchange(answer_, std::nullopt)) {
-            out.commit(wire::encode(answer->message, room), answer->to, wire::Ecn::not_capable);
+            out.commit(wire::encode(answer->message, room, answer->padded_bytes), answer->to, wire::Ecn::not_capable);
             continue;
         }
         const auto transmit = client_.poll_transmit();
-        const std::size_t size = wire::encode(transmit->message, room, transmit->join_bytes);
+        const std::size_t size = wire::encode(transmit->message, room, transmit->padded_bytes);
         if (size != 0) out.commit(size, transmit->to, wire::Ecn::not_capable);
     }
 }

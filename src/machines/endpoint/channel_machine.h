@@ -126,7 +126,7 @@ class ChannelMachine {
 
   private:
     void handle_control(const wire::Datagram& datagram, Time now);
-    void handle_server_join(const wire::Join& join, const wire::Address& from, Time now);
+    void handle_server_join(const wire::Join& join, std::size_t bytes, const wire::Address& from, Time now);
     [[nodiscard]] bool take_group_result(const wire::Datagram& datagram) const;
     [[nodiscard]] bool trusts(const wire::Address& from) const;
     void note_own_packet(const wire::Datagram& datagram, Time now);
@@ -147,6 +147,7 @@ class ChannelMachine {
     struct PendingAnswer {
         wire::JoiningMessage message;
         wire::Address to;
+        std::size_t padded_bytes = 0;  // of a JOINED
     };
     std::optional<PendingAnswer> answer_;       // to a JOIN of that switch
     std::uint32_t server_joined_ = 0;           // JOINEDs to it

@@ -224,11 +224,12 @@ std::string text_of_switch(const wire::Edge& edge, const ChannelMachineConfig& c
     }
     if (edge.evidence == wire::Evidence::too_long) {
         const std::string path =
-            is_parent   ? fmt::format("the switch at {} to its parent at {}", to_string(config.switch_address), address)
-            : is_server ? fmt::format("the last switch to {} at {}", server, address)
-                        : fmt::format("the switch at {} to its parent", address);
+            is_parent ? fmt::format("the switch at {} and its parent at {}", to_string(config.switch_address), address)
+            : is_server ? fmt::format("the last switch and {} at {}", server, address)
+                        : fmt::format("the switch at {} and its parent", address);
         return fmt::format(
-            "long packets are lost on the path from {}, short ones arrive: raise the MTU of its links, or form the job "
+            "long packets are lost on the path between {}, short ones arrive: raise the MTU of its links, or form the "
+            "job "
             "again for shorter packets",
             path);
     }

@@ -308,10 +308,10 @@ void ShardMachine::handle_message(std::span<const std::byte> bytes, const wire::
 }
 
 void ShardMachine::send_message(const wire::JoiningMessage& message, const wire::Address& to, wire::Outbox& out,
-                                std::uint32_t join_bytes) {
+                                std::uint32_t padded_bytes) {
     const std::span<std::byte> room = out.reserve(ATP_MAX_PACKET_BYTES);
     if (room.empty()) return;
-    const std::size_t size = wire::encode(message, room, join_bytes);
+    const std::size_t size = wire::encode(message, room, padded_bytes);
     if (size != 0) out.commit(size, to, wire::Ecn::capable_0);
 }
 
@@ -338,7 +338,7 @@ void ShardMachine::drain_tree(wire::Outbox& out) {
                        .bytes = {},
                        .ecn = wire::Ecn::not_capable});
         }
-        send_message(transmit->message, transmit->to, out, transmit->join_bytes);
+        send_message(transmit->message, transmit->to, out, transmit->padded_bytes);
     }
 }
 

@@ -116,7 +116,7 @@ class ShardMachine {
     [[nodiscard]] bool goes_to_group(const protocol::PacketBuffer& packet, const control::Branch& branch) const;
     bool send(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, bool again, wire::Outbox& out);
     static void send_message(const wire::JoiningMessage& message, const wire::Address& to, wire::Outbox& out,
-                             std::uint32_t join_bytes = 0);
+                             std::uint32_t padded_bytes = 0);
     void send_copy(std::span<const std::byte> bytes, const wire::Address& to, wire::Outbox& out);
 
     void drain_servers(wire::Outbox& out, Time now);

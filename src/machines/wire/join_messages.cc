@@ -317,11 +317,11 @@ std::optional<Join> decode_join(std::span<const std::byte> bytes) {
     return message;
 }
 
-std::size_t encode(const Joined& message, std::span<std::byte> bytes) {
+std::size_t encode(const Joined& message, std::span<std::byte> bytes, std::size_t padded_bytes) {
     ByteWriter writer(bytes);
     write_prefix(writer, ControlType::joined);
     write(writer, message);
-    return writer.finish();
+    return writer.finish(padded_bytes);
 }
 
 std::optional<Joined> decode_joined(std::span<const std::byte> bytes) {

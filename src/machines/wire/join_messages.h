@@ -306,7 +306,7 @@ struct Retry {
 
 // Return the number of bytes written, or 0 if they do not fit. Zeros pad the message to `padded_bytes`.
 [[nodiscard]] std::size_t encode(const Join& message, std::span<std::byte> bytes, std::size_t padded_bytes = 0);
-[[nodiscard]] std::size_t encode(const Joined& message, std::span<std::byte> bytes);
+[[nodiscard]] std::size_t encode(const Joined& message, std::span<std::byte> bytes, std::size_t padded_bytes = 0);
 [[nodiscard]] std::size_t encode(const Refused& message, std::span<std::byte> bytes);
 [[nodiscard]] std::size_t encode(const Leave& message, std::span<std::byte> bytes);
 [[nodiscard]] std::size_t encode(const Retry& message, std::span<std::byte> bytes);
