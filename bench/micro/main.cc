@@ -19,8 +19,10 @@ namespace {
 
 using MakeSubject = Subject (*)(const Size&);
 constexpr std::pair<const char*, MakeSubject> subjects[] = {
-    {"quantise", quantise_subject},   {"dequantise", dequantise_subject}, {"accumulate", accumulate_subject},
-    {"switch_62", switch_62_subject}, {"switch_352", switch_352_subject}, {"simulator", simulator_subject},
+    {"quantise", quantise_subject},     {"dequantise", dequantise_subject},
+    {"accumulate", accumulate_subject}, {"switch_62", switch_62_subject},
+    {"switch_352", switch_352_subject}, {"switch_352_proof", switch_352_proof_subject},
+    {"simulator", simulator_subject},
 };
 
 constexpr int exit_failed = 1;

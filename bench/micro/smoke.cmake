@@ -1,6 +1,6 @@
 # cmake -DBENCH=path -P smoke.cmake: runs the benchmark on little data and parses its JSON.
 cmake_minimum_required(VERSION 3.22)
-set(expected quantise dequantise accumulate switch_62 switch_352 simulator)
+set(expected quantise dequantise accumulate switch_62 switch_352 switch_352_proof simulator)
 
 execute_process(COMMAND ${BENCH} --smoke --json OUTPUT_VARIABLE json RESULT_VARIABLE status)
 if(NOT status EQUAL 0)

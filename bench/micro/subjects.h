@@ -19,6 +19,7 @@ Subject dequantise_subject(const Size& size);
 Subject accumulate_subject(const Size& size);
 Subject switch_62_subject(const Size& size);
 Subject switch_352_subject(const Size& size);
+Subject switch_352_proof_subject(const Size& size);  // the last four lanes are proof words
 Subject simulator_subject(const Size& size);
 
 }  // namespace atp::bench

@@ -27,10 +27,12 @@ constexpr std::size_t driver_batch = 64;
 // Packets in the order of a round: every worker sends its whole window, slot by slot; then all ACKs arrive.
 class Traffic {
   public:
-    Traffic(const Size& size, std::uint32_t lanes)
+    // `flags`: of the gradients.
+    Traffic(const Size& size, std::uint32_t lanes, std::uint16_t flags)
         : window_(size.ring_packets),
           rounds_(std::max(size.tensor_bytes / (size.ring_packets * workers * ATP_LANE_BYTES * lanes), std::size_t{1})),
           lanes_(lanes),
+          flags_(flags),
           gradients_(rounds_ * workers * window_, lanes),
           // No code here reads an ACK's lanes, so one lane suffices.
           acks_(rounds_ * window_, 1),
@@ -111,6 +113,7 @@ class Traffic {
         atp_header header{};
         header.type = static_cast<std::uint8_t>(type);
         header.lanes = type == ATP_TYPE_ACK ? ATP_FLOAT32_LANES : ATP_INT32_LANES;
+        header.flags = type == ATP_TYPE_GRADIENT ? flags_ : std::uint16_t{0};
         header.window_log2 = static_cast<std::uint8_t>(std::countr_zero(window_));
         header.job = job;
         header.token = token;
@@ -155,7 +158,7 @@ class Traffic {
         if (wire::decode(gradients_.packet(gradient), packet) != wire::DecodeError::none) {
             return false;
         }
-        if (packet.header.bitmap0 != members_mask || packet.header.hop != 1 || packet.header.flags != 0 ||
+        if (packet.header.bitmap0 != members_mask || packet.header.hop != 1 || packet.header.flags != flags_ ||
             packet.header.seq != seq_of_gradient(gradient)) {
             return false;
         }
@@ -174,6 +177,7 @@ class Traffic {
     std::size_t window_;
     std::size_t rounds_;
     std::size_t lanes_;
+    std::uint16_t flags_;
     Packets gradients_;
     Packets acks_;
     protocol::SwitchConfig config_;
@@ -185,14 +189,23 @@ class Traffic {
     bool admitted_ = false;
 };
 
-Subject switch_subject(const Size& size, std::uint32_t lanes) {
-    const auto traffic = std::make_shared<Traffic>(size, lanes);
+Subject switch_subject(const Size& size, std::uint32_t lanes, std::uint16_t flags = 0) {
+    const auto traffic = std::make_shared<Traffic>(size, lanes, flags);
     Subject subject;
     subject.prepare = [traffic] { traffic->receive(); };
     subject.pass = [traffic] { traffic->aggregate(); };
     subject.limit_pass = [traffic] { traffic->copy(); };
     subject.verify = [traffic] { return traffic->right(); };
     subject.units_per_pass = static_cast<double>(traffic->gradients());
+    return subject;
+}
+
+Subject long_packets_subject(const Size& size, std::uint16_t flags) {
+    Subject subject = switch_subject(size, lanes_of_mtu, flags);
+    constexpr double packet_bits = 8.0 * (ATP_HEADER_BYTES + lanes_of_mtu * ATP_LANE_BYTES);
+    subject.unit = "Gbit/s";
+    subject.units_per_pass *= packet_bits / 1e9;
+    subject.bar = {BarOn::value, 25.0};
     return subject;
 }
 
@@ -207,12 +220,14 @@ Subject switch_62_subject(const Size& size) {
 }
 
 Subject switch_352_subject(const Size& size) {
-    Subject subject = switch_subject(size, lanes_of_mtu);
-    constexpr double packet_bits = 8.0 * (ATP_HEADER_BYTES + lanes_of_mtu * ATP_LANE_BYTES);
+    Subject subject = long_packets_subject(size, 0);
     subject.name = "switch_352";
-    subject.unit = "Gbit/s";
-    subject.units_per_pass *= packet_bits / 1e9;
-    subject.bar = {BarOn::value, 25.0};
+    return subject;
+}
+
+Subject switch_352_proof_subject(const Size& size) {
+    Subject subject = long_packets_subject(size, ATP_FLAG_PROOF);
+    subject.name = "switch_352_proof";
     return subject;
 }
 
