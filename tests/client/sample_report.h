@@ -79,6 +79,7 @@ inline SwitchReport sample_report() {
     node.parent = "[2001:db8::1]:4790";
     node.parent_answers = true;
     node.uptime_s = 12.5;
+    node.hellos = 4321;
     node.lanes = 352;
     node.memory_bytes = 64'000'360;
     node.shards = {sample_thread(), sample_kernel()};

@@ -7,38 +7,18 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "good_path.h"
+
 namespace atp::doctor {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr const char* software = "atp 1.2.3";
-
-PathFacts good_path() {
-    PathFacts facts;
-    facts.address = wire::Address::loopback(wire::Family::ipv4, 4790);
-    facts.welcome.software = software;
-    facts.welcome.path = {{.id = 1, .aggregators = 40'000, .lanes = 352}};
-    facts.round_trips.assign(20, std::chrono::microseconds(30));
-    facts.report.emplace().shards.resize(1);
-    facts.report->shards[0].udp.received_packets = 1'000'000;
-    facts.interface_payload_bytes = facts.found_payload_bytes = 1472;
-    facts.reads_marks = true;
-    facts.short_packets = TrainReport{.bytes = 64, .sent = 1000, .answered = 1000, .marks = {0, 0, 1000, 0}};
-    facts.long_packets = TrainReport{.bytes = 1472, .sent = 200, .answered = 200, .marks = {0, 0, 200, 0}};
-    return facts;
-}
 
 PathFacts silent_path(Reason reason, std::string text = {}) {
     PathFacts facts;
     facts.address = wire::Address::loopback(wire::Family::ipv4, 4790);
     facts.silence = Error{.reason = reason, .text = std::move(text)};
     return facts;
-}
-
-Finding only(const std::vector<Finding>& findings, Status status) {
-    const auto found = std::ranges::find(findings, status, &Finding::status);
-    return found == findings.end() ? Finding{} : *found;
 }
 
 TEST(PathChecks, GoodPathHasNoFindings) {
@@ -93,6 +73,32 @@ TEST(PathChecks, TreeIsDescribedWithItsParent) {
     EXPECT_THAT(check_tree(facts).found, HasSubstr("1 above it, parent 10.0.0.1:4790 answers"));
 }
 
+TEST(PathChecks, LeafThatIsFartherThanItsParentWarns) {
+    PathFacts facts = good_path();
+    facts.welcome.path.push_back({.id = 2, .aggregators = 40'000, .lanes = 352});
+    facts.report->parent = "10.0.0.1:4790";
+    facts.routers = 2;
+    facts.routers_to_parent = 2;
+    EXPECT_EQ(check_tree(facts).status, Status::ok);
+    facts.routers_to_parent = 1;
+    EXPECT_EQ(check_tree(facts).status, Status::warn);
+    EXPECT_THAT(check_tree(facts).found, HasSubstr("2 routers lie between this host and this switch, but only 1"));
+    EXPECT_THAT(check_tree(facts).fix, HasSubstr("in another rack"));
+    facts.routers_to_parent.reset();
+    EXPECT_EQ(check_tree(facts).status, Status::ok);
+}
+
+TEST(PathChecks, RootThatServesLeavesWarns) {
+    PathFacts facts = good_path();
+    facts.report->shards[0].channels = {{.job = 7, .level = 0}};
+    EXPECT_EQ(check_tree(facts).status, Status::ok);
+    facts.report->shards[0].channels.push_back({.job = 8, .level = 1});
+    EXPECT_EQ(check_tree(facts).status, Status::warn);
+    EXPECT_THAT(check_tree(facts).fix, HasSubstr("name the switch of their rack"));
+    facts.welcome.path.push_back({.id = 2, .aggregators = 40'000, .lanes = 352});
+    EXPECT_EQ(check_tree(facts).status, Status::ok) << "not the last switch";
+}
+
 TEST(PathChecks, LongRoundTripWarns) {
     PathFacts facts = good_path();
     facts.round_trips.back() = std::chrono::milliseconds(50);  // one late answer does not show a longer path
@@ -131,7 +137,24 @@ TEST(PathChecks, PathNarrowerThanTheInterfaceWarns) {
     facts.found_payload_bytes = 1372;
     EXPECT_EQ(check_path_mtu(facts).status, Status::warn);
     EXPECT_THAT(check_path_mtu(facts).found, HasSubstr("1400, but the interface has 1500"));
-    EXPECT_THAT(check_path_mtu(facts).fix, HasSubstr("mtu 1400"));
+    EXPECT_THAT(check_path_mtu(facts).fix, HasSubstr("`tracepath -n 127.0.0.1`) and raise its MTU to 1500"));
+}
+
+// Shorter packets would be a loss for all hosts, and one interface is at fault.
+TEST(PathChecks, InterfaceBelowThePacketsOfTheSwitchIsNamedWithItsCommand) {
+    PathFacts facts = good_path();
+    facts.interface = "eth3";
+    facts.interface_payload_bytes = facts.found_payload_bytes = 1272;
+    const Finding finding = check_path_mtu(facts);
+    EXPECT_EQ(finding.status, Status::warn);
+    EXPECT_THAT(finding.found, HasSubstr("1300, equal to the interface"));
+    EXPECT_THAT(finding.found, HasSubstr("packets that fill an aggregator need 1492"));
+    EXPECT_EQ(finding.fix, "raise the MTU of this host's interface: `ip link set dev eth3 mtu 1500`");
+    EXPECT_THAT(check_lanes(facts).fix, HasSubstr("`ip link set dev eth3 mtu 1500`"));
+    facts.welcome.path.front().lanes = 304;
+    EXPECT_EQ(check_path_mtu(facts).status, Status::ok);
+    facts.welcome.path.front().lanes = 16'360;
+    EXPECT_EQ(check_path_mtu(facts).status, Status::ok) << "no network carries these";
 }
 
 TEST(PathChecks, PathBelowTheLeastSizeFails) {
@@ -169,121 +192,6 @@ TEST(PathChecks, LanesOfASwitchWithoutAggregatorsAreIgnored) {
     EXPECT_EQ(check_lanes(facts).status, Status::ok);
 }
 
-PathFacts path_through_a_kernel() {
-    PathFacts facts = good_path();
-    facts.welcome.path.front().aggregators = 0;
-    client::ShardReport& kernel = facts.report->shards.emplace_back();
-    kernel.aggregators = 44'444;
-    kernel.kernel = client::KernelReport{.lanes = 352, .interfaces = {{"eth1", "native"}}};
-    return facts;
-}
-
-client::KernelReport& kernel_in(PathFacts& facts) { return *facts.report->shards.back().kernel; }
-Finding check_kernel(const PathFacts& facts) { return check_kernel(facts, *client::kernel_of(*facts.report)); }
-
-client::JobReport job_with(std::uint64_t claimed, std::uint64_t completed, std::uint64_t fetched) {
-    client::JobReport job;
-    job.counters.events[ATP_EVENT_CLAIMED] = claimed;
-    job.counters.events[ATP_EVENT_COMPLETED] = completed;
-    job.counters.events[ATP_EVENT_FETCHED] = fetched;
-    return job;
-}
-
-TEST(PathChecks, TakeASwitchInsideTheKernelForItsTable) {
-    const auto findings = check_path(path_through_a_kernel(), software);
-    EXPECT_EQ(only(findings, Status::warn).name, "");
-    EXPECT_EQ(only(findings, Status::fail).name, "");
-    const auto kernel = std::ranges::find(findings, "inside the kernel 127.0.0.1:4790", &Finding::name);
-    ASSERT_NE(kernel, findings.end());
-    EXPECT_EQ(kernel->found, "eth1 native, 44444 aggregators of 352 lanes");
-}
-
-TEST(PathChecks, PacketsWithMoreLanesThanTheKernelWarn) {
-    PathFacts facts = path_through_a_kernel();
-    kernel_in(facts).oversized = 17;
-    Finding finding = check_kernel(facts);
-    EXPECT_EQ(finding.status, Status::warn);
-    EXPECT_THAT(finding.found, HasSubstr("17 packets with more lanes were forwarded unaggregated"));
-    EXPECT_EQ(finding.fix, "start the switch that workers address with --lanes 352");
-
-    kernel_in(facts).interfaces.emplace_back("eth2", "generic");
-    EXPECT_THAT(check_kernel(facts).fix, HasSubstr("gso_max_segs 1"));
-
-    facts = path_through_a_kernel();
-    facts.found_payload_bytes = 8972;
-    finding = check_kernel(facts);
-    EXPECT_EQ(finding.status, Status::warn);
-    EXPECT_THAT(finding.found, HasSubstr("the path carries packets of 2224 lanes"));
-}
-
-TEST(PathChecks, InterfaceWithoutItsProgramWarns) {
-    PathFacts facts = path_through_a_kernel();
-    kernel_in(facts).interfaces.emplace_back("eth2", "gone");
-    const Finding finding = check_kernel(facts);
-    EXPECT_EQ(finding.status, Status::warn);
-    EXPECT_THAT(finding.found, HasSubstr("no longer attached to eth2"));
-    EXPECT_EQ(finding.fix, "restart that switch");
-}
-
-TEST(PathChecks, LongPacketsOfTheLoopbackAreIgnored) {
-    PathFacts facts = path_through_a_kernel();
-    facts.found_payload_bytes = ATP_MAX_PACKET_BYTES;
-    facts.stays_on_this_host = true;
-    EXPECT_EQ(check_kernel(facts).status, Status::ok);
-    kernel_in(facts).oversized = 1;
-    EXPECT_THAT(check_kernel(facts).found, HasSubstr("1 packets with more lanes were forwarded"));
-}
-
-TEST(PathChecks, FragmentsFetchedWithoutCompletionWarn) {
-    PathFacts facts = path_through_a_kernel();
-    facts.report->shards.back().jobs = {job_with(8524, 0, 8524)};
-    facts.report->shards.back().packets = job_with(100'000, 99'000, 500).counters;
-    const Finding finding = check_kernel(facts);
-    EXPECT_EQ(finding.status, Status::warn);
-    EXPECT_THAT(finding.found, HasSubstr("of 8524 fragments claimed there, 0 were completed and 8524 were fetched"));
-    EXPECT_THAT(finding.found, HasSubstr("packets of some workers do not pass its interfaces"));
-    EXPECT_THAT(finding.fix, HasSubstr("--xdp"));
-    EXPECT_THAT(finding.fix, HasSubstr("--rack"));
-}
-
-TEST(PathChecks, JobsForwardedUnaggregatedWarn) {
-    PathFacts facts = path_through_a_kernel();
-    kernel_in(facts).passing_jobs = {3, 4};
-    const Finding finding = check_kernel(facts);
-    EXPECT_EQ(finding.status, Status::warn);
-    EXPECT_THAT(finding.found,
-                HasSubstr("2 jobs are forwarded unaggregated: packets of some workers do not pass its interfaces"));
-    EXPECT_THAT(finding.fix, HasSubstr("--xdp"));
-}
-
-TEST(PathChecks, FewOrCompletedOrUnfetchedFragmentsPass) {
-    PathFacts facts = path_through_a_kernel();
-    for (const client::JobReport& fine :
-         {job_with(999, 0, 999), job_with(10'000, 1'000, 9'000), job_with(10'000, 0, 5'000)}) {
-        facts.report->shards.back().jobs = {fine};
-        facts.report->shards.back().packets = fine.counters;
-        EXPECT_EQ(check_kernel(facts).status, Status::ok) << fine.counters.events[ATP_EVENT_CLAIMED];
-    }
-}
-
-TEST(PathChecks, JobsRefusedByAFullKernelTableWarn) {
-    PathFacts facts = path_through_a_kernel();
-    kernel_in(facts).not_admitted = 12;
-    const Finding finding = check_kernel(facts);
-    EXPECT_EQ(finding.status, Status::warn);
-    EXPECT_THAT(finding.found, HasSubstr("12 JOINs found no free job"));
-    EXPECT_THAT(finding.fix, HasSubstr("--jobs"));
-}
-
-TEST(PathChecks, DamagedPacketsWarn) {
-    PathFacts facts = path_through_a_kernel();
-    kernel_in(facts).damaged = 3;
-    const Finding finding = check_kernel(facts);
-    EXPECT_EQ(finding.status, Status::warn);
-    EXPECT_THAT(finding.found, HasSubstr("3 packets with a wrong checksum were forwarded unaggregated"));
-    EXPECT_THAT(finding.fix, HasSubstr("cable"));
-}
-
 TEST(PathChecks, LittleLossWarnsAndMuchLossFails) {
     const PathFacts facts = good_path();
     TrainReport train{.sent = 1000, .answered = 999};
@@ -291,6 +199,21 @@ TEST(PathChecks, LittleLossWarnsAndMuchLossFails) {
     train.answered = 990;
     EXPECT_EQ(check_train(facts, "short packets", train).status, Status::fail);
     EXPECT_THAT(check_train(facts, "short packets", train).fix, HasSubstr("ethtool"));
+}
+
+TEST(PathChecks, DirectionThatLosesIsNamed) {
+    const PathFacts facts = good_path();
+    TrainReport train{.sent = 1000, .answered = 960, .arrived = 962};
+    EXPECT_THAT(
+        check_train(facts, "short packets", train).found,
+        HasSubstr("40 of 1000 lost, 0 duplicated, 0 reordered (by at most 0); 38 on the way to the switch, 2 on"));
+    EXPECT_THAT(check_train(facts, "short packets", train).fix, HasSubstr("drops from this host to the switch"));
+    train.arrived = 1000;
+    EXPECT_THAT(check_train(facts, "short packets", train).fix, HasSubstr("drops from the switch to this host"));
+    train.arrived = 980;
+    EXPECT_THAT(check_train(facts, "short packets", train).fix, HasSubstr("drops in both directions"));
+    train.arrived.reset();
+    EXPECT_THAT(check_train(facts, "short packets", train).fix, HasSubstr("drops in both directions"));
 }
 
 TEST(PathChecks, ReorderingThatCausesResendsWarns) {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <future>
+#include <thread>
 
 #include "base/version.h"
 #include "doctor/path_checks.h"
@@ -100,6 +101,23 @@ TEST(PathProbe, LossInEitherDirectionIsCounted) {
     EXPECT_LT(train.lost(), 1000U);
 }
 
+TEST(PathProbe, DirectionThatLosesIsFound) {
+    const auto node = start_switch();
+    ASSERT_NE(node, nullptr);
+    for (const Way lossy : {Way::there, Way::back}) {
+        const Relay relay(node->address(), [lossy](Way way, unsigned number, std::size_t bytes) {
+            // Not the reports, which are longer.
+            const bool train = bytes == wire::least_question_bytes && number > 100;
+            return way == lossy && train && number % 10 == 3 ? Disposition::lose : Disposition::pass;
+        });
+        const PathFacts facts = measure(relay.address());
+        ASSERT_TRUE(facts.short_packets && facts.short_packets->arrived);
+        const TrainReport& train = *facts.short_packets;
+        EXPECT_GE(train.lost(), 50U);
+        EXPECT_EQ(lossy == Way::there ? train.lost_back() : train.lost_there(), 0U);
+    }
+}
+
 TEST(PathProbe, RepeatedAndOvertakenAnswersAreCounted) {
     const auto node = start_switch();
     ASSERT_NE(node, nullptr);
@@ -171,6 +189,34 @@ TEST(PathProbe, SilentParentIsReportedWithItsAddress) {
     EXPECT_EQ(facts.report->parent, to_string(parent));
     EXPECT_FALSE(facts.report->parent_answers);
     EXPECT_EQ(check_tree(facts).status, Status::fail);
+}
+
+// The leaf answers at first: it takes its parent for silent after 5 s. The packets that it then refuses are not lost.
+TEST(PathProbe, ParentThatEndsMeanwhileIsBlamedAndNoPacketsAre) {
+    auto root = start_switch();
+    ASSERT_NE(root, nullptr);
+    switchd::SwitchNodeConfig config;
+    config.parent = root->address();
+    const auto leaf = start_switch(config);
+    ASSERT_NE(leaf, nullptr);
+    const auto answers = [&] { return leaf->snapshot().parent_answers; };
+    const Time begin = net::now();
+    while (!answers() && net::now() - begin < patient) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::future<void> ending;
+    const Relay relay(leaf->address(), [&](Way way, unsigned number, std::size_t) {
+        // The examination goes on when the leaf refuses.
+        if (way == Way::there && number == 30) {
+            root.reset();
+            while (answers()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        return Disposition::pass;
+    });
+    const PathFacts facts = measure(relay.address(), patient);
+    ASSERT_TRUE(facts.silence);
+    EXPECT_EQ(facts.silence->reason, Reason::rejected);
+    for (const Finding& finding : check_path(facts, software_name())) {
+        EXPECT_EQ(finding.status == Status::fail, finding.name.starts_with("tree ")) << finding.name;
+    }
 }
 
 TEST(PathProbe, OtherVersionOfTheSwitchIsReported) {

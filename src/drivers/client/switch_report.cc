@@ -317,6 +317,7 @@ void describe(Archive& archive, Of<Archive, SwitchReport> report) {
     archive.hex("id", report.id);
     archive.value("address", report.address);
     archive.value("uptime_s", report.uptime_s);
+    archive.value("hellos", report.hellos);
     archive.value("memory_bytes", report.memory_bytes);
     archive.value("lanes", report.lanes);
     archive.value_unless_empty("parent", report.parent);

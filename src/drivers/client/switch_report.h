@@ -93,6 +93,7 @@ struct SwitchReport {
     std::string parent = {};  // address; empty: this switch is the root
     bool parent_answers = false;
     double uptime_s = 0;
+    std::uint64_t hellos = 0;  // received since the start
     std::uint16_t lanes = 0;
     std::uint64_t memory_bytes = 0;  // of all aggregators
     std::vector<ShardReport> shards = {};

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/counters.h"
+#include "doctor/path_findings.h"
 #include "net/udp_report.h"
 #include "protocol/channel.h"
 #include "protocol/decide.h"
@@ -23,23 +24,11 @@ constexpr Duration far = std::chrono::milliseconds(2);
 constexpr std::uint32_t found_to_within = 8;
 // Three newer results make a worker resend (docs/protocol.md, "Overtaken").
 constexpr std::uint32_t newer_that_resend = 3;
-// Of a kernel switch: fewer fragments may show only a single incident.
-constexpr std::uint64_t telling_fragments = 1000;
 constexpr double failing_loss = 0.01;
 constexpr double notable_drop_share = 1e-4;
 
-std::string named(std::string_view what, const PathFacts& facts) {
-    return fmt::format("{} {}", what, to_string(facts.address));
-}
-
 std::uint32_t mtu_of(std::uint32_t payload_bytes, wire::Family family) {
     return payload_bytes + (family == wire::Family::ipv6 ? 48 : 28);
-}
-
-// Whole vectors of 8 lanes, as switches and workers count them.
-std::uint32_t lanes_of(std::uint32_t payload_bytes) {
-    if (payload_bytes <= ATP_HEADER_BYTES) return 0;
-    return (payload_bytes - ATP_HEADER_BYTES) / ATP_LANE_BYTES / 8 * 8;
 }
 
 // Lanes that every switch in the path can add; switches without aggregators forward everything.
@@ -51,79 +40,40 @@ std::uint32_t lanes_added(const PathFacts& facts) {
     return lanes;
 }
 
+constexpr std::uint32_t ethernet_mtu = 1500;
+constexpr std::uint32_t longest_usual_mtu = 9216;
+
+std::string host_of(const wire::Address& address) {
+    const std::string text = to_string(address.with_port(0));
+    std::string host = text.substr(0, text.rfind(':'));
+    std::erase_if(host, [](char each) { return each == '[' || each == ']'; });
+    return host;
+}
+
+std::string raise_interface(const PathFacts& facts, std::uint32_t mtu) {
+    return fmt::format("raise the MTU of this host's interface: `ip link set dev {} mtu {}`",
+                       facts.interface.empty() ? "DEVICE" : facts.interface, mtu);
+}
+
 bool is(const PathFacts& facts, Reason reason) { return facts.silence && facts.silence->reason == reason; }
 
 double share(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-void add(Finding& finding, const std::string& found, const std::string& fix) {
-    finding.status = Status::warn;
-    finding.found += "; " + found;
-    finding.fix += (finding.fix.empty() ? "" : "; ") + fix;
+// A job runs whose gradients come from switches below.
+bool has_leaves(const client::SwitchReport& report) {
+    return std::ranges::any_of(report.shards, [](const client::ShardReport& shard) {
+        return std::ranges::any_of(shard.channels, [](const auto& channel) { return channel.level == 1; });
+    });
 }
 
-// Packets that this host sends over loopback do not pass the kernel's program.
-void check_lanes_of_kernel(const PathFacts& facts, const client::KernelReport& kernel, Finding& finding) {
-    const std::uint32_t pass = facts.stays_on_this_host ? 0 : lanes_of(facts.found_payload_bytes);
-    if (kernel.oversized == 0 && pass <= kernel.lanes) return;
-    const bool generic =
-        std::ranges::any_of(kernel.interfaces, [](const auto& each) { return each.second == "generic"; });
-    add(finding,
-        kernel.oversized != 0
-            ? fmt::format("{} packets with more lanes were forwarded unaggregated", kernel.oversized)
-            : fmt::format("the path carries packets of {} lanes, and this switch would forward them unaggregated",
-                          pass),
-        fmt::format(
-            "start the switch that workers address with --lanes {}{}", kernel.lanes,
-            generic ? ", and disable the merging of packets on its interfaces (`ip link set dev DEVICE gso_max_segs 1`)"
-                    : ""));
-}
-
-// True if most fragments that the kernel switch claims lack workers: each waits there until a resend fetches it.
-bool misses_workers(const protocol::SwitchCounters& packets) {
-    const std::uint64_t claimed = packets.events[ATP_EVENT_CLAIMED];
-    return claimed >= telling_fragments && packets.events[ATP_EVENT_COMPLETED] < claimed / 10 &&
-           packets.events[ATP_EVENT_FETCHED] > claimed / 2;
-}
-
-void check_interfaces_of_kernel(const client::KernelReport& kernel, Finding& finding) {
-    std::string lost;
-    for (const auto& [interface, mode] : kernel.interfaces) {
-        if (mode == "gone") lost += (lost.empty() ? "" : ", ") + interface;
-    }
-    if (lost.empty()) return;
-    add(finding,
-        fmt::format(
-            "the program is no longer attached to {}: another process detached it, or the interface was created again",
-            lost),
-        "restart that switch");
-}
-
-// Counters of a job for which misses_workers() is true, or else of all jobs since the start; nullptr: it is true for
-// neither.
-const protocol::SwitchCounters* find_missed(const client::ShardReport& shard) {
-    for (const client::JobReport& job : shard.jobs) {
-        if (misses_workers(job.counters)) return &job.counters;
-    }
-    return misses_workers(shard.packets) ? &shard.packets : nullptr;
-}
-
-void check_coverage_of_kernel(const client::ShardReport& shard, Finding& finding) {
-    const protocol::SwitchCounters* const missed = find_missed(shard);
-    std::string found;
-    if (!shard.kernel->passing_jobs.empty()) {
-        found = fmt::format("{} jobs are forwarded unaggregated", shard.kernel->passing_jobs.size());
-    } else if (missed != nullptr) {
-        found = fmt::format("of {} fragments claimed there, {} were completed and {} were fetched by workers",
-                            missed->events[ATP_EVENT_CLAIMED], missed->events[ATP_EVENT_COMPLETED],
-                            missed->events[ATP_EVENT_FETCHED]);
-    } else {
-        return;
-    }
-    add(finding, found + ": packets of some workers do not pass its interfaces",
-        "list in --xdp every port to a worker, run no worker on the switch host, and route all packets of a job "
-        "through one kernel switch; if each rack has its own kernel switch, start workers with --rack");
+// Where most of the loss is.
+std::string direction_of_loss(const TrainReport& train) {
+    constexpr std::uint32_t dominates = 4;
+    if (train.arrived && train.lost_there() >= dominates * train.lost_back()) return "from this host to the switch";
+    if (train.arrived && train.lost_back() >= dominates * train.lost_there()) return "from the switch to this host";
+    return "in both directions of the path";
 }
 
 }  // namespace
@@ -180,6 +130,17 @@ Finding check_tree(const PathFacts& facts) {
     finding.found = above == 0 ? "top switch: it has no parent" : fmt::format("{} above it", above);
     if (facts.report && !facts.report->parent.empty()) {
         finding.found += fmt::format(", parent {} answers", facts.report->parent);
+    }
+    if (above == 0 && facts.report && has_leaves(*facts.report)) {
+        add(finding, "it adds the sums of other switches",
+            "let the workers of this host name the switch of their rack, if it has one: gradients of a worker that "
+            "names the last switch reach it unaggregated");
+    }
+    if (facts.routers && facts.routers_to_parent && *facts.routers_to_parent < *facts.routers) {
+        add(finding,
+            fmt::format("{} routers lie between this host and this switch, but only {} before its parent",
+                        *facts.routers, *facts.routers_to_parent),
+            "name the switch of this host's rack: this one is in another rack");
     }
     return finding;
 }
@@ -243,12 +204,19 @@ Finding check_path_mtu(const PathFacts& facts) {
         finding.status = Status::warn;
         finding.found = fmt::format("{}, but the interface has {}: longer packets are lost", found, interface);
         finding.fix = fmt::format(
-            "raise the MTU of the path to {}, or lower the MTU of the interface to {} (`ip link set dev DEVICE mtu "
-            "{}`)",
-            interface, found, found);
+            "find the narrow link (`tracepath -n {}`) and raise its MTU to {}. If the network cannot carry that, set "
+            "the "
+            "MTU of the interfaces of all hosts to {}",
+            host_of(facts.address), interface, found);
     } else {
         finding.found =
             fmt::format("{}, equal to the interface; packets of {} bytes pass", interface, facts.found_payload_bytes);
+        const std::uint32_t needed = mtu_of(ATP_HEADER_BYTES + lanes_added(facts) * ATP_LANE_BYTES, family);
+        if (interface < needed && needed <= longest_usual_mtu) {
+            finding.status = Status::warn;
+            finding.found += fmt::format(", but packets that fill an aggregator need {}", needed);
+            finding.fix = raise_interface(facts, std::max(needed, ethernet_mtu));
+        }
     }
     return finding;
 }
@@ -282,30 +250,10 @@ Finding check_lanes(const PathFacts& facts) {
         finding.status = Status::warn;
         finding.found += fmt::format(": {:.0f} % of the memory of the aggregators is unused",
                                      100.0 * (1.0 - static_cast<double>(pass) / aggregate));
-        finding.fix = fmt::format("start every switch of the tree with --lanes {}", pass);
-    }
-    return finding;
-}
-
-Finding check_kernel(const PathFacts& facts, const client::ShardReport& shard) {
-    const client::KernelReport& kernel = *shard.kernel;
-    Finding finding{.name = named("inside the kernel", facts), .found = ""};
-    for (const auto& [interface, mode] : kernel.interfaces) {
-        finding.found += fmt::format("{}{} {}", finding.found.empty() ? "" : ", ", interface, mode);
-    }
-    finding.found += fmt::format(", {} aggregators of {} lanes", shard.aggregators, kernel.lanes);
-    check_interfaces_of_kernel(kernel, finding);
-    check_coverage_of_kernel(shard, finding);
-    check_lanes_of_kernel(facts, kernel, finding);
-    if (kernel.damaged != 0) {
-        add(finding, fmt::format("{} packets with a wrong checksum were forwarded unaggregated", kernel.damaged),
-            "look for a faulty cable or network card in front of it (`ethtool -S`), or for a host that forges packets");
-    }
-    if (kernel.not_admitted != 0) {
-        add(finding,
-            fmt::format("{} JOINs found no free job or channel, and packets of their jobs were forwarded unaggregated",
-                        kernel.not_admitted),
-            "restart it with more --jobs, or look for a host that forges JOINs");
+        const std::uint32_t needed = mtu_of(ATP_HEADER_BYTES + aggregate * ATP_LANE_BYTES, facts.address.family());
+        finding.fix =
+            fmt::format("{}. If the network cannot carry that, start every switch of the tree with --lanes {}",
+                        raise_interface(facts, std::max(needed, ethernet_mtu)), pass);
     }
     return finding;
 }
@@ -314,12 +262,18 @@ Finding check_train(const PathFacts& facts, const std::string& size, const Train
     Finding finding{.name = named(size, facts),
                     .found = fmt::format("{} of {} lost, {} duplicated, {} reordered (by at most {})", train.lost(),
                                          train.sent, train.repeated, train.overtaken, train.most_newer)};
+    if (train.lost() != 0 && train.arrived) {
+        finding.found +=
+            fmt::format("; {} on the way to the switch, {} on the way back", train.lost_there(), train.lost_back());
+    }
     const bool reordered = train.most_newer >= newer_that_resend;
     if (train.lost() != 0) {
         finding.status = share(train.lost(), train.sent) >= failing_loss ? Status::fail : Status::warn;
-        finding.fix =
-            "look for drops in the path (`ip -s link`, `ethtool -S`, `tc -s qdisc`, `atp stats` of the switch), for "
-            "full buffers, faulty cables and policers";
+        finding.fix = fmt::format(
+            "look for drops {} (`ip -s link`, `ethtool -S`, `tc -s qdisc`, `atp stats` of the switch), for full "
+            "buffers, "
+            "faulty cables and policers",
+            direction_of_loss(train));
     }
     if (reordered || train.repeated != 0) {
         if (finding.status == Status::ok) finding.status = Status::warn;

@@ -11,8 +11,10 @@
 #include "client/path_payload.h"
 #include "client/switch_client.h"
 #include "control/path_mtu_search.h"
+#include "doctor/distance.h"
 #include "net/clock.h"
 #include "net/descriptor.h"
+#include "net/interface_mtu.h"
 #include "net/local_route.h"
 #include "net/random.h"
 #include "net/route_mtu.h"
@@ -186,10 +188,54 @@ Result<bool> PathProbe::receives(std::uint32_t bytes, Duration longest_wait) {
     return false;
 }
 
+namespace {
+
+// A report of the switch, which does not depend on its parent.
+std::optional<client::SwitchReport> read_report(client::SwitchClient& client, Duration timeout) {
+    const auto text = client.report(net::now() + timeout);
+    return text ? client::read_switch_report(*text) : std::nullopt;
+}
+
+// The switch counts all HELLOs that it receives. Those of others are few.
+std::optional<TrainReport> measure_train(client::SwitchClient& client, PathProbe& probe, std::uint32_t count,
+                                         std::uint32_t bytes, std::uint32_t per_millisecond, Duration longest_wait) {
+    const auto before = read_report(client, longest_wait);
+    auto train = probe.run_train(count, bytes, per_millisecond, longest_wait);
+    if (!train) return std::nullopt;
+    const auto after = read_report(client, longest_wait);
+    if (before && after && after->id == before->id && after->hellos > before->hellos) {
+        const std::uint64_t arrived = after->hellos - before->hellos;
+        train->arrived = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(arrived, train->answered, train->sent));
+    }
+    return *train;
+}
+
+void measure_distances(PathFacts& facts, Duration longest_wait) {
+    facts.routers = count_routers(facts.address, longest_wait);
+    if (!facts.report || facts.report->parent.empty()) return;
+    const auto parent = wire::Address::parse(facts.report->parent);
+    if (parent) facts.routers_to_parent = count_routers(*parent, longest_wait);
+}
+
+void measure_trains(client::SwitchClient& client, PathProbe& probe, Duration longest_wait, const Progress& progress,
+                    PathFacts& facts) {
+    const std::string name = to_string(facts.address);
+    progress(fmt::format("{}: sending {} short packets", name, short_train));
+    facts.short_packets =
+        measure_train(client, probe, short_train, wire::least_question_bytes, short_train_pace, longest_wait);
+    if (facts.found_payload_bytes == 0) return;
+    progress(fmt::format("{}: sending {} packets of {} bytes", name, long_train, facts.found_payload_bytes));
+    facts.long_packets =
+        measure_train(client, probe, long_train, facts.found_payload_bytes, long_train_pace, longest_wait);
+}
+
+}  // namespace
+
 PathFacts measure_path(const wire::Address& address, Duration timeout, const Progress& progress) {
     PathFacts facts;
     facts.address = address;
     facts.stays_on_this_host = stays_on_this_host(address);
+    if (const auto local = net::local_address_towards(address)) facts.interface = net::interface_name(*local);
     const std::string name = to_string(address);
     auto client = client::SwitchClient::open(address);
     auto probe = PathProbe::open(address);
@@ -205,19 +251,18 @@ PathFacts measure_path(const wire::Address& address, Duration timeout, const Pro
         if (refused) facts.silence = Error{Operation::join, Reason::refused, ECONNREFUSED, name};
         return facts;
     }
-    if (const auto text = (*client)->report(net::now() + timeout)) facts.report = client::read_switch_report(*text);
+    facts.report = read_report(**client, timeout);
     if (facts.silence) return facts;
     const Duration longest_wait = longest_wait_of(facts, timeout);
+    measure_distances(facts, longest_wait);
     progress(fmt::format("{}: measuring the path MTU", name));
     find_payload(**client, **probe, longest_wait, facts);
     facts.reads_marks = (*probe)->reads_marks();
-    progress(fmt::format("{}: sending {} short packets", name, short_train));
-    if (auto train = (*probe)->run_train(short_train, wire::least_question_bytes, short_train_pace, longest_wait))
-        facts.short_packets = *train;
-    if (facts.found_payload_bytes == 0) return facts;
-    progress(fmt::format("{}: sending {} packets of {} bytes", name, long_train, facts.found_payload_bytes));
-    if (auto train = (*probe)->run_train(long_train, facts.found_payload_bytes, long_train_pace, longest_wait)) {
-        facts.long_packets = *train;
+    measure_trains(**client, **probe, longest_wait, progress, facts);
+    // A switch that lost its parent meanwhile refuses each HELLO: the packets were not lost.
+    if (const auto greeting = (*client)->hello(net::now() + timeout); !greeting) {
+        facts.silence = greeting.error();
+        facts.report = read_report(**client, timeout);
     }
     return facts;
 }

@@ -25,11 +25,16 @@ using Progress = std::function<void(std::string_view)>;
 
 struct PathFacts {
     wire::Address address;
-    std::optional<Error> silence;  // why the switch does not answer HELLO; then only `report` may be known
+    // Why the switch does not answer HELLO, or does not any more; then only `report` may be known.
+    std::optional<Error> silence;
     wire::Welcome welcome;
     std::vector<Duration> round_trips;  // ascending; at least one if the switch answers HELLO
     std::optional<client::SwitchReport> report;
     bool stays_on_this_host = false;  // the route is the loopback interface
+    std::string interface;            // of this host, towards the switch; empty: unknown
+    // Routers between this host and the switch, and between this host and the switch's parent; nullopt: unknown.
+    std::optional<unsigned> routers;
+    std::optional<unsigned> routers_to_parent;
 
     std::uint32_t interface_payload_bytes = 0;  // longest payload of this host's interface; 0: unknown
     std::uint32_t found_payload_bytes = 0;      // longest payload that arrives and comes back; 0: unknown

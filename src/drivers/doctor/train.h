@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "wire/datagram.h"
@@ -12,13 +13,17 @@ namespace atp::doctor {
 struct TrainReport {
     std::uint32_t bytes = 0;  // of each question and of each answer
     std::uint32_t sent = 0;
-    std::uint32_t answered = 0;            // questions
-    std::uint32_t repeated = 0;            // answers to a question that was answered before
-    std::uint32_t overtaken = 0;           // answers that came after the answer to a later question
-    std::uint32_t most_newer = 0;          // largest number of answers to later questions that came before one answer
-    std::array<std::uint32_t, 4> marks{};  // answers by wire::Ecn
+    std::uint32_t answered = 0;              // questions
+    std::optional<std::uint32_t> arrived{};  // questions that the switch counted; nullopt: not known
+    std::uint32_t repeated = 0;              // answers to a question that was answered before
+    std::uint32_t overtaken = 0;             // answers that came after the answer to a later question
+    std::uint32_t most_newer = 0;            // largest number of answers to later questions that came before one answer
+    std::array<std::uint32_t, 4> marks{};    // answers by wire::Ecn
 
     [[nodiscard]] std::uint32_t lost() const { return sent - answered; }
+    // Requires `arrived`.
+    [[nodiscard]] std::uint32_t lost_there() const { return sent - *arrived; }
+    [[nodiscard]] std::uint32_t lost_back() const { return *arrived - answered; }
 };
 
 // Statistics of a train of numbered questions, whose answers carry the number of the question.

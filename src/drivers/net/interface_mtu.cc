@@ -55,4 +55,16 @@ Result<std::uint32_t> interface_mtu(const wire::Address& local) {
     return fail(Operation::bind, Reason::unreachable, to_string(local), "no interface of this host has this address");
 }
 
+std::string interface_name(const wire::Address& local) {
+    ifaddrs* list = nullptr;
+    if (::getifaddrs(&list) != 0) return {};
+    const std::unique_ptr<ifaddrs, FreeInterfaces> interfaces(list);
+    for (const ifaddrs* next = list; next != nullptr; next = next->ifa_next) {
+        if (next->ifa_addr == nullptr) continue;
+        if (next->ifa_addr->sa_family != AF_INET && next->ifa_addr->sa_family != AF_INET6) continue;
+        if (has_host(*next, local)) return next->ifa_name;
+    }
+    return {};
+}
+
 }  // namespace atp::net

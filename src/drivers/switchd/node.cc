@@ -131,10 +131,13 @@ void SwitchNode::dispatch(const endpoint::ShardEvent& message, wire::Outbox& out
         case endpoint::NodeTask::Kind::deliver:
             shards_[task.shard]->deliver({.from = message.address, .bytes = message.bytes});
             break;
-        case endpoint::NodeTask::Kind::take_report:
+        case endpoint::NodeTask::Kind::take_report: {
             shards_.front()->publish();  // publishes this thread's report; those of other threads are slightly older
-            machine_.handle_report(to_json(snapshot()), out);
+            client::SwitchReport report = snapshot();
+            report.hellos = machine_.counters().hellos;
+            machine_.handle_report(to_json(report), out);
             break;
+        }
     }
 }
 

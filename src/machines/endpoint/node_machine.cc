@@ -23,6 +23,7 @@ NodeTask NodeMachine::handle_message(std::span<const std::byte> bytes, const wir
     const auto type = wire::control_type(bytes);
     if (type == ControlType::hello) {
         if (const auto hello = wire::decode_hello(bytes)) {
+            ++counters_.hellos;
             answer_hello(*hello, bytes.size(), from, ecn, out);
             return {};
         }

@@ -35,8 +35,8 @@ struct NodeTask {
     std::uint32_t shard = 0;
 };
 
-// Counters of answers, for tests of the machine.
 struct NodeCounters {
+    std::uint64_t hellos = 0;  // received
     std::uint64_t answered = 0;
     std::uint64_t too_long = 0;  // answers that the limit of amplification kept back
     std::uint64_t no_room = 0;   // answers that the outbox had no room for
