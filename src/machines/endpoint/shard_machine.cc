@@ -154,7 +154,8 @@ void ShardMachine::forward(const protocol::PacketBuffer& packet, wire::Outbox& o
         ++counters_.unrouted;
     } else if (packet.verdict.route == protocol::Route::up) {
         if (packet.verdict.event == ATP_EVENT_COMPLETED) {
-            branch->pace.handle_completed(packet.verdict.completed_by, packet.verdict.alone, now);
+            branch->pace.handle_completed(packet.verdict.completed_by,
+                                          std::chrono::microseconds(packet.verdict.alone_us), now);
         }
         forward_up(packet, *branch, out, now);
     } else {

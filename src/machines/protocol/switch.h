@@ -42,7 +42,7 @@ struct Verdict {
     std::uint32_t job = 0;
     // COMPLETED: the contribution of this packet, as bits of its level, and the time since the one before was added.
     std::uint32_t completed_by = 0;
-    Duration alone{};
+    std::uint32_t alone_us = 0;
 };
 
 // A packet buffer of the driver. The switch rewrites the packet and its `size` in place.
@@ -146,6 +146,7 @@ class Switch {
     std::size_t lane_stride_ = 0;  // lanes per aggregator, in whole cache lines
     std::unique_ptr<std::int32_t[], FreeLanes> lanes_;
     std::vector<Job> jobs_;  // hash table with linear probing, at most half full
+    Job* last_ = nullptr;    // of the last packet: packets arrive in bursts of one job
     SwitchCounters counters_;
 };
 
