@@ -137,6 +137,36 @@ TEST(ChannelText, LostRanksAndALostServerAreNamed) {
     }
 }
 
+// The switch lost this rank's tree and restarted: it counts its JOINEDs from 1 again. `members`: missing ones of
+// unit 1.
+Error error_of_restart(std::uint32_t members) {
+    Channel channel(config_of(two_racks(), 1));
+    channel.become_ready();
+    for (int i = 0; i < 5; ++i) channel.control(joined(channel.config, true));
+    Floats tensor(1);
+    EXPECT_TRUE(channel.machine.submit(tensor, channel.now, never));
+    channel.pass(milliseconds(300));
+    channel.restart_switch();
+    const wire::Joined lost = joined(channel.config, false, 0x2, members);
+    channel.control(lost);
+    channel.pass(seconds(4), [&] { channel.control(lost); });
+    return channel.error();
+}
+
+TEST(ChannelText, RestartedSwitchIsNamedWithTheRanksThatDidNotReturn) {
+    const Error error = error_of_restart(0x1);
+    EXPECT_EQ(error.operation, Operation::wait);
+    EXPECT_EQ(error.reason, Reason::failed);
+    EXPECT_EQ(error.peer, to_string(switch_address));
+    EXPECT_GT(error.elapsed, seconds(3));
+    EXPECT_EQ(error.text, "the switch at 10.0.0.1:4790 restarted, and rank 3 did not join again: form the job again");
+}
+
+TEST(ChannelText, RestartedSwitchThatNamesAnUnknownMemberLeavesNoGapInTheText) {
+    EXPECT_EQ(error_of_restart(0x2).text,
+              "the switch at 10.0.0.1:4790 restarted, and a rank did not join again: form the job again");
+}
+
 TEST(ChannelText, H77_SilentSwitchIsNamedWhateverTheTimeoutOfTheOperation) {
     ChannelMachineConfig config = config_of(two_racks(), 1);
     const auto wait = [](Channel& channel) { channel.pass(seconds(12)); };

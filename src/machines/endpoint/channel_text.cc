@@ -113,13 +113,13 @@ Error error_of_missing(const MemberCause& cause, const ChannelMachineConfig& con
 
 // The ranks that did not return may have failed because of the switch.
 Error error_of_restarted_switch(const MemberCause& cause, const ChannelMachineConfig& config) {
+    const std::string ranks = list_of_ranks(*config.membership, cause.missing_units, cause.missing_members);
     return {.operation = Operation::wait,
             .reason = Reason::failed,
             .peer = switch_peer(config),
             .elapsed = cause.elapsed,
             .text = fmt::format("the switch at {} restarted, and {} did not join again: form the job again",
-                                to_string(config.switch_address),
-                                list_of_ranks(*config.membership, cause.missing_units, cause.missing_members))};
+                                to_string(config.switch_address), ranks.empty() ? "a rank" : ranks)};
 }
 
 Error error_of_silent_switch(const MemberCause& cause, const ChannelMachineConfig& config) {
