@@ -318,6 +318,21 @@ TEST(ChannelMachine, DifferenceEndsTheChannelAfterHalfASecondIfNoRankStatesAnyth
     EXPECT_THAT(channel.error().text, HasSubstr("different operations"));
 }
 
+TEST(ChannelMachine, RefusalWhileTheRankWaitsForStatementsEndsTheWait) {
+    Script script;
+    Channel channel(scripted(script));
+    Floats tensor(1);
+    make_difference(script, channel, tensor);
+    channel.control(wire::Refused{.nonce = channel.config.nonce,
+                                  .job = channel.config.terms.job,
+                                  .token = channel.config.terms.token,
+                                  .channel = channel.config.terms.channel,
+                                  .reason = wire::Refusal::restarted,
+                                  .text = "the switch restarted"});
+    EXPECT_EQ(channel.kinds(), (std::vector{Kind::differs, Kind::failed}));
+    EXPECT_EQ(channel.error().reason, Reason::mismatched) << "the first cause is reported";
+}
+
 TEST(ChannelMachine, RoomForOnePacketAtATimeSendsAll) {
     Script script;
     Channel channel(scripted(script));
