@@ -35,6 +35,27 @@ TEST(ChannelText, SlowJoinNamesTheSwitchAndWhatIsMissing) {
     EXPECT_EQ(error_of_slow_join("rank 3 did not join", seconds(3), config).text, "rank 3 did not join");
 }
 
+TEST(ChannelText, OperationsOfAnEndedChannelHaveItsErrorWithTheirOwnNameAndTime) {
+    const Error first{.operation = Operation::wait,
+                      .reason = Reason::unreachable,
+                      .peer = "rank 3",
+                      .elapsed = seconds(9),
+                      .text = "rank 3 is silent"};
+    const Error in_flight = error_of_part(first, Operation::broadcast, seconds(2));
+    EXPECT_EQ(in_flight.operation, Operation::broadcast);
+    EXPECT_EQ(in_flight.reason, Reason::unreachable);
+    EXPECT_EQ(in_flight.peer, "rank 3");
+    EXPECT_EQ(in_flight.elapsed, seconds(2));
+    EXPECT_EQ(in_flight.text, first.text);
+    EXPECT_EQ(error_of_part(first, Operation::barrier, -seconds(1)).elapsed, seconds(0)) << "submitted meanwhile";
+    const Error later = error_after_end(first, Operation::push);
+    EXPECT_EQ(later.operation, Operation::push);
+    EXPECT_EQ(later.reason, Reason::closed);
+    EXPECT_EQ(later.peer, "rank 3");
+    EXPECT_EQ(later.elapsed, seconds(0));
+    EXPECT_EQ(later.text, "an earlier error closed this communicator; form a new one. First error: rank 3 is silent");
+}
+
 TEST(ChannelText, ListOfRanksNamesEachRankOnce) {
     const auto membership = two_racks();
     EXPECT_EQ(list_of_ranks(*membership, 0x1, 0x2), "rank 1");

@@ -64,12 +64,7 @@ void ChannelDriver::submit(const Handle& work, std::size_t part) {
         loop_->wake();
         return;
     }
-    auto error = exchange_.error();
-    error->operation = work->operation();
-    error->reason = Reason::closed;
-    error->elapsed = {};
-    error->text = "an earlier error closed this communicator; form a new one. First error: " + error->text;
-    work->finish_part(std::move(error));
+    work->finish_part(endpoint::error_after_end(*exchange_.error(), work->operation()));
 }
 
 void ChannelDriver::abort(const Error& reason) {
@@ -252,10 +247,7 @@ void ChannelDriver::fail(const Error& error, Time now) {
         publish(now);
     }
     for (const WorkPart& part : parts) {
-        Error own = error;
-        own.operation = part.work->operation();
-        own.elapsed = std::max(Duration::zero(), now - part.work->begun());
-        part.work->finish_part(std::move(own));
+        part.work->finish_part(endpoint::error_of_part(error, part.work->operation(), now - part.work->begun()));
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 
@@ -336,6 +337,20 @@ Error error_of_slow_join(const std::string& waiting, Duration elapsed, const Cha
             .peer = to_string(config.switch_address),
             .elapsed = elapsed,
             .text = waiting.empty() ? "the switch does not answer: diagnose it with `atp doctor`" : waiting};
+}
+
+Error error_of_part(Error first, Operation operation, Duration since_begun) {
+    first.operation = operation;
+    first.elapsed = std::max(Duration::zero(), since_begun);
+    return first;
+}
+
+Error error_after_end(Error first, Operation operation) {
+    first.operation = operation;
+    first.reason = Reason::closed;
+    first.elapsed = {};
+    first.text = "an earlier error closed this communicator; form a new one. First error: " + first.text;
+    return first;
 }
 
 std::string list_of_ranks(const protocol::Membership& membership, std::uint32_t units, std::uint32_t members) {
