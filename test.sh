@@ -15,6 +15,7 @@ Installs missing packages, builds, and runs these steps:
   check      the model checker over its default configurations
   swarm      the simulator over 1,000 scenarios drawn from the commit, and over 1,000 of joining and failures
   tidy       clang-tidy over all C++ sources
+  coverage   lines of control and endpoint that their unit tests execute, at least 95 % of each
   asan       the quick tests again under AddressSanitizer and UndefinedBehaviorSanitizer
   tsan       the tests of programs with threads again under ThreadSanitizer
   fuzz       each libFuzzer target for ATP_FUZZ_SECONDS (15)
@@ -126,7 +127,7 @@ summary() {
 }
 
 configure_options=()
-steps_left="setup format python release wheel check swarm tidy asan tsan fuzz"
+steps_left="setup format python release wheel check swarm tidy coverage asan tsan fuzz"
 [[ $quick == no ]] || steps_left="setup format release"
 rm -rf "$results"
 mkdir -p "$results"
@@ -167,6 +168,8 @@ seed=$((16#$(git rev-parse HEAD | cut -c1-7)))
 step swarm build/release/bin/atp-lab simulate --swarm 1000 --seed "$seed"
 next tidy
 step tidy tools/lint.sh tidy
+next coverage
+step coverage tools/coverage --minimum 95
 next asan
 kinds=(base wire numeric protocol hazards control tensor net store client comm staging conformance e2e fuzz)
 targets=("${kinds[@]/#/tests/}")

@@ -21,6 +21,13 @@ elseif(ATP_WARNINGS_AS_ERRORS)
   target_compile_options(atp_flags INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endif()
 
+# Inline functions that no source of a machine calls also count, so machines keep them (AtpModule.cmake). Some of these
+# functions need symbols that no library has, and the linker drops them.
+if(ATP_COVERAGE)
+  add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:--coverage>)
+  add_link_options(--coverage LINKER:--gc-sections)
+endif()
+
 # For folders whose code is not on the path of packets. Without optimisation, a build with sanitizers takes half the
 # time.
 macro(atp_need_not_be_fast)

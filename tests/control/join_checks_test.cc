@@ -143,6 +143,18 @@ TEST(JoinChecks, JobBeyondTheTableIsRefusedUntilAnotherExpires) {
     EXPECT_EQ(star.tree.channels(), 1U);
 }
 
+TEST(JoinChecks, SwitchWithoutServersRefusesChannelsThatEndHereAndNoOthers) {
+    JoinTreeConfig config;
+    config.server_bytes = 0;
+    Tree star(config);
+    star.join(join_of_member(0, 2, 0), worker(0));
+    star.expect_refused(worker(0), Refusal::unsupported, "--no-server");
+    EXPECT_EQ(star.tree.channels(), 0U);
+    star.join(but(join_of_member(0, 2, 0), [](auto& join) { join.terms.server = endpoint_of(host(5)); }), worker(0));
+    EXPECT_EQ(star.tree.channels(), 1U) << "the server of this channel is elsewhere";
+    EXPECT_EQ(star.tree.counters().refused, 1U);
+}
+
 TEST(JoinChecks, ServerBeyondTheMemoryIsRefusedUntilAnotherCloses) {
     JoinTreeConfig config;
     config.server_bytes = server_bytes_of(terms_of(1)) * 3 / 2;

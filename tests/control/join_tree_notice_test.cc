@@ -128,6 +128,46 @@ TEST(JoinTreeNotice, FailureThatALeafReportsIsNamedByTheRoot) {
     EXPECT_EQ(notices[0].reason, "the process of member 1 of unit 1 ended");
 }
 
+// Reason of the failure of a job whose second leaf reports this edge to the root.
+std::string reason_of_reported(const wire::Edge& edge) {
+    Tree root;
+    for (std::uint8_t unit = 0; unit < 2; ++unit) {
+        root.join(join_of_unit(unit, static_cast<std::uint16_t>(2 * unit), 2, 0x3), host(2 + unit));
+    }
+    static_cast<void>(notices_of(root));
+    root.join(but(begun(join_of_unit(1, 2, 2, 0x3)), [&](wire::Join& join) { join.edges = {edge}; }), host(3));
+    const auto notices = notices_of(root);
+    return notices.size() == 1 && notices[0].kind == NoticeKind::job_failed ? notices[0].reason : "no failure";
+}
+
+TEST(JoinTreeNotice, ReasonNamesTheNeighbourAndTheEvidenceOfAReportedEdge) {
+    using Edge = wire::EdgeKind;
+    using wire::Evidence;
+    const std::vector<std::pair<wire::Edge, const char*>> rows = {
+        {{.kind = Edge::member, .evidence = Evidence::one_direction, .unit = 1, .member = 0},
+         "member 0 of unit 1 receives nothing"},
+        {{.kind = Edge::member, .evidence = Evidence::paused, .unit = 1, .silent_ms = 2500},
+         "this process did not run for 2500 ms"},
+        {{.kind = Edge::leaf, .evidence = Evidence::closed, .unit = 1}, "the process of the switch of unit 1 ended"},
+        {{.kind = Edge::parent, .evidence = Evidence::silence, .unit = 1, .silent_ms = 3100},
+         "the switch of unit 1 receives nothing"},
+        {{.kind = Edge::parent, .evidence = Evidence::closed, .unit = 1},
+         "the process of the parent of the switch of unit 1 ended"},
+        {{.kind = Edge::parent, .evidence = Evidence::too_long, .unit = 1},
+         "long packets are lost on the path to or from the switch of unit 1"},
+        {{.kind = Edge::server, .evidence = Evidence::closed}, "the process of the host of the server ended"},
+        {{.kind = Edge::path_mtu, .evidence = Evidence::too_long, .unit = 1, .member = 1, .detail = 1400},
+         "the path MTU of member 1 of unit 1 is 1400 bytes"},
+    };
+    for (const auto& [edge, reason] : rows) EXPECT_EQ(reason_of_reported(edge), reason);
+}
+
+TEST(JoinTreeNotice, ReportedMemberThatLeftIsNoFailure) {
+    EXPECT_EQ(
+        reason_of_reported({.kind = wire::EdgeKind::member, .evidence = wire::Evidence::left, .unit = 1, .member = 1}),
+        "no failure");
+}
+
 TEST(JoinTreeNotice, RefusedJoinReportsSenderAndReason) {
     JoinTreeConfig without_jobs;
     without_jobs.jobs = 0;

@@ -49,10 +49,28 @@ struct Dice {
     std::mt19937 random;
 };
 
-wire::Join random_join(Dice& dice, unsigned step, bool is_leaf) {
+enum class Role : std::uint8_t {
+    leaf,           // of two
+    root,           // of leaves, or of one unit
+    root_of_racks,  // whose switches are in the path: each member joins the root
+};
+
+wire::Join random_position(Dice& dice, Role role) {
+    if (role == Role::root_of_racks) {
+        const auto unit = static_cast<std::uint8_t>(dice.below(2));
+        wire::Join join = join_of_member(unit, 2, dice.below(2), static_cast<std::uint16_t>(2 * unit), 0x3);
+        join.level = 1;
+        return join;
+    }
     const unsigned member = dice.below(3);
-    wire::Join join = is_leaf || dice.below(2) == 0 ? join_of_member(0, 3, member, 0, is_leaf ? 0x3 : 0x1)
-                                                    : join_of_unit(static_cast<std::uint8_t>(dice.below(2)), 0, 3, 0x3);
+    if (role == Role::leaf || dice.below(2) == 0) {
+        return join_of_member(0, 3, member, 0, role == Role::leaf ? 0x3 : 0x1);
+    }
+    return join_of_unit(static_cast<std::uint8_t>(dice.below(2)), 0, 3, 0x3);
+}
+
+wire::Join random_join(Dice& dice, unsigned step, Role role) {
+    wire::Join join = random_position(dice, role);
     join.nonce = dice.below(8) == 0 ? 2 : 1;
     join.epoch = dice.below(4) == 0 ? dice.below(step + 1) : step + 1;
     join.begun = dice.below(4) == 0;
@@ -66,7 +84,7 @@ wire::Join random_join(Dice& dice, unsigned step, bool is_leaf) {
 constexpr std::uint32_t hold_ms = 400;
 
 // Draws the same from `dice` for equal states.
-void random_step(JoinTree& tree, Dice dice, unsigned step, bool is_leaf, Time now) {
+void random_step(JoinTree& tree, Dice dice, unsigned step, Role role, Time now) {
     Branch* const branch = tree.find(key);
     switch (dice.below(25)) {
         case 24:
@@ -115,16 +133,17 @@ void random_step(JoinTree& tree, Dice dice, unsigned step, bool is_leaf, Time no
         case 10: return tree.handle_timeout(now);
         default: break;
     }
-    const wire::Join join = random_join(dice, step, is_leaf);
-    tree.handle_join(join, join.level == 0 ? worker(join.units.front().ranks.front()) : host(9), now);
+    const wire::Join join = random_join(dice, step, role);
+    const bool is_worker = join.level == 0 || role == Role::root_of_racks;
+    tree.handle_join(join, is_worker ? worker(join.units.front().ranks.front()) : host(9), now);
 }
 
 // A restored tree behaves like the original. persist() therefore includes the whole state.
 TEST(PersistJoinTree, RestoredTreeContinuesLikeTheOriginal) {
     for (unsigned seed = 1; seed <= 80; ++seed) {
         Dice dice(seed);
-        const bool is_leaf = seed % 2 == 0;
-        JoinTreeConfig config{.parent = is_leaf ? host(1) : wire::Address{}};
+        const Role role = seed % 2 == 0 ? Role::leaf : seed % 4 == 1 ? Role::root : Role::root_of_racks;
+        JoinTreeConfig config{.parent = role == Role::leaf ? host(1) : wire::Address{}};
         config.nonce = 77;
         if (seed % 7 == 0) config.channels = 2;
         config.hold = milliseconds(seed % 3 == 0 ? hold_ms : 3000);
@@ -135,8 +154,8 @@ TEST(PersistJoinTree, RestoredTreeContinuesLikeTheOriginal) {
             ASSERT_TRUE(testing::copy_state(original, shadow));
             now += milliseconds(dice.below(seed % 5 == 0 ? 600 : 60));
             const auto drawn = dice.below(1U << 30U);
-            random_step(original, Dice(drawn), step, is_leaf, now);
-            random_step(shadow, Dice(drawn), step, is_leaf, now);
+            random_step(original, Dice(drawn), step, role, now);
+            random_step(shadow, Dice(drawn), step, role, now);
             ASSERT_EQ(output_of(shadow), output_of(original)) << "seed " << seed << " step " << step;
             ASSERT_EQ(state_of(shadow), state_of(original)) << "seed " << seed << " step " << step;
         }

@@ -112,6 +112,20 @@ TEST(Placement, SwitchesWithoutACommonRootAreRefused) {
     expect_refused({rank_at(root), elsewhere}, Reason::mismatched);
 }
 
+TEST(Placement, ThreeLevelsOfSwitchesAreRefusedUnlessAllRanksNameOneSwitch) {
+    Announcement deep = rank_at(7);
+    deep.path.insert(deep.path.begin(), {.id = 8});
+    const auto placed = place_ranks(std::vector{rank_at(root), deep});
+    ASSERT_FALSE(placed);
+    EXPECT_EQ(placed.error().reason, Reason::unsupported);
+    EXPECT_NE(placed.error().text.find("the path of rank 1 has 3 switches; use at most 2"), std::string::npos)
+        << placed.error().text;
+    const auto one_switch = place_ranks(std::vector{deep, deep});
+    ASSERT_TRUE(one_switch) << "no packet goes further up";
+    ASSERT_EQ(one_switch->units(), 1U);
+    expect_unit(*one_switch, 0, {0, 1}, false);
+}
+
 TEST(Placement, MoreThan32MembersOrUnitsAreRefused) {
     std::vector<Announcement> one_rack, many_racks;
     for (int rank = 0; rank < 32; ++rank) {

@@ -246,6 +246,8 @@ class Channel {
         join.cookie = control::Gatekeeper(config.secret).cookie_of(from, now);
         receive(testing::encoded(join, wire::least_question_bytes), from);
     }
+    // The new process counts its JOINEDs from 1.
+    void restart_switch() { number_ = 0; }
     void become_ready(const wire::Address& from = switch_address) {
         pass(milliseconds(0));
         control(joined(config, true), from);

@@ -28,7 +28,6 @@ wire::Join join_of_last_switch(const ChannelMachineConfig& config) {
 TEST(ChannelMachine, HostedServerAndWorkerCompleteATensor) {
     Channel channel(hosting());
     channel.become_ready();
-    EXPECT_TRUE(channel.machine.hosts_server());
     channel.control(join_of_last_switch(channel.config));
     ASSERT_EQ(channel.count(wire::ControlType::joined), 1U);
     const auto answer = wire::decode_joined(channel.out.packets.back().bytes);
@@ -46,7 +45,6 @@ TEST(ChannelMachine, HostedServerAndWorkerCompleteATensor) {
     EXPECT_EQ(channel.kinds(), std::vector{Kind::completed});
     ASSERT_EQ(tensor.stored.size(), 100U);
     for (const auto& [at, value] : tensor.stored) EXPECT_EQ(value, at + 1);
-    EXPECT_EQ(channel.machine.served_at(), channel.now);
     EXPECT_GE(channel.machine.server_counters().completed, 1U);
     EXPECT_EQ(channel.machine.engine().counters().acks, 7U);
     EXPECT_EQ(channel.machine.strays(), 0U);
@@ -227,6 +225,17 @@ TEST(ChannelMachine, GroupThatABridgeForgotIsAnEventUntilItsSocketIsClosed) {
 
 // --------------------------------------------------------------------------------------------- Submissions and events
 
+TEST(ChannelMachine, MemberForWhichTheOthersWaitIsAnEventWithItsPace) {
+    Channel channel(config_of(two_racks(), 1));
+    channel.become_ready();
+    wire::Joined message = joined(channel.config, true);
+    message.pace = {.share_percent = 90, .last_percent = 80, .unit = 0, .member = 2, .waited_permille = 400};
+    channel.control(message);
+    ASSERT_EQ(channel.kinds(), std::vector{Kind::slow});
+    EXPECT_EQ(channel.events[0].pace.member, 2U);
+    EXPECT_EQ(channel.events[0].pace.waited_permille, 400U);
+}
+
 TEST(ChannelMachine, FullQueueTakesTensorsAgainAfterACompletion) {
     Script script;
     Channel channel(scripted(script));
@@ -316,6 +325,115 @@ TEST(ChannelMachine, DifferenceEndsTheChannelAfterHalfASecondIfNoRankStatesAnyth
     EXPECT_EQ(channel.error().reason, Reason::mismatched);
     EXPECT_EQ(channel.error().peer, "");
     EXPECT_THAT(channel.error().text, HasSubstr("different operations"));
+}
+
+TEST(ChannelMachine, RefusalWhileTheRankWaitsForStatementsEndsTheWait) {
+    Script script;
+    Channel channel(scripted(script));
+    Floats tensor(1);
+    make_difference(script, channel, tensor);
+    channel.control(wire::Refused{.nonce = channel.config.nonce,
+                                  .job = channel.config.terms.job,
+                                  .token = channel.config.terms.token,
+                                  .channel = channel.config.terms.channel,
+                                  .reason = wire::Refusal::restarted,
+                                  .text = "the switch restarted"});
+    EXPECT_EQ(channel.kinds(), (std::vector{Kind::differs, Kind::failed}));
+    EXPECT_EQ(channel.error().reason, Reason::mismatched) << "the first cause is reported";
+}
+
+// --------------------------------------------------------------------------------------------------------------- Close
+
+TEST(ChannelMachine, ChannelWithoutAServerIsClosedAtOnceAndOnce) {
+    Channel channel(config_of(two_racks(), 1));
+    channel.become_ready();
+    channel.machine.close(channel.now);
+    EXPECT_LE(channel.machine.poll_timeout(), channel.now);
+    channel.drain();
+    EXPECT_EQ(channel.kinds(), std::vector{Kind::closed});
+    EXPECT_EQ(channel.count(wire::ControlType::leave), 0U) << "end() sends it";
+    channel.machine.end();
+    channel.drain();
+    channel.pass(seconds(3));
+    EXPECT_EQ(channel.kinds(), std::vector{Kind::closed});
+    EXPECT_EQ(channel.count(wire::ControlType::leave), 1U);
+}
+
+// A packet of another rank to the server here, which misses its last result.
+void ask_server(Channel& channel) {
+    channel.out.packets.clear();
+    atp_header probe{};
+    probe.version = ATP_VERSION;
+    probe.type = ATP_TYPE_PROBE;
+    probe.job = channel.config.terms.job;
+    probe.token = channel.config.terms.token;
+    probe.channel = channel.config.terms.channel;
+    channel.receive(testing::make_packet(probe));
+}
+
+TEST(ChannelMachine, HostedServerStays300MsAfterItsLastPacket) {
+    Channel channel(hosting());
+    channel.become_ready();
+    channel.control(join_of_last_switch(channel.config));
+    channel.events.clear();
+    ask_server(channel);
+    channel.pass(milliseconds(100));
+    channel.machine.close(channel.now);
+    channel.pass(milliseconds(150));
+    ask_server(channel);
+    channel.machine.close(channel.now);
+    channel.pass(milliseconds(299));
+    EXPECT_TRUE(channel.kinds().empty());
+    channel.pass(milliseconds(1));
+    EXPECT_EQ(channel.kinds(), std::vector{Kind::closed});
+}
+
+TEST(ChannelMachine, HostedServerThatReceivedNothingIsClosedAtOnce) {
+    Channel channel(hosting());
+    channel.become_ready();
+    channel.machine.close(channel.now);
+    channel.drain();
+    EXPECT_EQ(channel.kinds(), std::vector{Kind::closed});
+}
+
+TEST(ChannelMachine, HostedServerThatIsAskedAllTheTimeStays2Seconds) {
+    Channel channel(hosting());
+    channel.become_ready();
+    channel.control(join_of_last_switch(channel.config));
+    channel.events.clear();
+    ask_server(channel);
+    const Time begin = channel.now;
+    channel.machine.close(begin);
+    for (int ask = 0; ask < 100 && channel.events.empty(); ++ask) {
+        ask_server(channel);
+        channel.pass(milliseconds(100));
+    }
+    EXPECT_EQ(channel.kinds(), std::vector{Kind::closed});
+    EXPECT_EQ(channel.now - begin, seconds(2));
+}
+
+TEST(ChannelMachine, FailedChannelIsClosedAfterItsThirdLeave) {
+    for (const bool hosts : {false, true}) {
+        Channel channel(hosts ? hosting() : config_of(one_rank(), 0));
+        channel.become_ready();
+        Floats tensor(16);
+        ASSERT_TRUE(channel.machine.submit(tensor, channel.now, never));
+        wire::Joined lost = joined(channel.config, false, 0x1, 0x2);
+        lost.edges = {{.kind = wire::EdgeKind::member, .evidence = wire::Evidence::closed, .member = 1}};
+        for (int i = 0; i < 20 && channel.events.empty(); ++i) {
+            channel.control(lost);
+            channel.pass(milliseconds(50));
+        }
+        ASSERT_EQ(channel.kinds(), std::vector{Kind::failed});
+        channel.machine.close(channel.now);
+        channel.pass(seconds(3), [&] {
+            if (channel.kinds().back() == Kind::closed) {
+                EXPECT_EQ(channel.count(wire::ControlType::leave), 3U);
+            }
+        });
+        EXPECT_EQ(channel.kinds(), (std::vector{Kind::failed, Kind::closed})) << hosts;
+        EXPECT_EQ(channel.count(wire::ControlType::leave), 3U);
+    }
 }
 
 TEST(ChannelMachine, RoomForOnePacketAtATimeSendsAll) {

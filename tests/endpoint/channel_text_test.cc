@@ -35,6 +35,27 @@ TEST(ChannelText, SlowJoinNamesTheSwitchAndWhatIsMissing) {
     EXPECT_EQ(error_of_slow_join("rank 3 did not join", seconds(3), config).text, "rank 3 did not join");
 }
 
+TEST(ChannelText, OperationsOfAnEndedChannelHaveItsErrorWithTheirOwnNameAndTime) {
+    const Error first{.operation = Operation::wait,
+                      .reason = Reason::unreachable,
+                      .peer = "rank 3",
+                      .elapsed = seconds(9),
+                      .text = "rank 3 is silent"};
+    const Error in_flight = error_of_part(first, Operation::broadcast, seconds(2));
+    EXPECT_EQ(in_flight.operation, Operation::broadcast);
+    EXPECT_EQ(in_flight.reason, Reason::unreachable);
+    EXPECT_EQ(in_flight.peer, "rank 3");
+    EXPECT_EQ(in_flight.elapsed, seconds(2));
+    EXPECT_EQ(in_flight.text, first.text);
+    EXPECT_EQ(error_of_part(first, Operation::barrier, -seconds(1)).elapsed, seconds(0)) << "submitted meanwhile";
+    const Error later = error_after_end(first, Operation::push);
+    EXPECT_EQ(later.operation, Operation::push);
+    EXPECT_EQ(later.reason, Reason::closed);
+    EXPECT_EQ(later.peer, "rank 3");
+    EXPECT_EQ(later.elapsed, seconds(0));
+    EXPECT_EQ(later.text, "an earlier error closed this communicator; form a new one. First error: rank 3 is silent");
+}
+
 TEST(ChannelText, ListOfRanksNamesEachRankOnce) {
     const auto membership = two_racks();
     EXPECT_EQ(list_of_ranks(*membership, 0x1, 0x2), "rank 1");
@@ -135,6 +156,36 @@ TEST(ChannelText, LostRanksAndALostServerAreNamed) {
         EXPECT_EQ(error.peer, server ? to_string(switch_address) : "rank 3");
         EXPECT_THAT(error.text, HasSubstr(server ? "lost the parameter server" : "rank 3 left the job"));
     }
+}
+
+// The switch lost this rank's tree and restarted: it counts its JOINEDs from 1 again. `members`: missing ones of
+// unit 1.
+Error error_of_restart(std::uint32_t members) {
+    Channel channel(config_of(two_racks(), 1));
+    channel.become_ready();
+    for (int i = 0; i < 5; ++i) channel.control(joined(channel.config, true));
+    Floats tensor(1);
+    EXPECT_TRUE(channel.machine.submit(tensor, channel.now, never));
+    channel.pass(milliseconds(300));
+    channel.restart_switch();
+    const wire::Joined lost = joined(channel.config, false, 0x2, members);
+    channel.control(lost);
+    channel.pass(seconds(4), [&] { channel.control(lost); });
+    return channel.error();
+}
+
+TEST(ChannelText, RestartedSwitchIsNamedWithTheRanksThatDidNotReturn) {
+    const Error error = error_of_restart(0x1);
+    EXPECT_EQ(error.operation, Operation::wait);
+    EXPECT_EQ(error.reason, Reason::failed);
+    EXPECT_EQ(error.peer, to_string(switch_address));
+    EXPECT_GT(error.elapsed, seconds(3));
+    EXPECT_EQ(error.text, "the switch at 10.0.0.1:4790 restarted, and rank 3 did not join again: form the job again");
+}
+
+TEST(ChannelText, RestartedSwitchThatNamesAnUnknownMemberLeavesNoGapInTheText) {
+    EXPECT_EQ(error_of_restart(0x2).text,
+              "the switch at 10.0.0.1:4790 restarted, and a rank did not join again: form the job again");
 }
 
 TEST(ChannelText, H77_SilentSwitchIsNamedWhateverTheTimeoutOfTheOperation) {

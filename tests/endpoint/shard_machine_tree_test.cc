@@ -2,6 +2,11 @@
 // Control messages, channels that come and go, and a protocol other than ATP.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
 
 #include "shard_fixture.h"
 #include "support/packets.h"
@@ -72,6 +77,21 @@ TEST(ShardMachine, JoinedReportsReadyOnceTheServerIsThere) {
     EXPECT_NE(shard.machine.server_of(*found), nullptr);
     EXPECT_EQ(shard.machine.other(), nullptr);
     EXPECT_TRUE(shard.machine.reaches_groups());
+}
+
+TEST(ShardMachine, JoinWithoutTheCookieIsAskedForItAndCounted) {
+    Shard shard;
+    wire::Join join = join_of_rank(0);
+    join.epoch = 1;
+    shard.take(encoded(join, wire::least_question_bytes), worker_address(0));
+    const auto retry = shard.last<wire::Retry>(wire::decode_retry, worker_address(0));
+    ASSERT_TRUE(retry);
+    EXPECT_EQ(shard.machine.gatekeeper().retries(), 1U);
+    EXPECT_EQ(shard.machine.tree().channels(), 0U);
+    join.cookie = retry->cookie;
+    shard.take(encoded(join, wire::least_question_bytes), worker_address(0));
+    EXPECT_TRUE(joined_to(shard, worker_address(0)));
+    EXPECT_EQ(shard.machine.gatekeeper().retries(), 1U);
 }
 
 TEST(ShardMachine, FirstShardPassesControlMessagesToTheNode) {
@@ -180,6 +200,101 @@ TEST(ShardMachine, SilentMembersExpire) {
     EXPECT_EQ(shard.machine.tree().counters().expired, 2U);
     EXPECT_GE(now - begin, control::timing.hold);
     EXPECT_LT(now - begin, control::timing.hold + control::timing.refresh);
+}
+
+// The report that no process has the port of `to`, about the last packet to it.
+wire::SendError no_process(const wire::Address& to, const Bytes& packet) {
+    wire::SendError error{.kind = wire::SendError::Kind::port_unreachable, .to = to, .by_network = true};
+    error.quoted_bytes = std::min(packet.size(), error.quoted.size());
+    std::copy_n(packet.begin(), error.quoted_bytes, error.quoted.begin());
+    return error;
+}
+
+TEST(ShardMachine, MemberWhoseHostReportsNoProcessIsAskedAtOnceAndThenRemoved) {
+    Shard shard;
+    Time now{std::chrono::seconds(100)};
+    for (std::uint16_t rank = 0; rank < 2; ++rank) shard.take(encoded(join_of_rank(rank)), worker_address(rank), now);
+    Bytes packet = encoded(*joined_to(shard, worker_address(1)));
+    const Time begin = now;
+    for (int report = 0; report < 20 && shard.machine.tree().counters().closed == 0; ++report) {
+        now += std::chrono::milliseconds(20);
+        shard.machine.handle_send_error(no_process(worker_address(1), packet), shard.outbox, now);
+        shard.collect();
+        EXPECT_TRUE(report != 0 || joined_to(shard, worker_address(1))) << "it is asked to answer";
+        now = std::max(now, shard.machine.poll_timeout());
+        shard.machine.handle_timeout(shard.outbox, now);
+        shard.collect();
+    }
+    EXPECT_EQ(shard.machine.tree().counters().closed, 1U);
+    EXPECT_LT(now - begin, std::chrono::seconds(1)) << "long before the hold time";
+    const auto told = joined_to(shard, worker_address(0));
+    ASSERT_TRUE(told);
+    EXPECT_FALSE(told->ready);
+    ASSERT_EQ(told->edges.size(), 1U);
+    EXPECT_EQ(told->edges[0].evidence, wire::Evidence::closed);
+    EXPECT_EQ(told->edges[0].member, 1U);
+}
+
+TEST(ShardMachine, ReportAboutNoPacketOfAChannelIsCountedAndSendsNothing) {
+    Shard shard;
+    for (std::uint16_t rank = 0; rank < 2; ++rank) shard.take(encoded(join_of_rank(rank)), worker_address(rank));
+    const Bytes forged = encoded(wire::Joined{.job = job, .token = token + 1, .channel = channel});
+    shard.machine.handle_send_error(no_process(worker_address(1), forged), shard.outbox, {});
+    shard.collect();
+    EXPECT_THAT(shard.sent, IsEmpty());
+    EXPECT_EQ(shard.machine.tree().counters().stray_errors, 1U);
+}
+
+// While it exists, this process can map only `bytes` more.
+class LittleMemory {
+  public:
+    explicit LittleMemory(std::uint64_t bytes) {
+        std::uint64_t pages = 0;
+        std::ifstream("/proc/self/statm") >> pages;
+        rlimit lower{.rlim_cur = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) + bytes, .rlim_max = 0};
+        is_set_ = ::getrlimit(RLIMIT_AS, &before_) == 0;
+        lower.rlim_max = before_.rlim_max;
+        is_set_ = is_set_ && pages != 0 && ::setrlimit(RLIMIT_AS, &lower) == 0;
+    }
+    ~LittleMemory() {
+        if (is_set_) ::setrlimit(RLIMIT_AS, &before_);
+    }
+    LittleMemory(const LittleMemory&) = delete;
+    LittleMemory& operator=(const LittleMemory&) = delete;
+    [[nodiscard]] bool is_set() const { return is_set_; }
+
+  private:
+    rlimit before_{};
+    bool is_set_ = false;
+};
+
+// `server_bytes` promises more memory than the host has. The switch of all other jobs goes on.
+TEST(ShardMachine, ServerWithoutMemoryIsRefusedToItsMembersAndOtherJobsGoOn) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer maps more than the limit";
+#endif
+    ShardMachineConfig config = shard_config();
+    config.tree.server_bytes = ~std::uint64_t{0};
+    Shard shard(config);
+    wire::Join large = join_of(protocol::Membership::star(1)->place(0), 0);
+    large.terms.window_log2 = ATP_WINDOW_LOG2_MAX;
+    large.terms.lanes = ATP_MAX_LANES;
+    {
+        const LittleMemory memory(64U << 20U);
+        ASSERT_TRUE(memory.is_set());
+        shard.take(encoded(large), worker_address(0));
+    }
+    const auto refused = refused_to(shard, worker_address(0));
+    ASSERT_TRUE(refused);
+    EXPECT_EQ(refused->reason, wire::Refusal::full);
+    EXPECT_THAT(refused->text, HasSubstr("no memory for another parameter server of " +
+                                         std::to_string(control::server_bytes_of(large.terms) >> 20U) + " MB"));
+    EXPECT_EQ(shard.machine.tree().channels(), 0U);
+    wire::Join small = join_of(protocol::Membership::star(1)->place(0), 0);
+    small.terms.job = job + 1;
+    shard.take(encoded(small), worker_address(1));
+    ASSERT_TRUE(joined_to(shard, worker_address(1)));
+    EXPECT_TRUE(joined_to(shard, worker_address(1))->ready);
 }
 
 TEST(ShardMachine, RefusalFromAboveReachesTheMembers) {

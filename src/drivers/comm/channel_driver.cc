@@ -13,9 +13,6 @@ namespace atp::comm {
 namespace {
 
 constexpr Duration publish_interval = std::chrono::milliseconds(50);
-// Before it ends, a server in a worker process waits until it has received no packet for this long, for late workers.
-constexpr Duration server_linger = std::chrono::milliseconds(300);
-constexpr Duration server_linger_most = std::chrono::seconds(2);
 constexpr std::size_t batch_packets = 64;
 constexpr std::size_t batch_errors = 16;
 constexpr int batches_per_round = 8;
@@ -64,12 +61,7 @@ void ChannelDriver::submit(const Handle& work, std::size_t part) {
         loop_->wake();
         return;
     }
-    auto error = exchange_.error();
-    error->operation = work->operation();
-    error->reason = Reason::closed;
-    error->elapsed = {};
-    error->text = "an earlier error closed this communicator; form a new one. First error: " + error->text;
-    work->finish_part(std::move(error));
+    work->finish_part(endpoint::error_after_end(*exchange_.error(), work->operation()));
 }
 
 void ChannelDriver::abort(const Error& reason) {
@@ -79,14 +71,8 @@ void ChannelDriver::abort(const Error& reason) {
 
 void ChannelDriver::stop() {
     if (!thread_.joinable()) return;
-    if (machine_.hosts_server() && !error()) {
-        const Time most = net::now() + server_linger_most;
-        while (net::now() < most) {
-            if (net::now() - Time(Duration(served_)) > server_linger) break;
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        }
-    }
-    loop_->stop();
+    stopping_ = true;
+    loop_->wake();
     thread_.join();
     fail({.operation = Operation::wait, .reason = Reason::closed, .text = "the communicator was closed"}, net::now());
 }
@@ -107,7 +93,6 @@ void ChannelDriver::handle_ready(int descriptor, net::Ready ready, Time now) {
         fail(received.error(), now);
         loop_->unwatch(transport_->descriptor());
     }
-    if (machine_.hosts_server()) served_ = machine_.served_at().time_since_epoch().count();
 }
 
 template <class Visit>
@@ -149,7 +134,8 @@ void ChannelDriver::close_group(const Error& why) {
 
 void ChannelDriver::handle_wake(Time now) {
     if (const auto abort = exchange_.take(waiting_)) fail(*abort, now);
-    take_submissions(now);
+    if (stopping_) machine_.close(now);
+    take_events(now);
 }
 
 void ChannelDriver::take_submissions(Time now) {
@@ -185,6 +171,7 @@ void ChannelDriver::take_events(Time now) {
             // fail() ends all parts, so that a caller that sees the error finds the channel ended.
             case endpoint::ChannelEvent::Kind::failed:
                 return fail(endpoint::error_of(event->cause, machine_.config()), now);
+            case endpoint::ChannelEvent::Kind::closed: return loop_->stop();
         }
     }
     take_submissions(now);
@@ -228,10 +215,7 @@ void ChannelDriver::finish_round(Time now) {
     publish(now);
 }
 
-Time ChannelDriver::poll_timeout() const {
-    if (ended_) return never;
-    return std::min(machine_.poll_timeout(), counted_ ? publish_next_ : never);
-}
+Time ChannelDriver::poll_timeout() const { return std::min(machine_.poll_timeout(), counted_ ? publish_next_ : never); }
 
 // Ends the channel for good. The machine does not access tensors any more: their owners may free them once their part
 // is finished here.
@@ -252,10 +236,7 @@ void ChannelDriver::fail(const Error& error, Time now) {
         publish(now);
     }
     for (const WorkPart& part : parts) {
-        Error own = error;
-        own.operation = part.work->operation();
-        own.elapsed = std::max(Duration::zero(), now - part.work->begun());
-        part.work->finish_part(std::move(own));
+        part.work->finish_part(endpoint::error_of_part(error, part.work->operation(), now - part.work->begun()));
     }
 }
 

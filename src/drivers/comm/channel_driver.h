@@ -97,7 +97,7 @@ class ChannelDriver final : private net::Actor {
     bool ended_ = false;              // fail() ran
     bool counted_ = false;            // counters changed since the last publish()
     Time publish_next_{};
-    std::atomic<Duration::rep> served_{0};  // time of the last packet to the hosted server
+    std::atomic<bool> stopping_{false};  // stop() waits for the machine to close
     ChannelExchange exchange_;
     std::thread thread_;
 };

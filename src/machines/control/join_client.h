@@ -140,7 +140,6 @@ class JoinClient {
     // Of all members, as far as the switch knows them.
     [[nodiscard]] const std::vector<wire::Statement>& statements() const { return statements_; }
     [[nodiscard]] const MemberCounters& counters() const { return counters_; }
-    [[nodiscard]] const JoinClientConfig& config() const { return config_; }
 
     template <protocol::Archive Archive>
     void persist(Archive& archive);

@@ -22,24 +22,25 @@ std::string name_of(const wire::Edge& edge) {
         case wire::EdgeKind::path_mtu: return fmt::format("member {} of unit {}", edge.member, edge.unit);
         case wire::EdgeKind::leaf: return fmt::format("the switch of unit {}", edge.unit);
         case wire::EdgeKind::parent: return fmt::format("the parent of the switch of unit {}", edge.unit);
-        case wire::EdgeKind::server: return "the host of the server";
+        case wire::EdgeKind::server: break;
     }
-    return "an unknown neighbour";
+    return "the host of the server";
 }
 
+// Not of an edge whose member left, which is no failure.
 std::string reason_of(const wire::Edge& edge) {
     const std::string name = name_of(edge);
     switch (edge.evidence) {
         case wire::Evidence::silence: return fmt::format("{} sent nothing for {} ms", name, edge.silent_ms);
-        case wire::Evidence::left: return name + " left";
         case wire::Evidence::closed: return "the process of " + name + " ended";
         case wire::Evidence::too_long:
             return edge.detail == 0 ? "long packets are lost on the path to or from " + name
                                     : fmt::format("the path MTU of {} is {} bytes", name, edge.detail);
         case wire::Evidence::one_direction: return name + " receives nothing";
-        case wire::Evidence::paused: return fmt::format("this process did not run for {} ms", edge.silent_ms);
+        case wire::Evidence::left:
+        case wire::Evidence::paused: break;
     }
-    return name + " failed";
+    return fmt::format("this process did not run for {} ms", edge.silent_ms);
 }
 
 }  // namespace

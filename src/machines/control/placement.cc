@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <optional>
 #include <string>
 #include <vector>
@@ -86,11 +87,9 @@ Result<protocol::Membership> place_ranks(std::span<const Announcement> announcem
                       fmt::format("{} switches and direct ranks below the top switch; use at most {}",
                                   membership.size(), ATP_BITMAP_BITS));
     }
+    // Each rank is in one unit, and units and members fit their bitmaps: make() has no objection left.
     auto placed = protocol::Membership::make(std::move(membership));
-    if (!placed) {
-        return refuse(Reason::mismatched,
-                      "the switches that the ranks name form no tree: check --parent of each switch");
-    }
+    assert(placed);
     return *std::move(placed);
 }
 

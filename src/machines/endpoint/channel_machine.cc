@@ -13,6 +13,10 @@ namespace {
 // Of the longest JOIN of a rank, and of shorter messages.
 constexpr std::size_t most_control_bytes = 1024;
 
+// After the end of its worker, a hosted server waits until it has received no packet for this long, for late workers.
+constexpr Duration server_linger = std::chrono::milliseconds(300);
+constexpr Duration server_linger_most = std::chrono::seconds(2);
+
 bool goes_up(std::span<const std::byte> bytes) {
     if (bytes.size() < ATP_HEADER_BYTES || wire::load_u8(bytes.data()) != ATP_VERSION) return false;
     return wire::goes_up(wire::load_u8(bytes.data() + ATP_OFFSET_TYPE));
@@ -166,6 +170,17 @@ bool ChannelMachine::submit(protocol::Tensor& tensor, Time now, Time deadline) {
     return true;
 }
 
+void ChannelMachine::close(Time now) {
+    if (close_asked_ == never) close_asked_ = now;
+}
+
+Time ChannelMachine::closes_at() const {
+    if (close_asked_ == never) return never;
+    if (ended_) return client_.poll_timeout() == never ? close_asked_ : never;
+    if (server_ == nullptr) return close_asked_;
+    return std::min(close_asked_ + server_linger_most, served_at_ + server_linger);
+}
+
 void ChannelMachine::end() {
     if (ended_) return;
     ended_ = true;
@@ -174,6 +189,10 @@ void ChannelMachine::end() {
 
 std::optional<ChannelEvent> ChannelMachine::poll_event(Time now) {
     using Kind = ChannelEvent::Kind;
+    if (now >= closes_at()) {
+        close_asked_ = never;
+        return ChannelEvent{Kind::closed};
+    }
     if (ended_) return std::nullopt;
     if (difference_) return poll_difference(now);
     if (const auto event = engine_->poll_event()) {
@@ -269,8 +288,9 @@ bool ChannelMachine::transmit_server(wire::Outbox& out) {
 }
 
 Time ChannelMachine::poll_timeout() const {
-    if (ended_) return client_.poll_timeout();
-    return std::min(difference_ ? differs_until_ : engine_->poll_timeout(), client_.poll_timeout());
+    const Time next = std::min(client_.poll_timeout(), closes_at());
+    if (ended_) return next;
+    return std::min(difference_ ? differs_until_ : engine_->poll_timeout(), next);
 }
 
 protocol::ServerCounters ChannelMachine::server_counters() const {

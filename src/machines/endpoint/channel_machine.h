@@ -66,6 +66,7 @@ struct ChannelEvent {
         slow,             // the others wait for the rank of `pace`, or for a part of the network
         differs,          // ranks called different operations: call state() with this rank's. `failed` follows
         failed,           // the channel ended: `cause`
+        closed,           // after close(): nobody needs this channel any more
     };
     Kind kind = Kind::completed;
     std::uint64_t number = 0;  // differs: position of the operation among those in flight, from 0
@@ -78,7 +79,8 @@ struct ChannelEvent {
 //
 // Ownership: owns the worker, the server and the JoinClient. Borrows each submitted tensor until its event.
 // Calling order: handle_*() for what happened, handle_timeout() at poll_timeout(). After each, poll_event() until it
-//   returns nothing, then transmit_control() and transmit(). submit() after the event `ready`. end() last.
+//   returns nothing, then transmit_control() and transmit(). submit() after the event `ready`. close(), and end() after
+//   the event `closed`.
 // Threads: none. One thread drives one channel.
 // Failure: after the event `failed` or end(), tensors are not accessed any more and submit() returns false. A hosted
 //   server still answers: other ranks may miss their last result. A datagram that is not for this channel is dropped
@@ -99,6 +101,9 @@ class ChannelMachine {
     [[nodiscard]] bool submit(protocol::Tensor& tensor, Time now, Time deadline);
     // What this rank called, after the event `differs`: the other ranks read it, and this rank reads theirs.
     void state(std::string called, Time now) { client_.state(std::move(called), now); }
+    // This rank submits nothing more. The event `closed` follows when late ranks had time to fetch their last results
+    // from the server that runs here, and after the last LEAVE of a channel that failed.
+    void close(Time now);
     // Ends the channel and prepares LEAVE.
     void end();
 
@@ -115,9 +120,7 @@ class ChannelMachine {
 
     [[nodiscard]] const ChannelMachineConfig& config() const { return config_; }
     [[nodiscard]] const ChannelEngine& engine() const { return *engine_; }
-    [[nodiscard]] bool hosts_server() const { return server_ != nullptr; }
     [[nodiscard]] protocol::ServerCounters server_counters() const;  // all 0 without a hosted server
-    [[nodiscard]] Time served_at() const { return served_at_; }      // last packet to the hosted server
     [[nodiscard]] const control::MemberCounters& member_counters() const { return client_.counters(); }
     [[nodiscard]] std::uint64_t strays() const { return strays_; }  // datagrams that do not belong to this channel
     [[nodiscard]] std::uint64_t group_results() const { return group_results_; }  // received from the group
@@ -136,6 +139,7 @@ class ChannelMachine {
     [[nodiscard]] std::optional<ChannelEvent> poll_difference(Time now);
     [[nodiscard]] ChannelEvent fail(ChannelCause cause);
     [[nodiscard]] bool transmit_server(wire::Outbox& out);
+    [[nodiscard]] Time closes_at() const;  // never: close() was not called, or LEAVEs are due first
 
     ChannelMachineConfig config_;
     std::unique_ptr<ChannelEngine> engine_;
@@ -156,7 +160,8 @@ class ChannelMachine {
     std::optional<OperationCause> difference_;  // ranks called different operations
     Time differs_until_ = never;                // for which this rank waits for the statements of the others
     std::uint64_t in_flight_ = 0;               // tensors that engine_ has
-    Time served_at_{};
+    Time served_at_{};                          // last packet to the hosted server
+    Time close_asked_ = never;                  // close() was called; never again after `closed`
     std::uint64_t strays_ = 0;
     std::uint64_t group_results_ = 0;
     bool results_by_group_ = false;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 
@@ -113,13 +114,13 @@ Error error_of_missing(const MemberCause& cause, const ChannelMachineConfig& con
 
 // The ranks that did not return may have failed because of the switch.
 Error error_of_restarted_switch(const MemberCause& cause, const ChannelMachineConfig& config) {
+    const std::string ranks = list_of_ranks(*config.membership, cause.missing_units, cause.missing_members);
     return {.operation = Operation::wait,
             .reason = Reason::failed,
             .peer = switch_peer(config),
             .elapsed = cause.elapsed,
             .text = fmt::format("the switch at {} restarted, and {} did not join again: form the job again",
-                                to_string(config.switch_address),
-                                list_of_ranks(*config.membership, cause.missing_units, cause.missing_members))};
+                                to_string(config.switch_address), ranks.empty() ? "a rank" : ranks)};
 }
 
 Error error_of_silent_switch(const MemberCause& cause, const ChannelMachineConfig& config) {
@@ -336,6 +337,20 @@ Error error_of_slow_join(const std::string& waiting, Duration elapsed, const Cha
             .peer = to_string(config.switch_address),
             .elapsed = elapsed,
             .text = waiting.empty() ? "the switch does not answer: diagnose it with `atp doctor`" : waiting};
+}
+
+Error error_of_part(Error first, Operation operation, Duration since_begun) {
+    first.operation = operation;
+    first.elapsed = std::max(Duration::zero(), since_begun);
+    return first;
+}
+
+Error error_after_end(Error first, Operation operation) {
+    first.operation = operation;
+    first.reason = Reason::closed;
+    first.elapsed = {};
+    first.text = "an earlier error closed this communicator; form a new one. First error: " + first.text;
+    return first;
 }
 
 std::string list_of_ranks(const protocol::Membership& membership, std::uint32_t units, std::uint32_t members) {

@@ -15,6 +15,9 @@ namespace atp::endpoint {
 
 // What the tree waits for: "rank 3 did not join".
 [[nodiscard]] std::string waiting_text(const control::MemberCause& missing, const ChannelMachineConfig& config);
+// The error that ended the channel, for an operation that was in flight, and for one that was submitted later.
+[[nodiscard]] Error error_of_part(Error first, Operation operation, Duration since_begun);
+[[nodiscard]] Error error_after_end(Error first, Operation operation);
 // For whom the others wait, and how long.
 [[nodiscard]] std::string slow_text(const wire::Pace& pace, const ChannelMachineConfig& config);
 // The tree is not ready after `elapsed`. `waiting`: the last waiting_text(); empty: the switch did not answer.
