@@ -156,6 +156,9 @@ void Switch::handle_batch(std::span<PacketBuffer> packet_buffers, Time now) {
         Job* job = nullptr;
     };
     std::array<Received, batch_packets> received;
+    for (const PacketBuffer& first : packet_buffers.first(std::min(packet_buffers.size(), batch_packets))) {
+        prefetch_packet(first);
+    }
     while (!packet_buffers.empty()) {
         const std::span<PacketBuffer> batch = packet_buffers.first(std::min(packet_buffers.size(), batch_packets));
         for (std::size_t i = 0; i < batch.size(); ++i) {
