@@ -9,16 +9,18 @@
 The switch at ATP_SWITCH executes all_reduce with SUM and AVG, all_reduce_coalesced, broadcast and barrier of CPU and
 CUDA tensors. If ATP_SWITCH is not set, rank 0 starts a switch in its own process. Gloo executes all other operations,
 and the logger `atp` reports each of them once. `atp.Options` documents the settings and the environment variables.
-`atp.push()` and `atp.pull()` sum by key, like a parameter server.
+`atp.push()` and `atp.pull()` sum by key, like a parameter server. `atp.flight_records()` returns what PyTorch's Flight
+Recorder keeps of the operations in the network.
 """
 
 import torch.distributed as _dist
 
 from .backend import create_backend as _create_backend
+from .flight_recorder import flight_records, write_flight_records
 from .options import Options
 from .push_pull import pull, push
 
-__all__ = ["Options", "pull", "push"]
+__all__ = ["Options", "flight_records", "pull", "push", "write_flight_records"]
 __version__ = "0.1.0"
 
 _dist.Backend.register_backend("atp", _create_backend, extended_api=True, devices=["cpu", "cuda"])

@@ -5,6 +5,7 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -78,13 +79,28 @@ std::shared_ptr<comm::Communicator> form(const c10::intrusive_ptr<c10d::Store>& 
 }
 
 // Returns a pointer to the base class: PyTorch registered the Python type of c10d::Backend, with intrusive pointers.
-c10::intrusive_ptr<c10d::Backend> create_backend(
-    const std::shared_ptr<comm::Communicator>& communicator, const c10::intrusive_ptr<c10d::Store>& store,
-    const c10::intrusive_ptr<c10d::Backend>& fallback, bool hosts_switch,
-    std::function<void(const std::string&, const std::string&)> delegated) {
-    GroupOptions options{.hosts_switch = hosts_switch, .delegated = std::move(delegated)};
+c10::intrusive_ptr<c10d::Backend> create_backend(const std::shared_ptr<comm::Communicator>& communicator,
+                                                 const c10::intrusive_ptr<c10d::Store>& store,
+                                                 const c10::intrusive_ptr<c10d::Backend>& fallback, bool hosts_switch,
+                                                 std::function<void(const std::string&, const std::string&)> delegated,
+                                                 std::string name, std::vector<std::uint64_t> ranks) {
+    static std::atomic<std::size_t> groups{0};
+    auto group = std::make_shared<FlightGroup>();
+    group->number = groups++;
+    group->name = std::move(name);
+    group->description = "atp";
+    group->own_rank = ranks.at(communicator->rank());
+    group->ranks = std::move(ranks);
+    note_flight_group(*group);
+    GroupOptions options{.group = std::move(group), .hosts_switch = hosts_switch, .delegated = std::move(delegated)};
     const py::gil_scoped_release no_lock;
     return c10::make_intrusive<ProcessGroupAtp>(communicator, store, fallback, std::move(options));
+}
+
+// Stacks are read under Python's lock, which the recorder takes by itself.
+std::string dump_without_lock(bool stacks, bool only_active) {
+    const py::gil_scoped_release no_lock;
+    return dump_flight_records(stacks, only_active);
 }
 
 bool is_active(const c10::intrusive_ptr<c10d::Backend>& backend) { return group_of(backend).active(); }
@@ -107,7 +123,12 @@ PYBIND11_MODULE(_C, module) {
     module.def("form", &form, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("options"),
                py::arg("hosts_switch"), py::arg("timeout_s"));
     module.def("create_backend", &create_backend, py::arg("communicator"), py::arg("store"), py::arg("fallback"),
-               py::arg("hosts_switch"), py::arg("delegated"));
+               py::arg("hosts_switch"), py::arg("delegated"), py::arg("name"), py::arg("ranks"));
+    module.def("has_flight_recorder", &has_flight_recorder);
+    module.def(
+        "dump_flight_records",
+        [](bool stacks, bool only_active) { return py::bytes(dump_without_lock(stacks, only_active)); },
+        py::arg("stacks"), py::arg("only_active"));
     const py::call_guard<py::gil_scoped_release> no_lock;
     module.def("is_active", &is_active, py::arg("backend"), no_lock);
     module.def("shutdown", &shut_down, py::arg("backend"), no_lock);

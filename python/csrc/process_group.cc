@@ -156,8 +156,9 @@ Time ProcessGroupAtp::deadline_of(std::chrono::milliseconds timeout) const {
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::hand_out(Result<comm::Handle> begun, std::vector<Staged> staged,
                                                        c10d::OpType type, const char* title) {
     if (!begun) C10_THROW_ERROR(DistBackendError, message_of(begun.error()));
-    auto work = c10::make_intrusive<NetworkWork>(getRank(), type, title, sequence_++, std::move(staged),
-                                                 *std::move(begun), completions_);
+    auto work =
+        c10::make_intrusive<NetworkWork>(getRank(), type, title, sequence_++, std::move(staged), *std::move(begun),
+                                         completions_, options_.group, std::chrono::milliseconds(timeout_ms_));
     NetworkWork::watch(work);
     return work;
 }

@@ -17,6 +17,7 @@
 
 #include "comm/communicator.h"
 #include "completions.h"
+#include "flight_recorder.h"
 #include "staging.h"
 #include "store_adapter.h"
 #include "work.h"
@@ -25,6 +26,7 @@ namespace atp::python {
 
 // Options of a group beside its communicator.
 struct GroupOptions {
+    std::shared_ptr<const FlightGroup> group;
     bool hosts_switch = false;  // this process hosts the switch, which other ranks may need after this one is done
     // Called once for each pair of operation and reason that the fallback executes. The reason is empty if the network
     // never executes that operation.

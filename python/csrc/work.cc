@@ -32,13 +32,16 @@ std::string message_of(const Error& error) {
 }
 
 NetworkWork::NetworkWork(int rank, c10d::OpType type, const char* title, std::uint64_t sequence,
-                         std::vector<Staged> staged, comm::Handle operation, std::shared_ptr<Completions> completions)
+                         std::vector<Staged> staged, comm::Handle operation, std::shared_ptr<Completions> completions,
+                         std::shared_ptr<const FlightGroup> group, std::chrono::milliseconds longest)
     : c10d::Work(rank, type, title, tensors_of(staged)),
       sequence_(sequence),
       staged_(std::move(staged)),
       operation_(std::move(operation)),
       completions_(std::move(completions)),
-      future_(make_future(devices_of(staged_))) {}
+      future_(make_future(devices_of(staged_))),
+      group_(std::move(group)),
+      record_(*group_, sequence, title, tensors_of(staged_), longest) {}
 
 // A device may still read or write the tensors' memory, which the members below release.
 NetworkWork::~NetworkWork() { wait_for_devices(staged_); }
@@ -93,6 +96,8 @@ void NetworkWork::settle() {
             exception = exception_of(outcome.error());
             completions_->note_failure();
         }
+        record_.end(!exception);
+        if (exception) write_flight_records_after_failure(*group_);
         finish(exception);
     });
 }

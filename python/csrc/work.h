@@ -11,6 +11,7 @@
 
 #include "comm/work.h"
 #include "completions.h"
+#include "flight_recorder.h"
 #include "staging.h"
 
 namespace atp::python {
@@ -27,8 +28,10 @@ namespace atp::python {
 //   error. If wait() reaches its own timeout, or a signal handler raises, the operation stays in flight.
 class NetworkWork final : public c10d::Work {
   public:
+    // `longest`: the timeout of the operation.
     NetworkWork(int rank, c10d::OpType type, const char* title, std::uint64_t sequence, std::vector<Staged> staged,
-                comm::Handle operation, std::shared_ptr<Completions> completions);
+                comm::Handle operation, std::shared_ptr<Completions> completions,
+                std::shared_ptr<const FlightGroup> group, std::chrono::milliseconds longest);
     ~NetworkWork() override;
 
     static void watch(const c10::intrusive_ptr<NetworkWork>& work);
@@ -50,6 +53,8 @@ class NetworkWork final : public c10d::Work {
     comm::Handle operation_;
     std::shared_ptr<Completions> completions_;
     c10::intrusive_ptr<c10::ivalue::Future> future_;
+    std::shared_ptr<const FlightGroup> group_;
+    FlightRecord record_;
     std::once_flag settled_;
     std::atomic<bool> completing_{false};
 };

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's Flight Recorder for the operations in the network.
+
+libtorch does not let backends outside of it use its recorder. This package therefore has one of the same class, with the
+same settings, such as TORCH_FR_BUFFER_SIZE, and the same format. Operations that Gloo executes are in PyTorch's own.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import torch.distributed as dist
+
+from . import _C
+
+
+def flight_records(*, stacks: bool = True, only_active: bool = False) -> dict[str, Any]:
+    """The last operations of this process in the network, in PyTorch's format: "entries", "pg_config" and others.
+
+    An entry has the state "started" or "completed". One that is "retired" and not completed has failed.
+
+    Args:
+        stacks: with the stack of the caller of each operation.
+        only_active: without completed operations.
+
+    Raises:
+        RuntimeError: the installed torch lacks the recorder.
+    """
+    if not _C.has_flight_recorder():
+        raise RuntimeError("this build of atp has no Flight Recorder, because torch lacked its headers")
+    records: dict[str, Any] = pickle.loads(_C.dump_flight_records(stacks, only_active))  # noqa: S301: made here
+    return records
+
+
+def write_flight_records(prefix: str | os.PathLike[str], *, name: str = "atp", stacks: bool = True) -> Path:
+    """Writes the records to a file for `torchfrtrace` and returns its path: the prefix, then this process' rank.
+
+    Args:
+        prefix: of the path.
+        name: of the backend in the names of operations. `torchfrtrace` accepts only the names of PyTorch's own
+            backends: use "gloo" for it.
+        stacks: as for flight_records().
+    """
+    records = flight_records(stacks=stacks)
+    for entry in records["entries"]:
+        entry["profiling_name"] = entry["profiling_name"].replace("atp:", name + ":", 1)
+    path = Path(f"{os.fspath(prefix)}{dist.get_rank()}")
+    path.write_bytes(pickle.dumps(records))
+    return path
