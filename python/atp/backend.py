@@ -77,9 +77,7 @@ def create_backend(given: Any, options: Options | None) -> Any:
         communicator = _C.form(own_store, rank, size, native, hosts, settings.timeout_s)
         fallback = _make_fallback(dist.PrefixStore("gloo", store), rank, size, timeout, address)
         ranks = list(given.global_ranks_in_group) or list(range(size))
-        backend = _C.create_backend(
-            communicator, own_store, fallback, hosts, _report(rank), str(given.group_id), ranks
-        )
+        backend = _C.create_backend(communicator, own_store, fallback, hosts, _report(rank), str(given.group_id), ranks)
     except dist.DistBackendError:
         raise
     except RuntimeError as error:
