@@ -357,6 +357,15 @@ Json to_json(const std::vector<wire::Edge>& edges) {
     return list;
 }
 
+Json to_json(const wire::Pace& pace) {
+    return {{"share_percent", pace.share_percent},
+            {"last_percent", pace.last_percent},
+            {"unit", pace.unit},
+            {"member", pace.member},
+            {"whole_unit", pace.whole_unit},
+            {"waited_permille", pace.waited_permille}};
+}
+
 Json to_json(const std::vector<wire::Statement>& statements) {
     Json list = Json::array();
     for (const wire::Statement& statement : statements) {
@@ -402,6 +411,7 @@ Json to_json(const wire::Join& join) {
             {"begun", join.begun},
             {"hears_group", join.receives_group},
             {"units", units},
+            {"pace", to_json(join.pace)},
             {"edges", to_json(join.edges)},
             {"statements", to_json(join.statements)}};
 }
@@ -419,6 +429,7 @@ Json to_json(const wire::Joined& message) {
             {"missing_members", message.missing_members},
             {"stream", message.stream},
             {"hold_ms", message.hold_ms},
+            {"pace", to_json(message.pace)},
             {"edges", to_json(message.edges)},
             {"statements", to_json(message.statements)}};
 }
