@@ -413,6 +413,24 @@ TEST(JoinFailures, H80_SwitchThatDidNotRunIsNamedInsteadOfTheRankThatLeft) {
 }
 
 // The links between leaf and root carry short packets only, and nobody reports it.
+// A rank repeats in its LEAVE what its leaf told it. The leaf may hear its parent again by then.
+TEST(JoinFailures, CauseThatARankLearntFromItsLeafNamesTheParentAndNotTheRank) {
+    Tree leaf(below(host(1)));
+    for (unsigned rank = 0; rank < 2; ++rank) leaf.join(join_of_member(0, 2, rank, 0, 0x3), worker(rank));
+    leaf.joined(true, host(1));
+    leaf.forget();
+    wire::Leave leave{.job = job, .token = token, .channel = channel, .epoch = 1000};
+    leave.edges = {
+        {.kind = EdgeKind::parent, .evidence = Evidence::silence, .silent_ms = 3000, .at = endpoint_of(host(1))}};
+    leaf.tree.handle_leave(leave, worker(0), leaf.now);
+    leaf.drain();
+    const auto told = edge_told(leaf, worker(1));
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->kind, EdgeKind::parent);
+    EXPECT_EQ(told->evidence, Evidence::silence);
+    EXPECT_EQ(address_of(told->at), host(1));
+}
+
 TEST(JoinFailures, LeafWhoseLongPacketsAreLostIsNamedInBothRacks) {
     Racks racks;
     racks.longest_up = 300;

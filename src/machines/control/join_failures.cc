@@ -153,14 +153,14 @@ wire::Edge JoinTree::seen_here(const wire::Edge& edge, const Reporter& by, Time 
             .at = edge.at};
 }
 
-// A child that does not hear this switch names it as the silent parent. This switch hears the child, so the edge
-// between them loses one direction, if this process ran. If the child's host had a report, an earlier process of this
-// switch ended.
+// A switch that does not hear this one names it as the silent parent. This switch hears the other, so the edge between
+// them loses one direction, if this process ran. If the other's host had a report, an earlier process of this switch
+// ended. A worker that names a parent means that of this switch: it learnt that here.
 std::optional<wire::Edge> JoinTree::edge_reported_by(const std::vector<wire::Edge>& edges, const Reporter& by,
                                                      Time now) {
     if (edges.empty()) return std::nullopt;
     wire::Edge edge = seen_here(edges.front(), by, now);
-    if (edge.kind == wire::EdgeKind::parent && edge.evidence != wire::Evidence::closed) {
+    if (!by.is_worker && edge.kind == wire::EdgeKind::parent && edge.evidence != wire::Evidence::closed) {
         edge.kind = wire::EdgeKind::leaf;
         if (edge.evidence == wire::Evidence::silence) edge.evidence = wire::Evidence::one_direction;
         edge.unit = by.unit;
