@@ -81,6 +81,17 @@ TEST(PaceMeter, FewFragmentsOrNoWaitNameNobody) {
     EXPECT_FALSE(even.pace.last());
 }
 
+// Equal members whose packets come in bursts: the burst of one is often the last.
+TEST(PaceMeter, ShortLatenessIsNoWait) {
+    Counted counted;
+    for (int i = 0; i < 3000; ++i) {
+        counted.pass(milliseconds(1));
+        counted.complete(1, std::chrono::microseconds(999));
+    }
+    counted.end_interval();
+    EXPECT_FALSE(counted.pace.last());
+}
+
 TEST(PaceMeter, PacketOfSeveralChildrenNamesNone) {
     Counted counted;
     for (int i = 0; i < 20; ++i) counted.pace.handle_completed(0x6, milliseconds(100), counted.now);

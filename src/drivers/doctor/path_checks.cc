@@ -118,12 +118,8 @@ Finding check_tree(const PathFacts& facts) {
         finding.status = Status::fail;
         finding.found = facts.silence->text;
         const bool parent = facts.report && !facts.report->parent.empty();
-        finding.fix =
-            parent
-                ? fmt::format(
-                      "start `atp switch` at {}, or correct --parent; firewalls must pass UDP between the two switches",
-                      facts.report->parent)
-                : "do as it says";
+        finding.fix = parent ? fmt::format("firewalls must pass UDP between this switch and {}", facts.report->parent)
+                             : "do as it says";
         return finding;
     }
     const std::size_t above = facts.welcome.path.size() - std::min<std::size_t>(facts.welcome.path.size(), 1);

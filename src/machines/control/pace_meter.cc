@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "control/timing.h"
+
 namespace atp::control {
 namespace {
 
@@ -27,7 +29,7 @@ void PaceMeter::handle_completed(std::uint32_t completed_by, Duration alone, Tim
     if (!std::has_single_bit(completed_by)) return;
     Count& count = counts_[static_cast<unsigned>(std::countr_zero(completed_by))];
     ++count.fragments;
-    count.waited += std::max(waited, Duration::zero());
+    if (alone >= timing.notable_lateness) count.waited += std::max(waited, Duration::zero());
 }
 
 void PaceMeter::handle_time(Time now, Duration interval) {

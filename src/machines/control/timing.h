@@ -38,6 +38,8 @@ struct Timing {
     // The same if a member left in order: it may have read its last result before this rank did.
     Duration left_grace = std::chrono::milliseconds(700);
 
+    // A packet that is the last one of its fragment by less is not late: even equal members send in turns.
+    Duration notable_lateness = std::chrono::milliseconds(1);
     // A rank names the same slow member again after this time.
     Duration slow_named = std::chrono::minutes(5);
 
