@@ -218,24 +218,36 @@ std::vector<std::uint8_t> slow_members(Member& member) {
 TEST(JoinClient, SlowMemberIsNamedOnceAndAgainAfterMinutes) {
     Member member;
     member.become_ready();
-    member.pass(minutes(1), [&] { member.receive(member.answer(joined_with_pace(0, 2))); });
+    const auto joined = [&] { member.receive(member.answer(joined_with_pace(0, 2))); };
+    member.pass(minutes(1), joined);
     EXPECT_EQ(slow_members(member), std::vector<std::uint8_t>{2});
-    member.pass(timing.slow_named, [&] { member.receive(member.answer(joined_with_pace(0, 2))); });
+    member.pass(timing.slow_named, joined);
     EXPECT_EQ(slow_members(member), std::vector<std::uint8_t>{2});
 }
 
-TEST(JoinClient, AnotherSlowMemberIsNamedAtOnce) {
+TEST(JoinClient, MemberThatIsSlowInOneIntervalOnlyIsNotNamed) {
     Member member;
     member.become_ready();
-    member.receive(member.answer(joined_with_pace(0, 2)));
-    member.receive(member.answer(joined_with_pace(0, 3)));
+    for (int turn = 0; turn < 4; ++turn) {
+        member.pass(timing.hold, [&] { member.receive(member.answer(joined_with_pace(0, 2))); });
+        member.pass(timing.hold, [&] { member.joined(true); });
+    }
+    EXPECT_TRUE(slow_members(member).empty());
+}
+
+TEST(JoinClient, AnotherSlowMemberIsNamedSoonAfterTheFirst) {
+    Member member;
+    member.become_ready();
+    for (const std::uint8_t slow : std::initializer_list<std::uint8_t>{2, 3}) {
+        member.pass(2 * timing.hold, [&] { member.receive(member.answer(joined_with_pace(0, slow))); });
+    }
     EXPECT_EQ(slow_members(member), (std::vector<std::uint8_t>{2, 3}));
 }
 
 TEST(JoinClient, MemberForWhichNobodyWaitsLongIsNotSlow) {
     Member member;
     member.become_ready();
-    member.receive(member.answer(joined_with_pace(0, 2, 100)));
+    member.pass(minutes(1), [&] { member.receive(member.answer(joined_with_pace(0, 2, 100))); });
     EXPECT_TRUE(slow_members(member).empty());
 }
 

@@ -230,7 +230,10 @@ TEST(ChannelMachine, MemberForWhichTheOthersWaitIsAnEventWithItsPace) {
     channel.become_ready();
     wire::Joined message = joined(channel.config, true);
     message.pace = {.share_percent = 90, .last_percent = 80, .unit = 0, .member = 2, .waited_permille = 400};
-    channel.control(message);
+    channel.pass(seconds(6), [&] {
+        message.epoch = joined(channel.config, true).epoch;
+        channel.control(message);
+    });
     ASSERT_EQ(channel.kinds(), std::vector{Kind::slow});
     EXPECT_EQ(channel.events[0].pace.member, 2U);
     EXPECT_EQ(channel.events[0].pace.waited_permille, 400U);

@@ -133,10 +133,18 @@ void JoinClient::handle_joined(const wire::Joined& joined, const wire::Address& 
 }
 
 // After the tree is lost, keep the ranks that were missing first, while they are: other ranks leave as a consequence.
-// Each JOINED repeats the pace of the last interval.
+// Each JOINED repeats the pace of the last interval. A member that is slow in two of them is named: a single one may
+// show a checkpoint, or another program on the host.
 void JoinClient::note_pace(const wire::Pace& pace, Time now) {
-    if (!is_slow(pace) || (names_same(pace, pace_) && now < pace_next_)) return;
+    if (!is_slow(pace)) {
+        slow_since_ = never;
+        return;
+    }
+    const bool same = names_same(pace, pace_);
     pace_ = pace;
+    if (!same || slow_since_ == never) slow_since_ = now;
+    if (!same) pace_next_ = Time{};
+    if (now - slow_since_ < hold_ * 3 / 2 || now < pace_next_) return;
     pace_next_ = now + timing.slow_named;
     slow_due_ = true;
 }

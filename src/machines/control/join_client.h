@@ -213,6 +213,7 @@ class JoinClient {
     bool leave_due_ = false;
     bool left_ = false;         // the first LEAVE was sent
     wire::Pace pace_;           // the last one that was slow
+    Time slow_since_ = never;   // first JOINED that named its member; never: the last one named none
     Time pace_next_{};          // for the same member: earliest time of the next event `slow`
     int repeats_of_leave_ = 0;  // still to send, the next one at leave_next_
     Time leave_next_ = never;
@@ -241,7 +242,7 @@ void JoinClient::persist(Archive& archive) {
         archive.value(repeats_of_leave_);
     archive.time(leave_next_), archive.value(ready_due_);
     archive.value(waiting_due_), archive.value(group_due_), archive.value(slow_due_), archive.value(end_due_);
-    persist_pace(pace_, archive), archive.time(pace_next_);
+    persist_pace(pace_, archive), archive.time(slow_since_), archive.time(pace_next_);
     bool refused = refusal_.has_value();
     archive.value(refused), archive.time(refused_since_);
     if (refused && !refusal_) refusal_.emplace();
