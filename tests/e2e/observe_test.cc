@@ -198,7 +198,7 @@ TEST(RankLog, OperationThatTimesOutFailsTheJobOnce) {
 // Rank 1 calls each operation later than the others. Runs until each rank has logged it, and `last`, the switch that
 // adds all, has reported it.
 void run_with_slow_rank(Job& job, LogOfNode& log, const switchd::SwitchNode& last) {
-    std::optional<client::ChannelReport::Slowest> reported;
+    std::optional<client::SlowestChild> reported;
     const auto all_logged = [&] {
         for (std::uint32_t rank = 0; rank < job.world(); ++rank) {
             if (log.count("rank slow", rank) == 0) return false;

@@ -29,7 +29,7 @@ std::string kernels_text(const client::SwitchReport& report) {
     return text;
 }
 
-std::string slowest_text(const std::optional<client::ChannelReport::Slowest>& slowest) {
+std::string slowest_text(const std::optional<client::SlowestChild>& slowest) {
     if (!slowest) return {};
     return fmt::format("; waits {:.1f} % of the time for {} ({} % of all waiting; last in {} % of the fragments)",
                        slowest->waited_permille / 10.0,

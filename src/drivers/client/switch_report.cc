@@ -256,7 +256,7 @@ void describe(Archive& archive, Of<Archive, JobReport> job) {
 }
 
 template <class Archive>
-void describe(Archive& archive, Of<Archive, ChannelReport::Slowest> slowest) {
+void describe(Archive& archive, Of<Archive, SlowestChild> slowest) {
     archive.value_if_known("rank", slowest.rank);
     archive.value("unit", slowest.unit);
     archive.value("share_percent", slowest.share_percent);

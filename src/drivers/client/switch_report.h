@@ -23,27 +23,28 @@ struct ReportPart {
     std::string json;  // its value
 };
 
+// Which child the others wait for. The rank is that of a worker, if the switch knows it.
+struct SlowestChild {
+    std::optional<std::uint16_t> rank{};
+    std::uint8_t unit = 0;
+    std::uint8_t share_percent = 0;
+    std::uint8_t last_percent = 0;
+    std::uint16_t waited_permille = 0;
+};
+
 struct ChannelReport {
     std::uint32_t job = 0;
     std::uint16_t channel = 0;
     std::string protocol = "atp";
     std::uint8_t level = 0;
     bool ready = false;
-    std::uint32_t present = 0;   // children that joined
-    std::uint32_t expected = 0;  // children of the complete tree
-    bool hosts = false;          // the server of the channel runs here
-    bool by_group = false;       // results go to the group, not to each child
-    // Which child the others wait for. The rank is that of a worker, if the switch knows it.
-    struct Slowest {
-        std::optional<std::uint16_t> rank{};
-        std::uint8_t unit = 0;
-        std::uint8_t share_percent = 0;
-        std::uint8_t last_percent = 0;
-        std::uint16_t waited_permille = 0;
-    };
-    std::optional<Slowest> slowest{};   // nullopt: too few fragments, or none waited, in the last interval
-    std::string group = {};             // address; empty: the terms name none, or this switch does not send to it
-    protocol::ServerCounters server{};  // all 0 unless `hosts`
+    std::uint32_t present = 0;              // children that joined
+    std::uint32_t expected = 0;             // children of the complete tree
+    bool hosts = false;                     // the server of the channel runs here
+    bool by_group = false;                  // results go to the group, not to each child
+    std::optional<SlowestChild> slowest{};  // nullopt: too few fragments, or none waited, in the last interval
+    std::string group = {};                 // address; empty: the terms name none, or this switch does not send to it
+    protocol::ServerCounters server{};      // all 0 unless `hosts`
 };
 
 struct JobReport {

@@ -41,7 +41,7 @@ void PaceMeter::handle_time(Time now, Duration interval) {
     begun_ = Time{};
 }
 
-std::optional<PaceMeter::Last> PaceMeter::assess(Duration interval) const {
+std::optional<LongestWait> PaceMeter::assess(Duration interval) const {
     Count all;
     for (const Count& count : counts_) {
         all.fragments += count.fragments;
@@ -51,10 +51,11 @@ std::optional<PaceMeter::Last> PaceMeter::assess(Duration interval) const {
     const auto most = std::ranges::max_element(counts_, {}, &Count::waited);
     constexpr auto percent = static_cast<std::int64_t>(wire::whole_percent);
     constexpr auto permille = static_cast<std::int64_t>(wire::whole_permille);
-    return Last{.child = static_cast<std::uint8_t>(most - counts_.begin()),
-                .share_percent = static_cast<std::uint8_t>(percent * most->waited / all.waited),
-                .last_percent = static_cast<std::uint8_t>(percent * most->fragments / all.fragments),
-                .waited_permille = static_cast<std::uint16_t>(std::min(permille * most->waited / interval, permille))};
+    return LongestWait{
+        .child = static_cast<std::uint8_t>(most - counts_.begin()),
+        .share_percent = static_cast<std::uint8_t>(percent * most->waited / all.waited),
+        .last_percent = static_cast<std::uint8_t>(percent * most->fragments / all.fragments),
+        .waited_permille = static_cast<std::uint16_t>(std::min(permille * most->waited / interval, permille))};
 }
 
 }  // namespace atp::control

@@ -19,6 +19,14 @@ namespace atp::control {
 [[nodiscard]] bool is_slow(const wire::Pace& pace);
 [[nodiscard]] bool names_same(const wire::Pace& a, const wire::Pace& b);
 
+// Of one interval.
+struct LongestWait {
+    std::uint8_t child = 0;             // the others waited longest for it
+    std::uint8_t share_percent = 0;     // of all that children waited for one
+    std::uint8_t last_percent = 0;      // of the fragments that it completed
+    std::uint16_t waited_permille = 0;  // of the interval
+};
+
 // Counts for one channel of one switch.
 //
 // Ownership: owns its counts.
@@ -27,20 +35,12 @@ namespace atp::control {
 // Threads: none. Failure: none.
 class PaceMeter {
   public:
-    // Of one interval.
-    struct Last {
-        std::uint8_t child = 0;             // the others waited longest for it
-        std::uint8_t share_percent = 0;     // of all that children waited for one
-        std::uint8_t last_percent = 0;      // of the fragments that it completed
-        std::uint16_t waited_permille = 0;  // of the interval
-    };
-
     // `completed_by`: bit of the child. `alone`: time since the packet before it was added to this fragment. Several
     // fragments may wait for one child at a time: this time counts once.
     void handle_completed(std::uint32_t completed_by, Duration alone, Time now);
     void handle_time(Time now, Duration interval);
     // nullopt: the last interval had too few fragments or no wait, or is over for as long as it lasted.
-    [[nodiscard]] const std::optional<Last>& last() const { return last_; }
+    [[nodiscard]] const std::optional<LongestWait>& last() const { return last_; }
 
     template <protocol::Archive Archive>
     void persist(Archive& archive);
@@ -53,12 +53,12 @@ class PaceMeter {
         std::uint32_t fragments = 0;
         Duration waited{};
     };
-    [[nodiscard]] std::optional<Last> assess(Duration interval) const;
+    [[nodiscard]] std::optional<LongestWait> assess(Duration interval) const;
 
     std::array<Count, ATP_BITMAP_BITS> counts_{};  // by child
     Time completed_at_{};
     Time begun_{};  // of the interval; Time{}: none
-    std::optional<Last> last_;
+    std::optional<LongestWait> last_;
     Time assessed_at_{};  // valid with last_
 };
 
