@@ -45,6 +45,11 @@ float special_float(std::uint64_t random) {
     return specials[random % specials.size()];
 }
 
+void write_float(std::int64_t sum, std::span<std::byte> out, std::size_t lane) {
+    const auto value = static_cast<float>(static_cast<double>(sum) / gradient_scale);
+    wire::store_u32(out.data() + lane * ATP_LANE_BYTES, std::bit_cast<std::uint32_t>(value));
+}
+
 }  // namespace
 
 GradientSource::GradientSource(const GradientShape& shape)
@@ -209,28 +214,43 @@ void GradientSource::add_everybody(const Fragment& f, std::span<std::int64_t> su
     for (std::int64_t& sum : sums) sum = (sum - weights_[0]) * std::int64_t{shape_.workers} + weights_sum_;
 }
 
+// An element is a sum of integers if every worker has one, otherwise the exact sum of the floats.
+void GradientSource::compute_floats(const Fragment& f, std::span<std::byte> out) {
+    const std::size_t lanes = shape_.payload_lanes;
+    std::vector<numeric::ExactLane> exact(lanes, numeric::ExactLane{});
+    std::vector<std::int64_t> sums(lanes, 0);
+    std::vector<bool> fits(lanes, true);
+    std::vector<std::byte> wire(lanes * ATP_LANE_BYTES);
+    for (unsigned rank = 0; rank < shape_.workers; ++rank) {
+        write_floats(f, rank, wire);
+        numeric::exact_add(wire.data(), lanes, exact.data());
+        for (std::size_t lane = 0; lane < lanes; ++lane) {
+            const auto value = std::bit_cast<float>(wire::load_u32(wire.data() + lane * ATP_LANE_BYTES));
+            const float scaled = value * static_cast<float>(gradient_scale);
+            fits[lane] = fits[lane] && std::abs(scaled) < 0x1p31F;
+            if (fits[lane]) sums[lane] += std::llrint(scaled);
+        }
+    }
+    numeric::exact_round(exact.data(), lanes, out.data());
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+        if (fits[lane]) write_float(sums[lane], out, lane);
+    }
+}
+
 // The definition of a result (docs/protocol.md), computed directly: exact sums, one division by the scale.
 void GradientSource::compute_expected(Fragment& f) {
     const std::size_t lanes = shape_.payload_lanes;
     const std::span<std::byte> out = expected_of(f);
     f.expected_known = true;
-    if (f.kind == Kind::floats) {
-        std::vector<numeric::ExactLane> exact(lanes, numeric::ExactLane{});
-        std::vector<std::byte> wire(lanes * ATP_LANE_BYTES);
-        for (unsigned rank = 0; rank < shape_.workers; ++rank) {
-            write_floats(f, rank, wire);
-            numeric::exact_add(wire.data(), lanes, exact.data());
-        }
-        numeric::exact_round(exact.data(), lanes, out.data());
-        return;
-    }
+    if (f.kind == Kind::floats) return compute_floats(f, out);
     std::vector<std::int64_t> sums(lanes, 0);
     add_everybody(f, sums);
     for (std::size_t lane = 0; lane < lanes; ++lane) {
-        const auto value = static_cast<float>(static_cast<double>(sums[lane]) / gradient_scale);
-        const std::uint32_t bits =
-            f.plain ? static_cast<std::uint32_t>(sums[lane]) : std::bit_cast<std::uint32_t>(value);
-        wire::store_u32(out.data() + lane * ATP_LANE_BYTES, bits);
+        if (f.plain) {
+            wire::store_u32(out.data() + lane * ATP_LANE_BYTES, static_cast<std::uint32_t>(sums[lane]));
+        } else {
+            write_float(sums[lane], out, lane);
+        }
     }
 }
 

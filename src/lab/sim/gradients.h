@@ -77,6 +77,7 @@ class GradientSource {
     [[nodiscard]] Kind draw_kind(std::uint64_t key, bool plain) const;
     [[nodiscard]] std::int32_t peak_of(std::uint64_t key) const;
     [[nodiscard]] std::span<std::byte> expected_of(const Fragment& fragment);
+    void compute_floats(const Fragment& fragment, std::span<std::byte> out);
     void compute_expected(Fragment& fragment);
     void add_everybody(const Fragment& fragment, std::span<std::int64_t> sums);
     void fill_small(const Fragment& fragment, std::int32_t weight, std::span<std::int32_t> out) const;

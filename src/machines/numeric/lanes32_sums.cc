@@ -3,6 +3,8 @@
 // set at run time.
 #include "numeric/lanes32_sums.h"
 
+#include <bit>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numeric/lanes32_sums.cc"
 #include "hwy/foreach_target.h"
@@ -174,6 +176,21 @@ void lanes_to_floats(const std::byte* from, std::size_t count, double inverse_sc
 }
 void sums_to_integers(const std::int64_t* sums, std::size_t count, std::byte* wire) {
     HWY_DYNAMIC_DISPATCH(sums_to_integers)(sums, count, wire);
+}
+
+// Floats are rare, and their exact sums cost more than these loops.
+void sums_add_floats(const std::byte* wire_floats, std::size_t count, float scale, std::int64_t* sums) {
+    for (std::size_t at = 0; at < count; ++at) {
+        const auto value = std::bit_cast<float>(lane::load(wire_floats + 4 * at));
+        const std::int32_t integer = lane::quantise(value, scale);
+        sums[at] = integer == lane::refused || sums[at] == no_sum ? no_sum : sums[at] + integer;
+    }
+}
+
+void known_sums_to_floats(const std::int64_t* sums, std::size_t count, double inverse_scale, std::byte* wire) {
+    for (std::size_t at = 0; at < count; ++at) {
+        if (sums[at] != no_sum) lane::store(lane::sum_to_float(sums[at], inverse_scale), wire + 4 * at);
+    }
 }
 
 }  // namespace atp::numeric

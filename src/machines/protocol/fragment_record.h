@@ -90,7 +90,7 @@ class FragmentRecords {
     [[nodiscard]] std::span<std::int64_t> sums(const FragmentRecord& record) {
         return {sums_.get() + position(record) * lanes_, lanes_};
     }
-    // Used in mode floats only.
+    // Used in mode floats only. The sums are then of the elements that have an integer on all workers.
     [[nodiscard]] std::span<numeric::ExactLane> exact(const FragmentRecord& record) {
         return {exact_.get() + position(record) * lanes_, lanes_};
     }
@@ -143,6 +143,7 @@ class FragmentRecords {
             archive.value(r.count), archive.value(r.merges);
             if (r.mode == FragmentRecord::Mode::floats) {
                 archive.bytes(std::as_writable_bytes(exact(r)));
+                archive.bytes(std::as_writable_bytes(sums(r)));
             } else if (r.count != 0) {
                 archive.bytes(std::as_writable_bytes(sums(r).first(lanes)));
             }

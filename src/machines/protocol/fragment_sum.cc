@@ -90,8 +90,11 @@ void add_integers(FragmentRecords& records, FragmentRecord& record, const wire::
     for (std::size_t at = 0; at < ATP_PROOF_LANES; ++at) record.proof_words[at] += proof_word(packet, at);
 }
 
-void add_floats(FragmentRecords& records, FragmentRecord& record, const wire::Packet& packet) {
-    numeric::exact_add(packet.lanes.data(), payload_of(records, packet), records.exact(record).data());
+void add_floats(FragmentRecords& records, FragmentRecord& record, const wire::Packet& packet, double scale) {
+    const std::size_t count = payload_of(records, packet);
+    numeric::exact_add(packet.lanes.data(), count, records.exact(record).data());
+    if (packet.header.scale != scale_of_job) return;
+    numeric::sums_add_floats(packet.lanes.data(), count, static_cast<float>(scale), records.sums(record).data());
 }
 
 void write_result(FragmentRecords& records, FragmentRecord& record, double inverse_scale) {
@@ -99,6 +102,9 @@ void write_result(FragmentRecords& records, FragmentRecord& record, double inver
     const std::size_t elements = records.elements_of(record);
     if (record.mode == FragmentRecord::Mode::floats) {
         numeric::exact_round(records.exact(record).data(), elements, result.data());
+        if (record.scale == scale_of_job) {
+            numeric::known_sums_to_floats(records.sums(record).data(), elements, inverse_scale, result.data());
+        }
         record.result_type = ATP_DTYPE_FLOAT32;
     } else if (!record.converted) {
         const auto sums = records.sums(record).first(elements);

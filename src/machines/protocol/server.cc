@@ -238,7 +238,7 @@ void Server::merge_floats(Record& record, const wire::Packet& packet, const Work
         ++counters_.duplicates;
         return;
     }
-    add_floats(records_, record, packet);
+    add_floats(records_, record, packet, config_.scale);
     record.merges += record.count == 0 ? 0 : 1;
     mark_in(record, set, false);
     if (first) ask_missing(record, packet.header, now);
@@ -266,6 +266,7 @@ void Server::raise_mode(Record& record, Mode mode, Time now) {
     record.count = 0;
     record.merges = 0;
     std::ranges::fill(records_.exact(record), numeric::ExactLane{});
+    std::ranges::fill(records_.sums(record), 0);
 }
 
 // A packet that bypassed a switch's aggregator proves that this aggregator can never complete. A FLUSH fetches the

@@ -55,7 +55,9 @@ bool FittedTensor::ready(std::uint64_t first, std::uint64_t count) const {
 protocol::Format FittedTensor::format(std::uint64_t first, std::uint64_t count) const {
     const std::uint8_t scale = history_ == nullptr ? protocol::scale_of_job : history_->scale(first);
     const bool unknown = form_.scaling == Scaling::dynamic && scale == protocol::scale_of_job;
-    return {.scale = scale, .int16_lanes = may_be_short(count) && !unknown};
+    if (!unknown) return {.scale = scale, .int16_lanes = may_be_short(count)};
+    // At the scale of the job, the server sums each element that has an integer as one, however small it is.
+    return {.scale = protocol::scale_byte(std::ilogb(form_.scale))};
 }
 
 // With fixed scaling, small numbers are rounded to multiples of the job's scale, and none is too small.
