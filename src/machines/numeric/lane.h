@@ -73,4 +73,13 @@ inline std::uint32_t sum_to_float(std::int64_t sum, double inverse_scale) {
     return bits;
 }
 
+// For sums of floats in 32 bits.
+struct FloatScale {
+    float scale;
+    double inverse_scale;
+    // The bits of the magnitude that no product may reach, so that no sum leaves 32 bits. Without the sign, larger bit
+    // patterns are larger numbers, infinity or NaN.
+    std::int32_t limit_bits;
+};
+
 }  // namespace atp::numeric::lane

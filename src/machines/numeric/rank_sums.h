@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums of the lanes of several ranks that lie in one memory. The bits are those of workers and a server.
+// The rules for buffers, threads and rounding are those of lanes32_worker.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace atp::numeric {
+
+// `ranks`: first lane of each rank, float32. Writes float32 lanes: an element that has an integer at `scale` on all
+// ranks is float32(double(sum of integers) / scale), any other is the exact sum of the floats, rounded once.
+// At most 65,536 ranks.
+void sum_float_ranks(std::span<const std::byte* const> ranks, std::size_t count, double scale, std::byte* wire);
+// int32 lanes, modulo 2^32.
+void sum_integer_ranks(std::span<const std::byte* const> ranks, std::size_t count, std::byte* wire);
+
+}  // namespace atp::numeric
