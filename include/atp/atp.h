@@ -227,6 +227,10 @@ struct atp_options {
      * 239.192.0.0/16). [off]
      */
     const char* multicast;
+    /* Ranks that can share memory sum there. [1] */
+    int32_t host_level;
+    /* Name of the host of this rank; ranks with different names never share memory (any word). Own. [none] */
+    const char* host_name;
 };
 
 /* Writes the defaults. `struct_size` is sizeof(struct atp_options). */

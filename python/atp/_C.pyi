@@ -13,7 +13,10 @@ class SwitchNode:
 
 class Communicator: ...
 
-def form(
+def form_on_host(
+    store: Any, rank: int, size: int, options: dict[str, str], timeout_s: float
+) -> Communicator | None: ...
+def form_over_network(
     store: Any, rank: int, size: int, options: dict[str, str], hosts_switch: bool, timeout_s: float
 ) -> Communicator: ...
 def create_backend(

@@ -28,6 +28,10 @@ class Options:
             IPv4 groups such as 239.192.0.0/16). Variable ATP_MULTICAST. [off]
         server: Location of the parameter servers: in the last switch, in the ranks, or on separate hosts
             (switch, colocated, or dedicated:host:port[,host:port...]). Variable ATP_SERVER. [switch]
+        host_level: Ranks that can share memory sum there (true, on, false or off). Variable ATP_HOST_LEVEL.
+            [true]
+        host_name: Name of the host of this rank; ranks with different names never share memory (any word).
+            Variable ATP_HOST_NAME. [none]
         timeout: Longest duration of an operation, and of forming a group (seconds above 0, or a timedelta).
             Variable ATP_TIMEOUT. [that of init_process_group]
         trace: File that gets a line for each packet sent and received (a path, with %r for the rank, %p for the
@@ -42,6 +46,8 @@ class Options:
     lanes: str | None = None
     multicast: str | None = None
     server: str | None = None
+    host_level: str | None = None
+    host_name: str | None = None
     timeout: timedelta | float | None = None
     trace: str | None = None
 
@@ -55,6 +61,8 @@ class PlainSettings:
     scaling: str
     lanes: str
     multicast: str
+    host_level: str
+    host_name: str
     trace: str
 
 
@@ -68,6 +76,8 @@ VARIABLES = {
     "lanes": "ATP_LANES",
     "multicast": "ATP_MULTICAST",
     "server": "ATP_SERVER",
+    "host_level": "ATP_HOST_LEVEL",
+    "host_name": "ATP_HOST_NAME",
     "timeout": "ATP_TIMEOUT",
     "trace": "ATP_TRACE",
 }
@@ -77,6 +87,8 @@ NATIVE_NAMES = {
     "scaling": "scaling",
     "lanes": "lane_type",
     "multicast": "multicast",
+    "host_level": "host_level",
+    "host_name": "host_name",
     "trace": "trace",
 }
 DEFAULTS = {
@@ -85,6 +97,8 @@ DEFAULTS = {
     "scaling": "fixed",
     "lanes": "int32",
     "multicast": "off",
+    "host_level": "true",
+    "host_name": "",
     "trace": "",
 }
 CHOICES = {

@@ -69,12 +69,16 @@ def create_backend(given: Any, options: Options | None) -> Any:
         settings = settle(options or _Process.options, given.timeout, _place(given))
         timeout = timedelta(seconds=settings.timeout_s)
         store = _fresh_store(given.store, rank)
-        address, hosts = _find_switch(settings, store, rank, timeout)
         own_store = dist.PrefixStore("atp", store)
-        native = settings.native(address)
+        native = settings.native("")
         native["trace"] = _with_rank(native["trace"], _place(given).rank)
         _log.start()
-        communicator = _C.form(own_store, rank, size, native, hosts, settings.timeout_s)
+        address, hosts = None, False
+        communicator = _C.form_on_host(own_store, rank, size, native, settings.timeout_s)
+        if communicator is None:
+            address, hosts = _find_switch(settings, store, rank, timeout)
+            native["switch_address"] = address
+            communicator = _C.form_over_network(own_store, rank, size, native, hosts, settings.timeout_s)
         fallback = _make_fallback(dist.PrefixStore("gloo", store), rank, size, timeout, address)
         ranks = list(given.global_ranks_in_group) or list(range(size))
         backend = _C.create_backend(communicator, own_store, fallback, hosts, _report(rank), str(given.group_id), ranks)
@@ -98,10 +102,10 @@ def _fresh_store(store: Any, rank: int) -> Any:
     return dist.PrefixStore(f"atp-{generation}", store)
 
 
-def _make_fallback(store: Any, rank: int, size: int, timeout: timedelta, switch: str) -> Any:
+def _make_fallback(store: Any, rank: int, size: int, timeout: timedelta, switch: str | None) -> Any:
     """Makes a Gloo backend on the interface that reaches the switch. By default, Gloo uses the address of the host
-    name, which is often loopback."""
-    local = _C.address_towards(switch)
+    name, which is often loopback. Without a switch, all ranks are on this host."""
+    local = "127.0.0.1" if switch is None else _C.address_towards(switch)
     if os.environ.get("GLOO_SOCKET_IFNAME") or ipaddress.ip_address(local).is_loopback:
         return dist.ProcessGroupGloo(store, rank, size, timeout=timeout)
     options = dist.ProcessGroupGloo._Options()  # type: ignore[attr-defined]

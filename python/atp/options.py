@@ -27,7 +27,7 @@ class Settings(PlainSettings):
     timeout_s: float
 
     def native(self, switch_address: str) -> dict[str, str]:
-        """Options of a communicator, by name, as text."""
+        """Options of a communicator, by name, as text. Without a switch, `switch_address` is empty."""
         options = {native: str(getattr(self, name)) for name, native in NATIVE_NAMES.items()}
         servers = ",".join(self.dedicated_servers)
         return {**options, "switch_address": switch_address, "server": self.server, "dedicated_servers": servers}
@@ -104,7 +104,16 @@ def _plain(option: str, value: object, name: str) -> Any:
         return _one_of(CHOICES[option], value, name)
     if option in BOUNDS:
         return _whole_number(*BOUNDS[option], value, name)
+    if option == "host_level":
+        return _flag(value, name)
     return _multicast(value, name) if option == "multicast" else str(value)
+
+
+def _flag(value: object, name: str) -> str:
+    text = str(value).lower()
+    if text not in ("true", "false", "on", "off"):
+        raise ValueError(f"{name}: use 'on' or 'off'")
+    return "true" if text in ("true", "on") else "false"
 
 
 def _one_of(accepted: tuple[str, ...], value: object, name: str) -> str:

@@ -61,21 +61,44 @@ std::unique_ptr<switchd::SwitchNode> start_switch(const std::string& listen) {
 }
 
 // `texts`: options by the names of docs/reference/options.md. `hosts_switch`: this process runs the switch that they
-// name. Waits for all ranks of the group.
-std::shared_ptr<comm::Communicator> form(const c10::intrusive_ptr<c10d::Store>& store, std::uint32_t rank,
-                                         std::uint32_t size, const std::map<std::string, std::string>& texts,
-                                         bool hosts_switch, double timeout_s) {
+// name.
+comm::Options options_of(const std::map<std::string, std::string>& texts, bool hosts_switch, double timeout_s) {
     comm::Options options;
-    for (const auto& [name, text] : texts) value_or_throw(comm::set_option(options, name, text));
+    for (const auto& [name, text] : texts) {
+        if (!text.empty()) value_or_throw(comm::set_option(options, name, text));
+    }
     options.hosts_switch = hosts_switch;
     options.timeout = duration_of(timeout_s);
     options.join_timeout = duration_of(timeout_s);
     options.log_receiver = [](observe::Severity severity, std::string_view line) { log_lines().push(severity, line); };
+    return options;
+}
+
+using Form = Result<std::unique_ptr<comm::Communicator>>(store::Store&, std::uint32_t, std::uint32_t,
+                                                         const comm::Options&);
+
+// Waits for all ranks of the group.
+std::shared_ptr<comm::Communicator> form(Form* how, const c10::intrusive_ptr<c10d::Store>& store, std::uint32_t rank,
+                                         std::uint32_t size, const comm::Options& options) {
     const py::gil_scoped_release no_lock;
     StoreAdapter adapter(store);
-    auto formed = comm::Communicator::form(adapter, rank, size, options);
+    auto formed = how(adapter, rank, size, options);
     adapter.rethrow_interruption();
     return value_or_throw(std::move(formed));
+}
+
+// None: some ranks cannot share memory.
+std::shared_ptr<comm::Communicator> form_on_host(const c10::intrusive_ptr<c10d::Store>& store, std::uint32_t rank,
+                                                 std::uint32_t size, const std::map<std::string, std::string>& texts,
+                                                 double timeout_s) {
+    return form(&comm::Communicator::form_on_host, store, rank, size, options_of(texts, false, timeout_s));
+}
+
+std::shared_ptr<comm::Communicator> form_over_network(const c10::intrusive_ptr<c10d::Store>& store, std::uint32_t rank,
+                                                      std::uint32_t size,
+                                                      const std::map<std::string, std::string>& texts,
+                                                      bool hosts_switch, double timeout_s) {
+    return form(&comm::Communicator::form_over_network, store, rank, size, options_of(texts, hosts_switch, timeout_s));
 }
 
 // Returns a pointer to the base class: PyTorch registered the Python type of c10d::Backend, with intrusive pointers.
@@ -120,8 +143,10 @@ PYBIND11_MODULE(_C, module) {
     py::class_<comm::Communicator, std::shared_ptr<comm::Communicator>>(
         module, "Communicator", "Ranks that have found each other and their switches.");
 
-    module.def("form", &form, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("options"),
-               py::arg("hosts_switch"), py::arg("timeout_s"));
+    module.def("form_on_host", &form_on_host, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("options"),
+               py::arg("timeout_s"));
+    module.def("form_over_network", &form_over_network, py::arg("store"), py::arg("rank"), py::arg("size"),
+               py::arg("options"), py::arg("hosts_switch"), py::arg("timeout_s"));
     module.def("create_backend", &create_backend, py::arg("communicator"), py::arg("store"), py::arg("fallback"),
                py::arg("hosts_switch"), py::arg("delegated"), py::arg("name"), py::arg("ranks"));
     module.def("has_flight_recorder", &has_flight_recorder);

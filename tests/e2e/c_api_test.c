@@ -35,6 +35,7 @@ static void succeed(int result, const struct atp_error* error, int line) {
 static struct atp_options options_of_test(void) {
     struct atp_options options;
     atp_options_init(&options, sizeof options);
+    options.host_level = 0; /* these tests are about the network */
     options.switch_address = switch_address;
     options.channels = 2;
     options.audit = 1;

@@ -76,6 +76,7 @@ comm::Options small_options() {
     options.join_timeout = longest_wait;
     options.timeout = longest_wait;
     options.socket_buffer_bytes = 1U << 20U;
+    options.host_level = false;  // all ranks are on one host, and these tests are about the network
     return options;
 }
 

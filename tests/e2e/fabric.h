@@ -48,7 +48,7 @@ struct TwoLevels {
     std::unique_ptr<switchd::SwitchNode> leaves[2];
 };
 
-// Fragments of 64 lanes and a window of 16, so that small tensors already fill several windows.
+// Over the network, with fragments of 64 lanes and a window of 16, so that small tensors already fill several windows.
 [[nodiscard]] comm::Options small_options();
 // The same for SwitchML.
 [[nodiscard]] comm::Options switchml_options(switchml::Mode mode = switchml::Mode::compares_offsets,

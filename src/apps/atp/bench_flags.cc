@@ -40,6 +40,8 @@ void add_what(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
     what.number("--warmup", bench.warmup, 0, 1'000'000, "Operations per size before the measured ones [3]");
     what.parsed("--type", bench.type, "TYPE", parse_bench_type, "float32, float64, int32 or int64",
                 "Type of the elements [float32]");
+    bench.options.host_level = false;
+    what.flag("--host-level", bench.options.host_level, "Sum in the memory of this host, without packets");
     what.flag("--json", options->json, "Print one JSON object per size");
 }
 

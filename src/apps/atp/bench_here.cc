@@ -122,6 +122,7 @@ std::vector<std::string> BenchHere::rank_command(std::uint32_t rank, const std::
     for (const std::uint64_t bytes : bench.sizes) {
         command.insert(command.end(), {"--bytes", std::to_string(bytes)});
     }
+    if (comm.host_level) command.emplace_back("--host-level");
     if (options_.additions.flags_of_ranks) {
         std::ranges::move(options_.additions.flags_of_ranks(), std::back_inserter(command));
     }

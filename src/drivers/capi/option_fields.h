@@ -42,6 +42,8 @@ void visit_options(const Visitor& visit) {
     visit("multicast", &C::multicast, &Own::multicast);
     visit("server", &C::server, &Own::server);
     visit("dedicated_servers", CList{&C::dedicated_servers, &C::dedicated_server_count}, &Own::dedicated_servers);
+    visit("host_level", &C::host_level, &Own::host_level);
+    visit("host_name", &C::host_name, &Own::host_name);
     visit("join_timeout", CTime{&C::join_timeout_ms, std::chrono::milliseconds(1)}, &Own::join_timeout);
     visit("timeout", CTime{&C::timeout_ms, std::chrono::milliseconds(1)}, &Own::timeout);
     visit("name", &C::name, &Own::name);

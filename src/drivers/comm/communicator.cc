@@ -11,7 +11,9 @@
 #include <iterator>
 
 #include "comm/formation.h"
+#include "comm/host_formation.h"
 #include "comm/option_table.h"
+#include "net/affinity.h"
 #include "net/clock.h"
 #include "observe/traced_transport.h"
 #include "protocol/sequence.h"
@@ -94,11 +96,36 @@ std::uint32_t detail_of(numeric::ElementType type, Reduction reduction) {
 
 Result<std::unique_ptr<Communicator>> Communicator::form(store::Store& store, std::uint32_t rank, std::uint32_t world,
                                                          const Options& options) {
+    auto on_host = form_on_host(store, rank, world, options);
+    if (!on_host || *on_host != nullptr) return on_host;
+    return form_over_network(store, rank, world, options);
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::form_on_host(store::Store& store, std::uint32_t rank,
+                                                                 std::uint32_t world, const Options& options) {
     if (const auto problem = problem_of(rank, world, options)) {
         return refuse(Operation::rendezvous, Reason::malformed, *problem);
     }
     std::unique_ptr<Communicator> communicator(new Communicator(rank, world, options));
-    if (auto done = communicator->set_up(store); !done) return tl::unexpected(done.error());
+    auto done = communicator->set_up(store, [&](store::Rendezvous& rendezvous, Time deadline) {
+        return communicator->set_up_on_host(rendezvous, deadline);
+    });
+    if (!done) return tl::unexpected(done.error());
+    if (communicator->host_ == nullptr) communicator.reset();
+    return communicator;
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::form_over_network(store::Store& store, std::uint32_t rank,
+                                                                      std::uint32_t world, const Options& options) {
+    if (const auto problem = problem_of(rank, world, options)) {
+        return refuse(Operation::rendezvous, Reason::malformed, *problem);
+    }
+    std::unique_ptr<Communicator> communicator(new Communicator(rank, world, options));
+    auto done = communicator->set_up(store, [&](store::Rendezvous& rendezvous, Time deadline) {
+        auto traced = communicator->open_trace();
+        return traced ? communicator->set_up_over_network(rendezvous, deadline) : traced;
+    });
+    if (!done) return tl::unexpected(done.error());
     return communicator;
 }
 
@@ -108,8 +135,10 @@ Communicator::Communicator(std::uint32_t rank, std::uint32_t world, const Option
 // Stop the channels first: their threads read members that the destructor frees, such as pushed values.
 Communicator::~Communicator() {
     feed_->close();
+    if (host_ != nullptr) host_->stop();
     for (const auto& channel : channels_) channel->stop();
-    if (!failed_) log_->write(observe::LogEvent::job_left, {{"job", formation_.job}, {"rank", rank_}});
+    const bool formed = host_ != nullptr || !channels_.empty();
+    if (formed && !failed_) log_->write(observe::LogEvent::job_left, {{"job", formation_.job}, {"rank", rank_}});
 }
 
 Result<void> Communicator::open_trace() {
@@ -122,6 +151,10 @@ Result<void> Communicator::open_trace() {
 }
 
 void Communicator::log_ready() {
+    if (host_ != nullptr) {
+        log_->write(observe::LogEvent::memory_shared, {{"rank", rank_}, {"ranks", world_}});
+        return;
+    }
     log_->write(observe::LogEvent::job_ready, {{"job", formation_.job},
                                                {"rank", rank_},
                                                {"world", world_},
@@ -153,22 +186,40 @@ void Communicator::log_slow(const std::string& text) {
     log_->write(observe::LogEvent::rank_slow, {{"job", formation_.job}, {"rank", rank_}, {"reason", text}});
 }
 
-Result<void> Communicator::set_up(store::Store& store) {
+template <class Part>
+Result<void> Communicator::set_up(store::Store& store, const Part& part) {
     const Time deadline = net::after(net::now(), options_.join_timeout);
     store::Rendezvous rendezvous(
         store, {.prefix = options_.name, .generation = options_.generation, .rank = rank_, .world = world_});
-    auto done = open_trace();
-    if (done) done = set_up(rendezvous, deadline);
-    if (done) {
-        log_ready();
-    } else {
+    const auto done = part(rendezvous, deadline);
+    if (!done) {
         log_failure(done.error());
         rendezvous.give_up(done.error(), names_of_formation());
+    } else if (host_ != nullptr || !channels_.empty()) {
+        log_ready();
     }
     return done;
 }
 
-Result<void> Communicator::set_up(store::Rendezvous& rendezvous, Time deadline) {
+Result<void> Communicator::set_up_on_host(store::Rendezvous& rendezvous, Time deadline) {
+    auto shared = share_memory(rendezvous, options_, deadline);
+    if (!shared) return tl::unexpected(shared.error());
+    if (const Apart* const apart = std::get_if<Apart>(&*shared)) {
+        log_->write(observe::LogEvent::memory_apart, {{"rank", rank_}, {"reason", apart->why}});
+        return {};
+    }
+    SharedHost& host = std::get<SharedHost>(*shared);
+    const auto cores = net::allowed_cores();
+    formation_ = {.job = 0, .on_host = true};
+    host_ = HostDriver::start({.memory = std::move(host.memory),
+                               .link = std::move(host.link),
+                               .scale = options_.scale,
+                               .spins = cores && world_ <= cores->size(),
+                               .ended = [this](const Error& error) { log_failure(error); }});
+    return {};
+}
+
+Result<void> Communicator::set_up_over_network(store::Rendezvous& rendezvous, Time deadline) {
     auto formed = find_each_other(rendezvous, options_, deadline);
     if (!formed) return tl::unexpected(formed.error());
     formation_ = formed->formation;
@@ -215,12 +266,18 @@ Result<Handle> Communicator::submit(Operation operation, std::unique_ptr<protoco
     const std::uint16_t purpose = purpose_of(operation, elements, detail);
     const std::uint64_t lanes = tensor->size();
     const std::scoped_lock lock(order_);
-    if (fits_numbers() && !tensor->plain() && lanes != 0) {
+    if (host_ == nullptr && fits_numbers() && !tensor->plain() && lanes != 0) {
         tensor = fit(std::move(tensor), {.operation = operation, .elements = elements, .detail = detail});
     }
     auto work = std::make_shared<Work>(operation, std::move(tensor), now, deadline);
     ++calls_;
     work->set_called(fmt::format("{} as call {}", called, calls_));
+    if (lanes == 0) return work;
+    if (host_ != nullptr) {
+        work->add_slice(0, lanes, purpose);
+        host_->submit(work, alignment);
+        return work;
+    }
     const std::uint64_t payload = payload_lanes();
     const std::uint64_t fragments = (lanes + payload - 1) / payload;
     const std::uint64_t parts = std::clamp<std::uint64_t>(fragments / least_fragments_of_slice, 1, channels_.size());
@@ -229,7 +286,6 @@ Result<Handle> Communicator::submit(Operation operation, std::unique_ptr<protoco
     for (std::uint64_t first = 0; first < lanes; first += step) {
         work->add_slice(first, std::min(step, lanes - first), purpose);
     }
-    if (lanes == 0) return work;
     // A failure of one channel ends the communicator. Otherwise, parts on other channels would wait for their deadline,
     // and there the next operation of this rank could meet an earlier operation of other ranks.
     if (channels_.size() > 1) work->on_failure([this](const Error& error) { end_channels(error); });
@@ -383,10 +439,12 @@ void Communicator::abort() {
 }
 
 void Communicator::wake_channels() {
+    if (host_ != nullptr) host_->wake();
     for (const auto& channel : channels_) channel->wake();
 }
 
 void Communicator::end_channels(const Error& reason) {
+    if (host_ != nullptr) host_->abort(reason);
     for (const auto& channel : channels_) channel->abort(reason);
 }
 

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "comm/channel_driver.h"
 #include "comm/feed.h"
+#include "comm/host_driver.h"
 #include "comm/options.h"
 #include "comm/work.h"
 #include "numeric/element_type.h"
@@ -51,22 +52,34 @@ struct Formation {
     std::uint32_t aggregators = 0;
     std::uint32_t units = 0;
     std::uint32_t levels = 0;
+    // The ranks share the memory of one host: no channels, no packets, and no switch.
+    bool on_host = false;
 };
 
 // Group of ranks that sum tensors in the network.
 //
-// Ownership: owns its channels, with one thread each. Borrows the memory of an operation until Work::done().
-// Calling order: form() on every rank with equal options; then equal operations in equal order on every rank; then the
-// destructor. Operations return at once and run in the order of their calls.
-// Threads: any thread may call an operation. All ranks need the same order, so usually one thread calls them all.
-// Failure: each operation ends by its deadline, with a result or an error. The error names the operation, the peer and
-// the elapsed time. After an error no operation succeeds: the remaining ranks form another communicator with the next
-// generation. If ranks call different operations, ATP detects it and the operation fails. SwitchML cannot detect it,
-// because its packets carry no purpose.
+// Ownership: owns its channels, with one thread each, or its part of the memory of a host. Borrows the memory of an
+// operation until Work::done(). Calling order: form() on every rank with equal options; then equal operations in equal
+// order on every rank; then the destructor. Operations return at once and run in the order of their calls. Threads: any
+// thread may call an operation. All ranks need the same order, so usually one thread calls them all. Failure: each
+// operation ends by its deadline, with a result or an error. The error names the operation, the peer and the elapsed
+// time. After an error no operation succeeds: the remaining ranks form another communicator with the next generation.
+// If ranks call different operations, ATP detects it and the operation fails. SwitchML cannot detect it, because its
+// packets carry no purpose.
 class Communicator {
   public:
+    // Forms on this host if all ranks can share its memory, otherwise over the network.
     [[nodiscard]] static Result<std::unique_ptr<Communicator>> form(store::Store& store, std::uint32_t rank,
                                                                     std::uint32_t world, const Options& options);
+    // The two parts of form(). nullptr on all ranks: some ranks do not share memory. Only the second part needs the
+    // address of a switch.
+    [[nodiscard]] static Result<std::unique_ptr<Communicator>> form_on_host(store::Store& store, std::uint32_t rank,
+                                                                            std::uint32_t world,
+                                                                            const Options& options);
+    [[nodiscard]] static Result<std::unique_ptr<Communicator>> form_over_network(store::Store& store,
+                                                                                 std::uint32_t rank,
+                                                                                 std::uint32_t world,
+                                                                                 const Options& options);
     ~Communicator();
     Communicator(const Communicator&) = delete;
     Communicator& operator=(const Communicator&) = delete;
@@ -137,8 +150,11 @@ class Communicator {
     };
 
     Communicator(std::uint32_t rank, std::uint32_t world, const Options& options);
-    [[nodiscard]] Result<void> set_up(store::Store& store);
-    [[nodiscard]] Result<void> set_up(store::Rendezvous& rendezvous, Time deadline);
+    // `part` forms the communicator, or reports to the other ranks that it failed.
+    template <class Part>
+    [[nodiscard]] Result<void> set_up(store::Store& store, const Part& part);
+    [[nodiscard]] Result<void> set_up_on_host(store::Rendezvous& rendezvous, Time deadline);
+    [[nodiscard]] Result<void> set_up_over_network(store::Rendezvous& rendezvous, Time deadline);
     [[nodiscard]] Result<void> open_trace();
     void log_ready();
     void log_failure(const Error& error);
@@ -164,6 +180,7 @@ class Communicator {
     std::atomic<bool> failed_{false};            // the log has the first failure
     std::atomic<Duration::rep> slow_next_{0};    // earliest time of the next line about a slow rank
     std::shared_ptr<Feed> feed_ = std::make_shared<Feed>(*this);
+    std::shared_ptr<HostDriver> host_;  // nullptr: over the network
     std::vector<std::unique_ptr<ChannelDriver>> channels_;
     std::mutex order_;         // gives all channels the operations in one order
     std::uint64_t calls_ = 0;  // operations submitted; `order_` guards it

@@ -32,8 +32,10 @@ constexpr Duration probe_wait = std::chrono::milliseconds(100);
 constexpr std::size_t placing_attempts = 5;
 constexpr Duration placing_pause = std::chrono::milliseconds(400);
 
-constexpr std::array<std::string_view, placing_attempts + 1> names{"announcement-0", "announcement-1", "announcement-2",
-                                                                   "announcement-3", "announcement-4", "decision"};
+constexpr std::size_t host_names = 3;
+constexpr std::array<std::string_view, host_names + placing_attempts + 1> names{
+    "host",           "host-connected", "host-shared",    "announcement-0", "announcement-1",
+    "announcement-2", "announcement-3", "announcement-4", "decision"};
 
 Failure refuse(Operation operation, Reason reason, std::string peer, std::string text) {
     return fail(operation, reason, std::move(peer), std::move(text));
@@ -130,7 +132,7 @@ Result<std::vector<std::unique_ptr<net::Transport>>> open_sockets(const Options&
 
 Result<std::vector<control::Announcement>> exchange_announcements(store::Rendezvous& rendezvous, std::size_t attempt,
                                                                   const control::Announcement& own, Time deadline) {
-    const auto texts = rendezvous.all_gather(names[attempt], control::to_text(own), deadline);
+    const auto texts = rendezvous.all_gather(names[host_names + attempt], control::to_text(own), deadline);
     if (!texts) return tl::unexpected(texts.error());
     std::vector<control::Announcement> announcements;
     std::vector<std::string> terms;
@@ -140,12 +142,7 @@ Result<std::vector<control::Announcement>> exchange_announcements(store::Rendezv
         terms.push_back(announcement->terms);
         announcements.push_back(*std::move(announcement));
     }
-    if (const auto dissent = dissent_of(terms)) {
-        return refuse(Operation::rendezvous, Reason::mismatched, fmt::format("rank {}", dissent->rank),
-                      fmt::format("rank {} has the options \"{}\", the others \"{}\": use equal options on all ranks",
-                                  dissent->rank, words_only_in(dissent->own, dissent->others),
-                                  words_only_in(dissent->others, dissent->own)));
-    }
+    if (auto failure = dissent_about_terms(terms)) return *std::move(failure);
     return announcements;
 }
 
@@ -279,6 +276,16 @@ net::UdpConfig group_config_of(const Options& options, const ChannelPlan& plan, 
 }  // namespace
 
 std::span<const std::string_view> names_of_formation() { return names; }
+std::span<const std::string_view> names_of_host_level() { return std::span(names).first(host_names); }
+
+std::optional<Failure> dissent_about_terms(std::span<const std::string> terms) {
+    const auto dissent = dissent_of(terms);
+    if (!dissent) return std::nullopt;
+    return refuse(
+        Operation::rendezvous, Reason::mismatched, fmt::format("rank {}", dissent->rank),
+        fmt::format("rank {} has the options \"{}\", the others \"{}\": use equal options on all ranks", dissent->rank,
+                    words_only_in(dissent->own, dissent->others), words_only_in(dissent->others, dissent->own)));
+}
 
 Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& options, Time deadline) {
     const auto reach = reach_switch(options, deadline);

@@ -4,6 +4,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/channel_driver.h"
@@ -23,7 +27,11 @@ struct Formed {
 // Waits for all ranks up to the deadline. The error names the rank or the switch that is missing or disagrees.
 [[nodiscard]] Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& options, Time deadline);
 
-// Names under which ranks meet in the store, for Rendezvous::give_up().
+// Names under which ranks meet in the store, for Rendezvous::give_up(): first those of the host level.
 [[nodiscard]] std::span<const std::string_view> names_of_formation();
+[[nodiscard]] std::span<const std::string_view> names_of_host_level();
+
+// `terms`: by rank, the options that must be equal. nullopt: they are.
+[[nodiscard]] std::optional<Failure> dissent_about_terms(std::span<const std::string> terms);
 
 }  // namespace atp::comm

@@ -73,8 +73,8 @@ bool read_value(const OptionRow& row, std::string_view text, double& value) {
     return read_number(text, value) && is_accepted(row, value);
 }
 bool read_value(const OptionRow& /*row*/, std::string_view text, bool& value) {
-    value = text == "true";
-    return value || text == "false";
+    value = text == "true" || text == "on";
+    return value || text == "false" || text == "off";
 }
 template <class Choice>
 requires std::is_enum_v<Choice>
@@ -143,7 +143,7 @@ std::string accepted_values(const OptionRow& row) {
         case OptionType::count: return fmt::format("a whole number from {} to {}", row.least, row.most);
         case OptionType::power: return fmt::format("a power of two from {} to {}", row.least, row.most);
         case OptionType::number: return "a number above 0";
-        case OptionType::flag: return "true or false";
+        case OptionType::flag: return "true, on, false or off";
         case OptionType::time: return std::string(duration_forms);
         case OptionType::wait: return std::string(wait_forms);
         default: break;

@@ -58,6 +58,10 @@ struct Options {
     ServerPlace server = ServerPlace::on_switch;
     // Addresses of dedicated parameter servers; the channels take them in turn (host:port). [none]
     std::vector<std::string> dedicated_servers;
+    // Ranks that can share memory sum there. [true]
+    bool host_level = true;
+    // Name of the host of this rank; ranks with different names never share memory (any word). Own. [none]
+    std::string host_name;
     // Longest wait for the other ranks and the tree of switches (above 0). Own. [30s]
     Duration join_timeout = std::chrono::seconds(30);
     // Timeout of an operation that is called without a timeout (above 0). Own. [300s]

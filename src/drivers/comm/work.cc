@@ -17,6 +17,9 @@ void Work::add_slice(std::uint64_t first, std::uint64_t size, std::uint16_t purp
 }
 
 Result<void> Work::wait() {
+    if (!done()) {
+        if (const auto attendant = attendant_.lock()) attendant->attend(*this, never);
+    }
     std::unique_lock lock(mutex_);
     // The channels enforce the deadline: each part ends with a result or an error.
     changed_.wait(lock, [this] { return done(); });
@@ -25,6 +28,9 @@ Result<void> Work::wait() {
 }
 
 std::optional<Result<void>> Work::wait_until(Time until) {
+    if (!done()) {
+        if (const auto attendant = attendant_.lock()) attendant->attend(*this, until);
+    }
     std::unique_lock lock(mutex_);
     while (!done()) {
         const Time now = net::now();
@@ -44,12 +50,10 @@ Result<void> Work::outcome() const {
 void Work::on_done(std::function<void()> callback) {
     {
         const std::scoped_lock lock(mutex_);
-        if (!done()) {
-            callback_ = std::move(callback);
-            return;
-        }
+        if (!done()) std::swap(callback_, callback);
     }
-    callback();
+    if (callback) return callback();
+    if (const auto attendant = attendant_.lock()) attendant->attend_later();
 }
 
 void Work::finish_part(std::optional<Error> error) {

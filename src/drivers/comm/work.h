@@ -17,6 +17,18 @@
 
 namespace atp::comm {
 
+class Work;
+
+// Whoever can make a work go on in the thread that waits for it.
+class WorkAttendant {
+  public:
+    virtual ~WorkAttendant() = default;
+    // Works for `work` until it is done or `until`, or returns at once if another thread does.
+    virtual void attend(Work& work, Time until) = 0;
+    // Nobody waits: another thread must go on.
+    virtual void attend_later() = 0;
+};
+
 // One collective operation of one rank, in flight on one or several channels.
 //
 // Ownership: owns its tensor. A Communicator creates it; the caller and the channels share it.
@@ -42,6 +54,9 @@ class Work {
     // block.
     void on_done(std::function<void()> callback);
 
+    // Before anybody waits. nullptr: the work goes on by itself.
+    void set_attendant(std::weak_ptr<WorkAttendant> attendant) { attendant_ = std::move(attendant); }
+
     // For errors: the operation, its size and its type.
     void set_called(std::string text) { called_ = std::move(text); }
     [[nodiscard]] const std::string& called() const { return called_; }
@@ -60,6 +75,7 @@ class Work {
     std::string called_;
     std::unique_ptr<protocol::Tensor> tensor_;
     std::vector<tensor::Slice> slices_;
+    std::weak_ptr<WorkAttendant> attendant_;
     Time begun_;
     Time deadline_;
     std::atomic<std::uint32_t> parts_left_{0};

@@ -20,6 +20,8 @@ constexpr std::array table{
     EventRow{LogEvent::job_failed, "job failed", Severity::warn},
     EventRow{LogEvent::job_refused, "job refused", Severity::warn},
     EventRow{LogEvent::rank_slow, "rank slow", Severity::warn},
+    EventRow{LogEvent::memory_shared, "memory shared", Severity::info},
+    EventRow{LogEvent::memory_apart, "memory apart", Severity::info},
     EventRow{LogEvent::member_joined, "member joined", Severity::debug},
     EventRow{LogEvent::member_left, "member left", Severity::debug},
     EventRow{LogEvent::member_lost, "member lost", Severity::warn},

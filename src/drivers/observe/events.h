@@ -36,6 +36,8 @@ enum class LogEvent : std::uint8_t {
     job_failed,
     job_refused,
     rank_slow,
+    memory_shared,
+    memory_apart,
     member_joined,
     member_left,
     member_lost,

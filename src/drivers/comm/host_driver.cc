@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/host_driver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "endpoint/channel_text.h"
+#include "net/clock.h"
+#include "numeric/rank_sums.h"
+
+namespace atp::comm {
+namespace {
+
+using Kind = protocol::HostAction::Kind;
+
+// Lanes that one rank adds at a time.
+constexpr std::uint64_t range_lanes = 16384;
+// A work of at most this size is done by its caller.
+constexpr std::uint64_t small_lanes = 16384;
+constexpr Duration longest_spin = std::chrono::microseconds(20);
+constexpr int pauses_per_look = 16;
+
+void pause_core() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+std::uint32_t ranges_of(std::uint64_t lanes) {
+    return static_cast<std::uint32_t>((lanes + range_lanes - 1) / range_lanes);
+}
+
+std::string list_of(const std::vector<unsigned>& ranks) {
+    std::string list;
+    for (const unsigned rank : ranks) list += fmt::format("{}{}", list.empty() ? "" : ", ", rank);
+    return (ranks.size() == 1 ? "rank " : "ranks ") + list;
+}
+
+}  // namespace
+
+std::shared_ptr<HostDriver> HostDriver::start(HostPlan plan) {
+    std::shared_ptr<HostDriver> driver(new HostDriver(std::move(plan)));
+    if (driver->link_) driver->link_->watch(*driver->memory_);
+    driver->thread_ = std::thread([raw = driver.get()] { raw->run(); });
+    return driver;
+}
+
+HostDriver::HostDriver(HostPlan plan)
+    : memory_(std::move(plan.memory)),
+      link_(std::move(plan.link)),
+      scale_(plan.scale),
+      spins_(plan.spins),
+      on_end_(std::move(plan.ended)),
+      group_({.ranks = memory_->shape().ranks, .slots = memory_->shape().slots}),
+      ranks_(memory_->shape().ranks) {}
+
+HostDriver::~HostDriver() { stop(); }
+
+// ------------------------------------------------------------------------------------------------------- From callers
+
+void HostDriver::submit(const Handle& work, std::uint64_t alignment) {
+    const bool small = work->slices().front().size() <= small_lanes;
+    std::optional<Error> error;
+    {
+        const std::scoped_lock lock(mutex_);
+        error = error_ ? error_ : abort_;
+        if (!error) submissions_.push_back({work, alignment});
+        if (!error && (++under_way_ > 1 || !small)) thread_wanted_ = true;
+    }
+    if (error) return work->finish_part(endpoint::error_after_end(*error, work->operation()));
+    work->set_attendant(weak_from_this());
+    if (!small) return call_thread();
+    // Whoever waits for the work drives it; until then, this rank does what needs no other.
+    if (!try_begin_drive()) {
+        thread_wanted_ = true;
+        return wake();
+    }
+    drive(false, [&] { return work->done(); });
+    end_drive();
+}
+
+void HostDriver::wake() { memory_->notify(sleeps_at_); }
+
+void HostDriver::call_thread() {
+    thread_wanted_ = true;
+    {
+        const std::scoped_lock lock(mutex_);
+        thread_called_ = true;
+    }
+    called_.notify_one();
+    wake();
+}
+
+void HostDriver::attend_later() { call_thread(); }
+
+void HostDriver::attend(Work& work, Time until) {
+    while (!work.done()) {
+        if (!try_begin_drive()) {
+            // Whoever drives sees this when it ends, or has ended by the second try.
+            thread_wanted_ = true;
+            if (!try_begin_drive()) return;
+        }
+        drive(true, [&] { return work.done() || (until != never && net::now() >= until); });
+        end_drive();
+        if (until != never && net::now() >= until) return;
+    }
+}
+
+void HostDriver::abort(const Error& reason) {
+    {
+        const std::scoped_lock lock(mutex_);
+        if (!abort_) abort_ = reason;
+    }
+    call_thread();
+}
+
+void HostDriver::stop() {
+    stopping_ = true;
+    call_thread();
+    if (thread_.joinable()) thread_.join();
+    while (!try_begin_drive()) std::this_thread::yield();
+    if (memory_->presence_of(memory_->rank()) == shm::Presence::here) {
+        if (under_way_ != 0)
+            fail({.operation = Operation::wait, .reason = Reason::closed, .text = "the communicator was closed"});
+        memory_->set_presence(memory_->rank(), shm::Presence::left);
+    }
+    driving_ = false;
+    if (link_) link_->stop();
+}
+
+// ---------------------------------------------------------------------------------------------------- Whoever drives
+
+void HostDriver::run() {
+    const auto idle = [this] { return stopping_ || under_way_ == 0; };
+    while (true) {
+        {
+            std::unique_lock lock(mutex_);
+            called_.wait(lock, [this] { return thread_called_ || stopping_; });
+            thread_called_ = false;
+            if (stopping_) return;
+        }
+        // Otherwise, whoever drives calls the thread at its end.
+        if (!try_begin_drive()) continue;
+        thread_wanted_ = false;
+        take_submissions();
+        drive(true, idle);
+        end_drive();
+    }
+}
+
+void HostDriver::end_drive() {
+    driving_ = false;
+    if (under_way_ == 0 || !thread_wanted_) return;
+    {
+        const std::scoped_lock lock(mutex_);
+        thread_called_ = true;
+    }
+    called_.notify_one();
+}
+
+template <class Stop>
+void HostDriver::drive(bool may_sleep, const Stop& stop) {
+    while (!failed_ && !stop()) {
+        if (group_.begins_pass()) {
+            // Later changes of this slot end the sleep, and wake() changes it too.
+            sleeps_at_ = group_.wait_slot();
+            seen_ = memory_->state_of(group_.wait_slot());
+            take_submissions();
+            if (failed_ || stop()) return;
+        }
+        const protocol::HostAction action = group_.poll_action(*memory_, next_ready());
+        if (action.kind == Kind::wait) {
+            if (!may_sleep) return;
+            wait(action, parts_.empty() ? never : parts_.front().work->deadline());
+            continue;
+        }
+        if (!perform(action)) return;
+    }
+}
+
+void HostDriver::take_submissions() {
+    std::deque<Submission> taken;
+    std::optional<Error> abort;
+    {
+        const std::scoped_lock lock(mutex_);
+        taken.swap(submissions_);
+        abort.swap(abort_);
+    }
+    for (Submission& submission : taken) {
+        const tensor::Slice& tensor = submission.work->slices().front();
+        const std::uint64_t lanes = tensor.size();
+        const std::uint64_t chunk_lanes = memory_->shape().chunk_lanes / submission.alignment * submission.alignment;
+        const std::uint64_t chunks = (lanes + chunk_lanes - 1) / chunk_lanes;
+        const std::uint64_t purpose = lanes << 16U | tensor.purpose();
+        const std::uint64_t first =
+            group_.submit(purpose, chunks, ranges_of(chunk_lanes), ranges_of(lanes - (chunks - 1) * chunk_lanes));
+        parts_.push_back({std::move(submission.work), first, chunks, chunk_lanes, purpose});
+    }
+    if (abort) fail(*abort);
+}
+
+bool HostDriver::next_ready() {
+    const std::uint64_t chunk = group_.next_load();
+    if (chunk == group_.submitted()) return false;
+    const Part& part = part_of(chunk);
+    const LaneRange lanes = lanes_of(part, chunk);
+    return part.work->slices().front().ready(lanes.first, lanes.count);
+}
+
+// False: the group has ended.
+bool HostDriver::perform(const protocol::HostAction& action) {
+    switch (action.kind) {
+        case Kind::none:
+        case Kind::wait: break;
+        case Kind::load: load(action); break;
+        case Kind::add: add(action); break;
+        case Kind::store: store(action); break;
+        case Kind::notify: memory_->notify(action.slot); break;
+        case Kind::mismatch: fail(error_of_mismatch(action)); return false;
+        case Kind::gone:
+            // The others name the same rank, not this one, which only fails because of it.
+            memory_->blame(action.rank);
+            fail(error_of_gone(action.rank));
+            return false;
+    }
+    finish_stored();
+    return true;
+}
+
+void HostDriver::wait(const protocol::HostAction& action, Time until) {
+    const Time now = net::now();
+    if (now >= until) return fail(error_of_silence(action.chunk));
+    if (spins_) {
+        const Time end = now + longest_spin;
+        do {
+            for (int i = 0; i < pauses_per_look; ++i) pause_core();
+            if (memory_->state_of(action.slot) != seen_) return;
+        } while (net::now() < end);
+    }
+    memory_->sleep(action.slot, seen_, until);
+}
+
+HostDriver::Part& HostDriver::part_of(std::uint64_t chunk) {
+    const auto after = std::ranges::upper_bound(parts_, chunk, {}, &Part::first_chunk);
+    return *(after - 1);
+}
+
+HostDriver::LaneRange HostDriver::lanes_of(const Part& part, std::uint64_t chunk) {
+    const std::uint64_t first = (chunk - part.first_chunk) * part.chunk_lanes;
+    const std::uint64_t left = part.work->slices().front().size() - first;
+    return {.first = first, .count = static_cast<std::size_t>(std::min(part.chunk_lanes, left))};
+}
+
+void HostDriver::load(const protocol::HostAction& action) {
+    const Part& part = part_of(action.chunk);
+    const tensor::Slice& tensor = part.work->slices().front();
+    const LaneRange lanes = lanes_of(part, action.chunk);
+    const std::span place(memory_->lanes_of(action.slot, memory_->rank()), lanes.count * ATP_LANE_BYTES);
+    if (tensor.plain()) {
+        static_cast<void>(tensor.load_integers(lanes.first, place));
+    } else {
+        tensor.load_floats(lanes.first, place);
+    }
+    memory_->state_call(action.slot, part.purpose, part.work->called());
+}
+
+void HostDriver::add(const protocol::HostAction& action) {
+    const Part& part = part_of(action.chunk);
+    const std::uint64_t first = action.range * range_lanes;
+    const std::size_t count = std::min<std::size_t>(range_lanes, lanes_of(part, action.chunk).count - first);
+    const std::uint64_t offset = first * ATP_LANE_BYTES;
+    for (unsigned rank = 0; rank < ranks_.size(); ++rank) ranks_[rank] = memory_->lanes_of(action.slot, rank) + offset;
+    std::byte* const sums = memory_->sums_of(action.slot) + offset;
+    if (part.work->slices().front().plain()) {
+        numeric::sum_integer_ranks(ranks_, count, sums);
+    } else {
+        numeric::sum_float_ranks(ranks_, count, scale_, sums);
+    }
+}
+
+void HostDriver::store(const protocol::HostAction& action) {
+    const Part& part = part_of(action.chunk);
+    const LaneRange lanes = lanes_of(part, action.chunk);
+    const std::span<const std::byte> sums(memory_->sums_of(action.slot), lanes.count * ATP_LANE_BYTES);
+    part.work->slices().front().store(lanes.first, sums);
+}
+
+// The group counts a chunk as stored one step after the copy.
+void HostDriver::finish_stored() {
+    while (!parts_.empty() && parts_.front().first_chunk + parts_.front().chunks <= group_.next_store()) {
+        const Handle work = std::move(parts_.front().work);
+        parts_.pop_front();
+        --under_way_;
+        work->finish_part(std::nullopt);
+    }
+}
+
+// -------------------------------------------------------------------------------------------------------------- Errors
+
+Error HostDriver::error_of_gone(unsigned rank) const {
+    Error error{.operation = Operation::wait, .reason = Reason::closed, .peer = fmt::format("rank {}", rank)};
+    const std::uint32_t process = memory_->process_of(rank);
+    const std::string why = memory_->why_of(rank);
+    if (memory_->presence_of(rank) == shm::Presence::left) {
+        error.text = fmt::format("rank {} (process {}) left the job", rank, process);
+    } else if (why.empty()) {
+        error.text = fmt::format("the process {} of rank {}, on this host, has ended", process, rank);
+    } else {
+        error.text = fmt::format("rank {} (process {}) ended the job: {}", rank, process, why);
+    }
+    return error;
+}
+
+Error HostDriver::error_of_mismatch(const protocol::HostAction& action) const {
+    return {.operation = Operation::wait,
+            .reason = Reason::mismatched,
+            .peer = fmt::format("rank {}", action.rank),
+            .text = fmt::format("rank {} called {}, but rank {} called {}: make all ranks call the same sequence with "
+                                "equal types and sizes",
+                                action.rank, memory_->call_of(action.slot, action.rank), memory_->rank(),
+                                memory_->call_of(action.slot, memory_->rank()))};
+}
+
+Error HostDriver::error_of_silence(std::uint64_t chunk) const {
+    Error error{.operation = Operation::wait, .reason = Reason::timed_out};
+    std::vector<unsigned> missing = memory_->ranks_without(chunk);
+    std::erase(missing, memory_->rank());
+    if (missing.empty()) {
+        error.text = "timed out although all ranks of this host called it: raise the timeout";
+    } else {
+        error.peer = list_of(missing);
+        error.text = "no data of this operation arrived from them: check that these processes run and call it";
+    }
+    return error;
+}
+
+// Ends the group for good. The tensors are not accessed any more.
+void HostDriver::fail(const Error& error) {
+    failed_ = true;
+    std::deque<Handle> works;
+    for (Part& part : parts_) works.push_back(std::move(part.work));
+    parts_.clear();
+    bool first = false;
+    {
+        const std::scoped_lock lock(mutex_);
+        for (Submission& submission : submissions_) works.push_back(std::move(submission.work));
+        submissions_.clear();
+        first = !error_;
+        if (first) error_ = error;
+        under_way_ = 0;
+    }
+    if (first) {
+        memory_->blame(memory_->rank());
+        memory_->set_presence(memory_->rank(), shm::Presence::ended, to_string(error));
+        if (on_end_) on_end_(error);
+    }
+    const Time now = net::now();
+    for (const Handle& work : works) {
+        work->finish_part(endpoint::error_of_part(error, work->operation(), now - work->begun()));
+    }
+}
+
+}  // namespace atp::comm

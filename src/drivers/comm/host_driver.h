@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/work.h"
+#include "protocol/host_group.h"
+#include "shm/host_link.h"
+#include "shm/host_memory.h"
+
+namespace atp::comm {
+
+struct HostPlan {
+    std::unique_ptr<shm::HostMemory> memory;
+    std::optional<shm::HostLink> link;  // nullopt: the only rank
+    double scale = 1e8;
+    bool spins = false;                         // before it sleeps: each rank has a core of its own
+    std::function<void(const Error&)> ended{};  // called once, if an operation fails
+};
+
+// Drives one rank's HostGroup: copies lanes, adds, sleeps, and ends works. A caller that waits for its work drives
+// itself, so that a small operation needs no other thread; a thread drives all other works.
+//
+// Ownership: owns the memory, the link and the thread. Shares each Work with the caller.
+// Calling order: start(); submit() any number of times; then stop() or the destructor.
+// Threads: any. At most one drives at a time.
+// Failure: if an operation fails, or a rank is gone, all works under way and all later ones end with an error.
+class HostDriver final : public WorkAttendant, public std::enable_shared_from_this<HostDriver> {
+  public:
+    [[nodiscard]] static std::shared_ptr<HostDriver> start(HostPlan plan);
+    ~HostDriver() override;
+    HostDriver(const HostDriver&) = delete;
+    HostDriver& operator=(const HostDriver&) = delete;
+
+    // `work` has one slice. `alignment`: chunks begin at multiples of it.
+    void submit(const Handle& work, std::uint64_t alignment);
+    // A tensor has more elements ready than before.
+    void wake();
+    void abort(const Error& reason);
+    void stop();
+
+    void attend(Work& work, Time until) override;
+    void attend_later() override;
+
+    [[nodiscard]] unsigned ranks() const { return memory_->shape().ranks; }
+
+  private:
+    struct Part {
+        Handle work;
+        std::uint64_t first_chunk = 0;
+        std::uint64_t chunks = 0;
+        std::uint64_t chunk_lanes = 0;
+        std::uint64_t purpose = 0;
+    };
+    struct Submission {
+        Handle work;
+        std::uint64_t alignment = 1;
+    };
+    struct LaneRange {
+        std::uint64_t first = 0;
+        std::size_t count = 0;
+    };
+
+    explicit HostDriver(HostPlan plan);
+    void run();
+    // Drives until `stop` returns true or, unless it may sleep, until it would have to.
+    template <class Stop>
+    void drive(bool may_sleep, const Stop& stop);
+    // Lets the thread go on with what the caller leaves.
+    void end_drive();
+    [[nodiscard]] bool try_begin_drive() { return !driving_.exchange(true); }
+    void take_submissions();
+    [[nodiscard]] bool next_ready();
+    [[nodiscard]] bool perform(const protocol::HostAction& action);
+    void wait(const protocol::HostAction& action, Time until);
+    void load(const protocol::HostAction& action);
+    void add(const protocol::HostAction& action);
+    void store(const protocol::HostAction& action);
+    void finish_stored();
+    void call_thread();
+
+    [[nodiscard]] Part& part_of(std::uint64_t chunk);
+    [[nodiscard]] static LaneRange lanes_of(const Part& part, std::uint64_t chunk);
+
+    [[nodiscard]] Error error_of_gone(unsigned rank) const;
+    [[nodiscard]] Error error_of_mismatch(const protocol::HostAction& action) const;
+    [[nodiscard]] Error error_of_silence(std::uint64_t chunk) const;
+    void fail(const Error& error);
+
+    std::unique_ptr<shm::HostMemory> memory_;
+    std::optional<shm::HostLink> link_;
+    double scale_;
+    bool spins_;
+    std::function<void(const Error&)> on_end_;
+
+    // Of whoever drives:
+    protocol::HostGroup group_;
+    std::deque<Part> parts_;  // under way, in order
+    std::vector<const std::byte*> ranks_;
+    bool failed_ = false;
+    std::uint32_t seen_ = 0;  // state of the slot that the group would wait for
+
+    std::atomic<bool> driving_{false};
+    std::atomic<bool> thread_wanted_{false};  // a work needs the thread
+    std::atomic<unsigned> sleeps_at_{0};      // slot whose notify() wakes the one that drives
+    std::atomic<std::size_t> under_way_{0};   // submitted works that have not ended
+
+    std::mutex mutex_;
+    std::condition_variable called_;
+    std::deque<Submission> submissions_;
+    std::optional<Error> error_;  // no work can succeed any more
+    std::optional<Error> abort_;
+    bool thread_called_ = false;
+    std::atomic<bool> stopping_{false};
+    std::thread thread_;
+};
+
+}  // namespace atp::comm

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shm/unix_socket.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "net/clock.h"
+
+namespace atp::shm {
+namespace {
+
+constexpr int backlog = 4096;  // the kernel's own limit may be lower
+
+Failure failed(Operation operation) { return fail_with_errno(operation, errno, "Unix socket"); }
+
+struct AbstractName {
+    explicit AbstractName(const std::string& name) {
+        address.sun_family = AF_UNIX;
+        const std::size_t length = std::min(name.size(), sizeof address.sun_path - 1);
+        std::memcpy(address.sun_path + 1, name.data(), length);
+        bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+    }
+    [[nodiscard]] const sockaddr* generic() const { return reinterpret_cast<const sockaddr*>(&address); }
+
+    sockaddr_un address{};
+    socklen_t bytes = 0;
+};
+
+Result<net::Descriptor> open_socket() {
+    net::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!socket.valid()) return failed(Operation::open);
+    return socket;
+}
+
+Result<void> wait_readable(const net::Descriptor& socket, Time deadline) {
+    while (true) {
+        const Duration left = std::clamp<Duration>(deadline - net::now(), Duration::zero(), net::longest_sleep);
+        const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+        pollfd watched{.fd = socket.number(), .events = POLLIN, .revents = 0};
+        const int ready = poll(&watched, 1, static_cast<int>(milliseconds));
+        if (ready > 0) return {};
+        if (ready < 0 && errno != EINTR) return failed(Operation::wait);
+        if (ready == 0) return fail(Operation::wait, Reason::timed_out, "Unix socket", "no answer");
+    }
+}
+
+}  // namespace
+
+Result<net::Descriptor> listen_at(const std::string& name) {
+    auto socket = open_socket();
+    if (!socket) return socket;
+    const AbstractName at(name);
+    if (bind(socket->number(), at.generic(), at.bytes) != 0) return failed(Operation::bind);
+    if (listen(socket->number(), backlog) != 0) return failed(Operation::configure);
+    return socket;
+}
+
+Result<net::Descriptor> connect_to(const std::string& name) {
+    auto socket = open_socket();
+    if (!socket) return socket;
+    const AbstractName at(name);
+    if (connect(socket->number(), at.generic(), at.bytes) != 0) return failed(Operation::connect);
+    return socket;
+}
+
+Result<net::Descriptor> accept_from(const net::Descriptor& listener, Time deadline) {
+    if (auto ready = wait_readable(listener, deadline); !ready) return tl::unexpected(ready.error());
+    net::Descriptor socket(accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket.valid()) return failed(Operation::connect);
+    return socket;
+}
+
+Result<PeerProcess> peer_of(const net::Descriptor& socket) {
+    ucred credentials{};
+    socklen_t bytes = sizeof credentials;
+    if (getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0) {
+        return failed(Operation::configure);
+    }
+    return PeerProcess{.pid = credentials.pid, .user = credentials.uid};
+}
+
+// A few bytes always fit the empty buffer of a socket.
+Result<void> send_all(const net::Descriptor& socket, std::span<const std::byte> bytes) {
+    const ssize_t sent = send(socket.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent != static_cast<ssize_t>(bytes.size())) return failed(Operation::send);
+    return {};
+}
+
+Result<void> receive_all(const net::Descriptor& socket, std::span<std::byte> bytes, Time deadline) {
+    while (!bytes.empty()) {
+        if (auto ready = wait_readable(socket, deadline); !ready) return ready;
+        const ssize_t got = recv(socket.number(), bytes.data(), bytes.size(), 0);
+        if (got == 0) return fail(Operation::receive, Reason::closed, "Unix socket", "the other process has ended");
+        if (got < 0 && errno != EAGAIN && errno != EINTR) return failed(Operation::receive);
+        if (got > 0) bytes = bytes.subspan(static_cast<std::size_t>(got));
+    }
+    return {};
+}
+
+Result<void> send_descriptor(const net::Descriptor& socket, int descriptor) {
+    std::byte payload{1};
+    iovec part{.iov_base = &payload, .iov_len = 1};
+    alignas(cmsghdr) std::byte control[CMSG_SPACE(sizeof(int))]{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+    if (sendmsg(socket.number(), &message, MSG_NOSIGNAL) != 1) return failed(Operation::send);
+    return {};
+}
+
+Result<net::Descriptor> receive_descriptor(const net::Descriptor& socket, Time deadline) {
+    if (auto ready = wait_readable(socket, deadline); !ready) return tl::unexpected(ready.error());
+    std::byte payload{};
+    iovec part{.iov_base = &payload, .iov_len = 1};
+    alignas(cmsghdr) std::byte control[CMSG_SPACE(sizeof(int))]{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    if (recvmsg(socket.number(), &message, MSG_CMSG_CLOEXEC) != 1) return failed(Operation::receive);
+    const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    if (header == nullptr || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof(int))) {
+        return fail(Operation::receive, Reason::malformed, "Unix socket", "the message has no descriptor");
+    }
+    int descriptor = -1;
+    std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+    return net::Descriptor(descriptor);
+}
+
+}  // namespace atp::shm
