@@ -85,7 +85,7 @@ TEST(OptionTable, RefusalsNameOptionValueAndAcceptedValues) {
         {"scale", "inf", "a number above 0"},
         {"scaling", "static", "fixed or dynamic"},
         {"lane_type", "int8", "int32 or int16"},
-        {"audit", "yes", "true or false"},
+        {"audit", "yes", "true, on, false or off"},
         {"multicast", "10.0.0.0/8", "off, on, or IPv4 groups such as 239.192.0.0/16"},
         {"server", "elsewhere", "switch, colocated or dedicated"},
         {"dedicated_servers", "a:1,", "host:port"},
@@ -137,7 +137,7 @@ TEST(OptionTable, ValuesOutsideOfTheirBoundsAreAProblem) {
 TEST(AgreedText, OfTheDefaultsIsTheOneOfTheProtocolPage) {
     EXPECT_EQ(agreed_text({}),
               "version=4 protocol=atp channels=1 lanes=0 window=0 scale=100000000 scaling=fixed lane_type=int32 "
-              "audit=false halve=true multicast=off server=0");
+              "audit=false halve=true multicast=off server=0 host_level=true");
 }
 
 TEST(AgreedText, OfOtherValuesHasEachInItsPlace) {
@@ -154,7 +154,7 @@ TEST(AgreedText, OfOtherValuesHasEachInItsPlace) {
     options.dedicated_servers = {"a:1", "b:2"};
     EXPECT_EQ(agreed_text(options),
               "version=4 protocol=atp channels=4 lanes=352 window=64 scale=0.1 scaling=dynamic lane_type=int16 "
-              "audit=true halve=true multicast=239.1.0.0/20 server=2 a:1 b:2");
+              "audit=true halve=true multicast=239.1.0.0/20 server=2 a:1 b:2 host_level=true");
 }
 
 TEST(AgreedText, DiffersExactlyIfAnAgreedOptionDiffers) {

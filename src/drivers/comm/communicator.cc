@@ -107,7 +107,7 @@ Result<std::unique_ptr<Communicator>> Communicator::form_on_host(store::Store& s
         return refuse(Operation::rendezvous, Reason::malformed, *problem);
     }
     std::unique_ptr<Communicator> communicator(new Communicator(rank, world, options));
-    auto done = communicator->set_up(store, [&](store::Rendezvous& rendezvous, Time deadline) {
+    auto done = communicator->set_up(store, names_of_formation(), [&](store::Rendezvous& rendezvous, Time deadline) {
         return communicator->set_up_on_host(rendezvous, deadline);
     });
     if (!done) return tl::unexpected(done.error());
@@ -121,7 +121,7 @@ Result<std::unique_ptr<Communicator>> Communicator::form_over_network(store::Sto
         return refuse(Operation::rendezvous, Reason::malformed, *problem);
     }
     std::unique_ptr<Communicator> communicator(new Communicator(rank, world, options));
-    auto done = communicator->set_up(store, [&](store::Rendezvous& rendezvous, Time deadline) {
+    auto done = communicator->set_up(store, names_of_network(), [&](store::Rendezvous& rendezvous, Time deadline) {
         auto traced = communicator->open_trace();
         return traced ? communicator->set_up_over_network(rendezvous, deadline) : traced;
     });
@@ -187,14 +187,14 @@ void Communicator::log_slow(const std::string& text) {
 }
 
 template <class Part>
-Result<void> Communicator::set_up(store::Store& store, const Part& part) {
+Result<void> Communicator::set_up(store::Store& store, std::span<const std::string_view> names, const Part& part) {
     const Time deadline = net::after(net::now(), options_.join_timeout);
     store::Rendezvous rendezvous(
         store, {.prefix = options_.name, .generation = options_.generation, .rank = rank_, .world = world_});
     const auto done = part(rendezvous, deadline);
     if (!done) {
         log_failure(done.error());
-        rendezvous.give_up(done.error(), names_of_formation());
+        rendezvous.give_up(done.error(), names);
     } else if (host_ != nullptr || !channels_.empty()) {
         log_ready();
     }

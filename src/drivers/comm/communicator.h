@@ -150,9 +150,9 @@ class Communicator {
     };
 
     Communicator(std::uint32_t rank, std::uint32_t world, const Options& options);
-    // `part` forms the communicator, or reports to the other ranks that it failed.
+    // If `part` fails, ranks that wait under one of these names learn why.
     template <class Part>
-    [[nodiscard]] Result<void> set_up(store::Store& store, const Part& part);
+    [[nodiscard]] Result<void> set_up(store::Store& store, std::span<const std::string_view> names, const Part& part);
     [[nodiscard]] Result<void> set_up_on_host(store::Rendezvous& rendezvous, Time deadline);
     [[nodiscard]] Result<void> set_up_over_network(store::Rendezvous& rendezvous, Time deadline);
     [[nodiscard]] Result<void> open_trace();

@@ -277,6 +277,7 @@ net::UdpConfig group_config_of(const Options& options, const ChannelPlan& plan, 
 
 std::span<const std::string_view> names_of_formation() { return names; }
 std::span<const std::string_view> names_of_host_level() { return std::span(names).first(host_names); }
+std::span<const std::string_view> names_of_network() { return std::span(names).subspan(host_names); }
 
 std::optional<Failure> dissent_about_terms(std::span<const std::string> terms) {
     const auto dissent = dissent_of(terms);

@@ -27,9 +27,10 @@ struct Formed {
 // Waits for all ranks up to the deadline. The error names the rank or the switch that is missing or disagrees.
 [[nodiscard]] Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& options, Time deadline);
 
-// Names under which ranks meet in the store, for Rendezvous::give_up(): first those of the host level.
+// Names under which ranks meet in the store, for Rendezvous::give_up().
 [[nodiscard]] std::span<const std::string_view> names_of_formation();
 [[nodiscard]] std::span<const std::string_view> names_of_host_level();
+[[nodiscard]] std::span<const std::string_view> names_of_network();  // these come after those of the host level
 
 // `terms`: by rank, the options that must be equal. nullopt: they are.
 [[nodiscard]] std::optional<Failure> dissent_about_terms(std::span<const std::string> terms);

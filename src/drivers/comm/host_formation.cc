@@ -114,6 +114,13 @@ Result<std::variant<SharedHost, Apart>> share_memory(store::Rendezvous& rendezvo
             link = *std::move(listening);
         }
     }
+    if (!own.wanted) {
+        // The others must not wait for this rank.
+        if (auto announced = rendezvous.announce(names[0], to_text(own)); !announced) {
+            return tl::unexpected(announced.error());
+        }
+        return Outcome(Apart{"the host level is off"});
+    }
     const auto texts = rendezvous.all_gather(names[0], to_text(own), deadline);
     if (!texts) return tl::unexpected(texts.error());
     std::vector<HostAnnouncement> all;
@@ -124,7 +131,7 @@ Result<std::variant<SharedHost, Apart>> share_memory(store::Rendezvous& rendezvo
     }
     if (auto failure = dissent_about_terms(terms)) return *std::move(failure);
     const shm::HostShape shape = shape_of(world);
-    if (world == 1 && own.wanted) {
+    if (world == 1) {
         auto memory = shm::SharedMemory::create(shape.bytes());
         if (!memory) return Outcome(Apart{to_string(memory.error())});
         return Outcome(

@@ -56,7 +56,7 @@ std::string did_not_come(std::string_view name, const std::vector<std::string>& 
 }  // namespace
 
 Result<std::vector<std::string>> Rendezvous::all_gather(std::string_view name, std::string_view value, Time deadline) {
-    if (auto left = leave(name, value); !left) return Failure(std::move(left).error());
+    if (auto left = announce(name, value); !left) return Failure(std::move(left).error());
     last_name_ = name;
     std::vector<std::uint32_t> everybody(party_.world);
     std::iota(everybody.begin(), everybody.end(), 0U);
@@ -65,7 +65,7 @@ Result<std::vector<std::string>> Rendezvous::all_gather(std::string_view name, s
 
 Result<std::string> Rendezvous::broadcast_from_zero(std::string_view name, std::string_view value, Time deadline) {
     if (party_.rank == 0) {
-        if (auto left = leave(name, value); !left) return Failure(std::move(left).error());
+        if (auto left = announce(name, value); !left) return Failure(std::move(left).error());
         return std::string(value);
     }
     if (auto checked = check(name); !checked) return Failure(std::move(checked).error());
@@ -159,7 +159,7 @@ std::string Rendezvous::key_of_giving_up() const {
     return fmt::format("{}/{}/gave-up", party_.prefix, party_.generation);
 }
 
-Result<void> Rendezvous::leave(std::string_view name, std::string_view value) {
+Result<void> Rendezvous::announce(std::string_view name, std::string_view value) {
     if (auto checked = check(name); !checked) return checked;
     const std::string key = key_of(name, party_.rank);
     const auto arrivals = store_.add(key + "/came", 1);

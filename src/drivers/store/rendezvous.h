@@ -42,6 +42,8 @@ class Rendezvous {
                                                               Time deadline);
     // The value of rank 0, on all ranks; the values of other ranks are ignored. Rank 0 does not wait.
     [[nodiscard]] Result<std::string> broadcast_from_zero(std::string_view name, std::string_view value, Time deadline);
+    // The value of this rank for an all_gather() of which it needs no result.
+    [[nodiscard]] Result<void> announce(std::string_view name, std::string_view value);
     // No rank returns before all ranks have called.
     [[nodiscard]] Result<void> barrier(std::string_view name, Time deadline);
     // Reports to the other ranks that this rank gives up, and why. Ranks that wait in the last operation of this rank
@@ -58,7 +60,6 @@ class Rendezvous {
   private:
     [[nodiscard]] Result<void> check(std::string_view name) const;
     [[nodiscard]] std::string key_of(std::string_view name, std::uint32_t rank) const;
-    [[nodiscard]] Result<void> leave(std::string_view name, std::string_view value);
     [[nodiscard]] Result<std::vector<std::string>> collect(std::string_view name,
                                                            const std::vector<std::uint32_t>& ranks, Time deadline);
     [[nodiscard]] Failure missing_parties(std::string_view name, const std::vector<std::uint32_t>& ranks, Error error);

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks of one host that sum in shared memory: without a switch, with the bits of the network."""
+
+from __future__ import annotations
+
+import functools
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+from ranks import run_ranks, values_of
+from switches import running_switch
+from torch.nn.parallel import DistributedDataParallel
+from training import digest_of, make_model, train
+
+RANKS = 3
+KILLS = int(os.environ.get("ATP_KILLS", "5"))
+
+
+def reduce_everything(rank, size):
+    torch.manual_seed(rank)
+    sums = []
+    for kind in (torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int32, torch.int64):
+        for elements in (1, 1000, 200_001):
+            values = torch.randn(elements) * 100 if kind.is_floating_point else torch.arange(elements) + rank
+            values = values.to(kind)
+            if kind.is_floating_point:
+                values[::97] = float("inf") if rank == 1 else 1.0
+                values[5::53] *= 3e3
+            dist.all_reduce(values)
+            sums.append(values)
+    shared = torch.full((100_000,), float(rank))
+    dist.broadcast(shared, src=2)
+    dist.barrier()
+    odd = dist.new_group([0, 2])
+    pair = torch.tensor([1.0 + rank])
+    if rank != 1:
+        dist.all_reduce(pair, group=odd)
+    gathered = [torch.zeros(1) for _ in range(size)]
+    dist.all_gather(gathered, torch.tensor([float(rank)]))
+    everything = [*sums, shared, pair if rank != 1 else torch.tensor([4.0]), *gathered]
+    return [values.view(torch.uint8).numpy().tobytes() for values in everything]
+
+
+def test_all_types_have_the_bits_of_the_network():
+    alone = values_of(run_ranks(reduce_everything, RANKS))
+    with running_switch() as switch:
+        network = values_of(
+            run_ranks(reduce_everything, RANKS, {"ATP_SWITCH": switch.address, "ATP_HOST_LEVEL": "off"})
+        )
+    assert alone[0] == alone[1] == alone[2]
+    assert alone[0] == network[0]
+
+
+def train_cnn(rank, size):
+    model = make_model()
+    parallel = DistributedDataParallel(model)
+    losses = train(parallel, torch.optim.SGD(parallel.parameters(), lr=0.05), rank, steps=5)
+    return losses, digest_of(model.parameters())
+
+
+def test_training_has_the_bits_of_the_network():
+    alone = values_of(run_ranks(train_cnn, 2))
+    with running_switch() as switch:
+        network = values_of(run_ranks(train_cnn, 2, {"ATP_SWITCH": switch.address, "ATP_HOST_LEVEL": "off"}))
+    assert alone == network
+
+
+def is_on_host(rank, size):
+    threads = [Path(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")]
+    names = [os.readlink(path) for path in threads if path.is_symlink()]
+    return any(name.startswith("/memfd:atp") for name in names)
+
+
+def test_single_host_needs_no_switch():
+    assert values_of(run_ranks(is_on_host, RANKS)) == [True] * RANKS
+    # Nothing listens there, and nobody asks.
+    assert values_of(run_ranks(is_on_host, RANKS, {"ATP_SWITCH": "127.0.0.1:9"})) == [True] * RANKS
+
+
+@pytest.mark.parametrize("variable", ["ATP_HOST_LEVEL", "ATP_HOST_NAME"])
+def test_host_level_can_be_turned_off(variable):
+    def environment(rank):
+        return {variable: "off" if variable == "ATP_HOST_LEVEL" else f"host{rank}"}
+
+    assert values_of(run_ranks(is_on_host, RANKS, environment)) == [False] * RANKS
+
+
+def lose_a_rank(rank, size, victim, delay_s, folder):
+    values = torch.ones(4_000_000)
+    dist.all_reduce(values)
+    if rank == victim:
+
+        def die(*_):
+            (folder / "died").write_text(repr(time.monotonic()))
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        signal.signal(signal.SIGALRM, die)
+        signal.setitimer(signal.ITIMER_REAL, delay_s)
+    try:
+        while True:
+            dist.all_reduce(values)
+    finally:
+        (folder / f"raised-{rank}").write_text(repr(time.monotonic()))
+
+
+def test_killed_rank_is_named_with_its_process(tmp_path):
+    before = set(os.listdir("/dev/shm")) | set(os.listdir("/tmp"))
+    latest_s = 0.0
+    for attempt in range(KILLS):
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        chance = random.Random(attempt)
+        victim = chance.randrange(RANKS)
+        body = functools.partial(lose_a_rank, victim=victim, delay_s=chance.uniform(0.001, 0.05), folder=folder)
+        outcomes = run_ranks(body, RANKS)
+        assert outcomes[victim].exit_code == -signal.SIGKILL
+        died = float((folder / "died").read_text())
+        for rank in set(range(RANKS)) - {victim}:
+            assert outcomes[rank].error == "DistBackendError", outcomes[rank]
+            assert f"of rank {victim}, on this host, has ended" in outcomes[rank].text
+            latest_s = max(latest_s, float((folder / f"raised-{rank}").read_text()) - died)
+    left = (set(os.listdir("/dev/shm")) | set(os.listdir("/tmp"))) - before
+    assert not [name for name in left if "atp" in name]
+    print(f"{KILLS} kills, the latest error after {latest_s * 1000:.1f} ms")
