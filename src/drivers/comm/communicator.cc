@@ -7,7 +7,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <iterator>
 
 #include "comm/formation.h"
@@ -368,69 +367,6 @@ Result<Handle> Communicator::broadcast(void* data, std::size_t bytes, std::uint3
 Result<Handle> Communicator::barrier(Time deadline) {
     return submit(Operation::barrier, tensor::make_broadcast_tensor(nullptr, nullptr, ATP_LANE_BYTES), 1, 0, 1,
                   "barrier", deadline);
-}
-
-Result<void> Communicator::push(std::uint64_t key, const void* values, std::size_t elements, numeric::ElementType type,
-                                Time deadline) {
-    if (elements == 0) return refuse(Operation::push, Reason::malformed, "no elements");
-    std::unique_lock lock(keys_mutex_);
-    Key& entry = keys_[key];
-    // The previous round must be over, since the values of this round overwrite its values. Other keys do not wait for
-    // it.
-    while (const Handle before = entry.work) {
-        if (entry.type != type || entry.elements != elements) {
-            return refuse(
-                Operation::push, Reason::mismatched,
-                fmt::format(
-                    "key {} has {} elements of type {}, but the push has {} of type {}: keep both constant per key",
-                    key, entry.elements, to_string(entry.type), elements, to_string(type)));
-        }
-        lock.unlock();
-        if (auto done = before->wait(); !done) return done;
-        lock.lock();
-        if (entry.work == before) break;
-    }
-    entry.type = type;
-    entry.elements = elements;
-    entry.values.resize(elements * numeric::bytes_of(type));
-    std::memcpy(entry.values.data(), values, entry.values.size());
-    auto tensor = tensor::make_sum_tensor(type, entry.values.data(), entry.values.data(), elements,
-                                          static_cast<float>(options_.scale), 1.0);
-    const std::uint64_t alignment = type == numeric::ElementType::int64 ? tensor::lanes_of_int64 : 1;
-    auto work = submit(Operation::push, std::move(tensor), elements,
-                       detail_of(type, Reduction::sum) ^ mix(static_cast<std::uint32_t>(key)), alignment,
-                       fmt::format("push of {} {} to key {}", elements, to_string(type), key), deadline);
-    if (!work) return tl::unexpected(work.error());
-    entry.work = *std::move(work);
-    return {};
-}
-
-Result<void> Communicator::pull(std::uint64_t key, void* values, std::size_t elements, numeric::ElementType type) {
-    Handle work;
-    {
-        const std::scoped_lock lock(keys_mutex_);
-        const auto found = keys_.find(key);
-        if (found == keys_.end() || found->second.work == nullptr) {
-            return refuse(Operation::pull, Reason::malformed,
-                          fmt::format("this rank has not pushed key {}: push it before the pull", key));
-        }
-        if (found->second.type != type || found->second.elements != elements) {
-            return refuse(Operation::pull, Reason::mismatched,
-                          fmt::format("key {} has {} elements of type {}: pull the same number and type", key,
-                                      found->second.elements, to_string(found->second.type)));
-        }
-        work = found->second.work;
-    }
-    if (auto done = work->wait(); !done) return done;
-    const std::scoped_lock lock(keys_mutex_);
-    const Key& entry = keys_[key];
-    if (entry.work != work) {
-        return refuse(
-            Operation::pull, Reason::mismatched,
-            fmt::format("key {} was pushed again during the pull: finish each pull before the next push", key));
-    }
-    std::memcpy(values, entry.values.data(), entry.values.size());
-    return {};
 }
 
 void Communicator::abort() {

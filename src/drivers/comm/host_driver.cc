@@ -69,14 +69,14 @@ void HostDriver::submit(const Handle& work, std::uint64_t alignment) {
         const std::scoped_lock lock(mutex_);
         error = error_ ? error_ : abort_;
         if (!error) submissions_.push_back({work, alignment});
-        if (!error && (++under_way_ > 1 || !small)) thread_wanted_ = true;
+        if (!error && (++open_works_ > 1 || !small)) thread_needed_ = true;
     }
     if (error) return work->finish_part(endpoint::error_after_end(*error, work->operation()));
     work->set_attendant(weak_from_this());
     if (!small) return call_thread();
     // Whoever waits for the work drives it; until then, this rank does what needs no other.
     if (!try_begin_drive()) {
-        thread_wanted_ = true;
+        thread_needed_ = true;
         return wake();
     }
     drive(false, [&] { return work->done(); });
@@ -86,7 +86,7 @@ void HostDriver::submit(const Handle& work, std::uint64_t alignment) {
 void HostDriver::wake() { memory_->notify(sleeps_at_); }
 
 void HostDriver::call_thread() {
-    thread_wanted_ = true;
+    thread_needed_ = true;
     {
         const std::scoped_lock lock(mutex_);
         thread_called_ = true;
@@ -101,7 +101,7 @@ void HostDriver::attend(Work& work, Time until) {
     while (!work.done()) {
         if (!try_begin_drive()) {
             // Whoever drives sees this when it ends, or has ended by the second try.
-            thread_wanted_ = true;
+            thread_needed_ = true;
             if (!try_begin_drive()) return;
         }
         drive(true, [&] { return work.done() || (until != never && net::now() >= until); });
@@ -124,7 +124,7 @@ void HostDriver::stop() {
     if (thread_.joinable()) thread_.join();
     while (!try_begin_drive()) std::this_thread::yield();
     if (memory_->presence_of(memory_->rank()) == shm::Presence::here) {
-        if (under_way_ != 0)
+        if (open_works_ != 0)
             fail({.operation = Operation::wait, .reason = Reason::closed, .text = "the communicator was closed"});
         memory_->set_presence(memory_->rank(), shm::Presence::left);
     }
@@ -135,7 +135,7 @@ void HostDriver::stop() {
 // ---------------------------------------------------------------------------------------------------- Whoever drives
 
 void HostDriver::run() {
-    const auto idle = [this] { return stopping_ || under_way_ == 0; };
+    const auto idle = [this] { return stopping_ || open_works_ == 0; };
     while (true) {
         {
             std::unique_lock lock(mutex_);
@@ -145,7 +145,7 @@ void HostDriver::run() {
         }
         // Otherwise, whoever drives calls the thread at its end.
         if (!try_begin_drive()) continue;
-        thread_wanted_ = false;
+        thread_needed_ = false;
         take_submissions();
         drive(true, idle);
         end_drive();
@@ -154,7 +154,7 @@ void HostDriver::run() {
 
 void HostDriver::end_drive() {
     driving_ = false;
-    if (under_way_ == 0 || !thread_wanted_) return;
+    if (open_works_ == 0 || !thread_needed_) return;
     {
         const std::scoped_lock lock(mutex_);
         thread_called_ = true;
@@ -294,7 +294,7 @@ void HostDriver::finish_stored() {
     while (!parts_.empty() && parts_.front().first_chunk + parts_.front().chunks <= group_.next_store()) {
         const Handle work = std::move(parts_.front().work);
         parts_.pop_front();
-        --under_way_;
+        --open_works_;
         work->finish_part(std::nullopt);
     }
 }
@@ -351,7 +351,7 @@ void HostDriver::fail(const Error& error) {
         submissions_.clear();
         first = !error_;
         if (first) error_ = error;
-        under_way_ = 0;
+        open_works_ = 0;
     }
     if (first) {
         memory_->blame(memory_->rank());

@@ -111,9 +111,9 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
     std::uint32_t seen_ = 0;  // state of the slot that the group would wait for
 
     std::atomic<bool> driving_{false};
-    std::atomic<bool> thread_wanted_{false};  // a work needs the thread
+    std::atomic<bool> thread_needed_{false};  // a work needs the thread
     std::atomic<unsigned> sleeps_at_{0};      // slot whose notify() wakes the one that drives
-    std::atomic<std::size_t> under_way_{0};   // submitted works that have not ended
+    std::atomic<std::size_t> open_works_{0};  // submitted works that have not ended
 
     std::mutex mutex_;
     std::condition_variable called_;

@@ -32,7 +32,7 @@ shm::HostShape shape_of(unsigned ranks) {
 
 // What a rank tells the others. Only rank 0 listens.
 struct HostAnnouncement {
-    bool wanted = false;
+    bool shares = false;
     std::string label;
     std::string socket;
     Secret secret{};
@@ -42,33 +42,33 @@ struct HostAnnouncement {
 std::string to_text(const HostAnnouncement& own) {
     const auto word = [](std::string text) {
         std::ranges::replace_if(
-            text, [](unsigned char letter) { return std::isspace(letter) != 0; }, '_');
+            text, [](unsigned char c) { return std::isspace(c) != 0; }, '_');
         return text.empty() ? std::string(none) : text;
     };
-    return fmt::format("{} {} {} {} {}\n{}", own.wanted ? "on" : "off", word(own.label), word(own.socket),
+    return fmt::format("{} {} {} {} {}\n{}", own.shares ? "on" : "off", word(own.label), word(own.socket),
                        own.secret[0], own.secret[1], own.terms);
 }
 
 HostAnnouncement announcement_from(const std::string& text) {
     HostAnnouncement found;
     std::istringstream words(text);
-    std::string wanted;
-    words >> wanted >> found.label >> found.socket >> found.secret[0] >> found.secret[1];
-    found.wanted = wanted == "on";
+    std::string shares;
+    words >> shares >> found.label >> found.socket >> found.secret[0] >> found.secret[1];
+    found.shares = shares == "on";
     const std::size_t end = text.find('\n');
     if (end != std::string::npos) found.terms = text.substr(end + 1);
     return found;
 }
 
 // Numbers of integers do not depend on how they travel, but a scale that adapts does.
-bool wants_memory(const Options& options) {
+bool may_share(const Options& options) {
     return options.host_level && options.scaling == tensor::Scaling::fixed && options.protocol == nullptr &&
            options.policy == nullptr;
 }
 
 std::optional<std::string> objection_to(const std::vector<HostAnnouncement>& all) {
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
-        if (!all[rank].wanted) return "the host level is off";
+        if (!all[rank].shares) return "the host level is off";
         if (all[rank].label != all.front().label) {
             return fmt::format("rank {} is on host {}, rank 0 on host {}", rank, all[rank].label, all.front().label);
         }
@@ -80,10 +80,10 @@ std::optional<std::string> objection_to(const std::vector<HostAnnouncement>& all
 // Every rank says whether it succeeded. The first rank that did not gives the reason.
 Result<std::optional<std::string>> first_objection(store::Rendezvous& rendezvous, std::string_view name,
                                                    const std::optional<Error>& error, Time deadline) {
-    const auto verdicts = rendezvous.all_gather(name, error ? to_string(*error) : std::string(yes), deadline);
-    if (!verdicts) return tl::unexpected(verdicts.error());
-    for (std::size_t rank = 0; rank < verdicts->size(); ++rank) {
-        if ((*verdicts)[rank] != yes) return fmt::format("rank {}: {}", rank, (*verdicts)[rank]);
+    const auto outcomes = rendezvous.all_gather(name, error ? to_string(*error) : std::string(yes), deadline);
+    if (!outcomes) return tl::unexpected(outcomes.error());
+    for (std::size_t rank = 0; rank < outcomes->size(); ++rank) {
+        if ((*outcomes)[rank] != yes) return fmt::format("rank {}: {}", rank, (*outcomes)[rank]);
     }
     return std::nullopt;
 }
@@ -103,18 +103,18 @@ Result<std::variant<SharedHost, Apart>> share_memory(store::Rendezvous& rendezvo
     const auto [prefix, generation, rank, world] = rendezvous.party();
     const auto names = names_of_host_level();
     std::optional<shm::HostLink> link;
-    HostAnnouncement own{.wanted = wants_memory(options),
+    HostAnnouncement own{.shares = may_share(options),
                          .label = options.host_name,
                          .socket = {},
                          .secret = net::random_secret(),
                          .terms = agreed_text(options)};
-    if (own.wanted && rank == 0 && world > 1) {
+    if (own.shares && rank == 0 && world > 1) {
         if (auto listening = shm::HostLink::listen()) {
             own.socket = listening->name();
             link = *std::move(listening);
         }
     }
-    if (!own.wanted) {
+    if (!own.shares) {
         // The others must not wait for this rank.
         if (auto announced = rendezvous.announce(names[0], to_text(own)); !announced) {
             return tl::unexpected(announced.error());

@@ -77,8 +77,8 @@ Result<HostLink::Peer> HostLink::accept_one(unsigned ranks, const Secret& secret
         if (!socket) return tl::unexpected(socket.error());
         const auto process = peer_of(*socket);
         Greeting greeting;
-        const Time patience = std::min(deadline, net::after(net::now(), longest_greeting));
-        const auto got = receive_all(*socket, std::as_writable_bytes(std::span(&greeting, 1)), patience);
+        const Time until = std::min(deadline, net::after(net::now(), longest_greeting));
+        const auto got = receive_all(*socket, std::as_writable_bytes(std::span(&greeting, 1)), until);
         const bool known = got && process && process->user == geteuid() && greeting.mark == Greeting{}.mark &&
                            greeting.secret == secret && greeting.rank != 0 && greeting.rank < ranks &&
                            std::ranges::none_of(peers_, [&](const Peer& peer) { return peer.rank == greeting.rank; });
