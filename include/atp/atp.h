@@ -231,6 +231,11 @@ struct atp_options {
     int32_t host_level;
     /* Name of the host of this rank; ranks with different names never share memory (any word). Own. [none] */
     const char* host_name;
+    /*
+     * Without a switch: address at which this rank serves a part of the sums to the other hosts (host:port, host:0
+     * for any port, or host:first-last). Own. [none]
+     */
+    const char* listen;
 };
 
 /* Writes the defaults. `struct_size` is sizeof(struct atp_options). */

@@ -15,6 +15,9 @@ class Options:
     Attributes:
         switch: Address of the switch of this rank (host:port or [host]:port). Variable ATP_SWITCH. [rank 0
             starts one in its process]
+        listen: Without a switch: address at which this rank serves a part of the sums to the other hosts
+            (host:port, host:0 for any port, or host:first-last). Variable ATP_LISTEN. [the address that reaches
+            MASTER_ADDR, and any port]
         topology: File that assigns ranks to switches; it replaces the address of the switch (the path of a TOML
             file). Variable ATP_TOPOLOGY. [none]
         rack: Name of the rack of this rank; needed if the racks have switches that workers do not address (any
@@ -39,6 +42,7 @@ class Options:
     """
 
     switch: str | None = None
+    listen: str | None = None
     topology: str | os.PathLike[str] | None = None
     rack: str | None = None
     channels: int | None = None
@@ -56,6 +60,7 @@ class Options:
 class PlainSettings:
     """Options after look-up and validation, except of those that options.py treats by rules of their own."""
 
+    listen: str
     rack: str
     channels: int
     scaling: str
@@ -69,6 +74,7 @@ class PlainSettings:
 # By the name of an attribute: environment variable, name in the table, default, and accepted values.
 VARIABLES = {
     "switch": "ATP_SWITCH",
+    "listen": "ATP_LISTEN",
     "topology": "ATP_TOPOLOGY",
     "rack": "ATP_RACK",
     "channels": "ATP_CHANNELS",
@@ -82,6 +88,7 @@ VARIABLES = {
     "trace": "ATP_TRACE",
 }
 NATIVE_NAMES = {
+    "listen": "listen",
     "rack": "rack",
     "channels": "channels",
     "scaling": "scaling",
@@ -92,6 +99,7 @@ NATIVE_NAMES = {
     "trace": "trace",
 }
 DEFAULTS = {
+    "listen": "",
     "rack": "",
     "channels": "1",
     "scaling": "fixed",

@@ -31,6 +31,7 @@ void visit_options(const Visitor& visit) {
     using Own = comm::Options;
     // tools/write_options writes this from src/drivers/comm/option_table.cc.
     visit("switch_address", &C::switch_address, &Own::switch_address);
+    visit("listen", &C::listen, &Own::listen);
     visit("rack", &C::rack, &Own::rack);
     visit("channels", &C::channels, &Own::channels);
     visit("lanes", &C::lanes, &Own::lanes);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
+#include <thread>
 
 #include "comm/formation.h"
 #include "comm/host_formation.h"
@@ -136,6 +137,7 @@ Communicator::~Communicator() {
     feed_->close();
     if (host_ != nullptr) host_->stop();
     for (const auto& channel : channels_) channel->stop();
+    if (!failed_) end_service();
     const bool formed = host_ != nullptr || !channels_.empty();
     if (formed && !failed_) log_->write(observe::LogEvent::job_left, {{"job", formation_.job}, {"rank", rank_}});
 }
@@ -167,6 +169,18 @@ void Communicator::log_ready() {
         const observe::MissingFeature missing = observe::missing_feature(text);
         log_->write(observe::LogEvent::feature_missing, {{"name", missing.name}, {"reason", missing.reason}});
     }
+}
+
+// Ranks whose last results were lost still need the sums that this rank serves.
+void Communicator::end_service() {
+    if (node_ == nullptr) return;
+    constexpr Duration longest_wait = std::chrono::seconds(10);
+    constexpr Duration pause = std::chrono::milliseconds(2);
+    const Time until = net::now() + longest_wait;
+    const auto serves = [this] {
+        return std::ranges::any_of(node_->snapshot().shards, [](const auto& shard) { return !shard.channels.empty(); });
+    };
+    while (net::now() < until && serves()) std::this_thread::sleep_for(pause);
 }
 
 // The first failure of a channel ends all of them. The end by the caller is none.
@@ -222,6 +236,10 @@ Result<void> Communicator::set_up_over_network(store::Rendezvous& rendezvous, Ti
     auto formed = find_each_other(rendezvous, options_, deadline);
     if (!formed) return tl::unexpected(formed.error());
     formation_ = formed->formation;
+    node_ = std::move(formed->node);
+    if (!formed->layout.empty()) {
+        log_->write(observe::LogEvent::layout_chosen, {{"rank", rank_}, {"reason", formed->layout}});
+    }
     for (std::size_t i = 0; i < formed->plans.size(); ++i) {
         auto& socket = formed->sockets[i];
         if (trace_ != nullptr) socket = observe::trace_transport(std::move(socket), trace_);

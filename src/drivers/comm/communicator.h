@@ -24,6 +24,7 @@
 #include "observe/trace_file.h"
 #include "store/rendezvous.h"
 #include "store/store.h"
+#include "switchd/node.h"
 #include "tensor/scale_history.h"
 
 namespace atp::comm {
@@ -157,6 +158,7 @@ class Communicator {
     [[nodiscard]] Result<void> set_up_over_network(store::Rendezvous& rendezvous, Time deadline);
     [[nodiscard]] Result<void> open_trace();
     void log_ready();
+    void end_service();
     void log_failure(const Error& error);
     void log_slow(const std::string& text);
     [[nodiscard]] Result<void> wait_ready(ChannelDriver& channel, store::Rendezvous& rendezvous, Time begin,
@@ -180,7 +182,8 @@ class Communicator {
     std::atomic<bool> failed_{false};            // the log has the first failure
     std::atomic<Duration::rep> slow_next_{0};    // earliest time of the next line about a slow rank
     std::shared_ptr<Feed> feed_ = std::make_shared<Feed>(*this);
-    std::shared_ptr<HostDriver> host_;  // nullptr: over the network
+    std::shared_ptr<HostDriver> host_;           // nullptr: over the network
+    std::unique_ptr<switchd::SwitchNode> node_;  // without a switch: the sums that this rank serves
     std::vector<std::unique_ptr<ChannelDriver>> channels_;
     std::mutex order_;         // gives all channels the operations in one order
     std::uint64_t calls_ = 0;  // operations submitted; `order_` guards it

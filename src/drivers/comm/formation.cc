@@ -11,12 +11,12 @@
 #include <thread>
 
 #include "base/dissent.h"
-#include "client/path_payload.h"
 #include "client/switch_client.h"
 #include "comm/option_table.h"
+#include "comm/root_servers.h"
+#include "comm/switch_reach.h"
 #include "control/announcement.h"
 #include "control/join_tree.h"
-#include "control/path_mtu_search.h"
 #include "control/placement.h"
 #include "net/clock.h"
 #include "net/local_route.h"
@@ -27,82 +27,22 @@
 namespace atp::comm {
 namespace {
 
-constexpr Duration probe_wait = std::chrono::milliseconds(100);
 // A switch detects within a second that its parent changed. Until then, ranks may see different trees.
 constexpr std::size_t placing_attempts = 5;
 constexpr Duration placing_pause = std::chrono::milliseconds(400);
 
 constexpr std::size_t host_names = 3;
-constexpr std::array<std::string_view, host_names + placing_attempts + 1> names{
-    "host",           "host-connected", "host-shared",    "announcement-0", "announcement-1",
-    "announcement-2", "announcement-3", "announcement-4", "decision"};
+constexpr std::size_t root_names = 2;
+constexpr std::size_t announcement_at = host_names + root_names;
+constexpr std::array<std::string_view, announcement_at + placing_attempts + 1> names{
+    "host",           "host-connected", "host-shared",    "roots",          "roots-reached", "announcement-0",
+    "announcement-1", "announcement-2", "announcement-3", "announcement-4", "decision"};
+// A channel has a thread on each rank.
+constexpr std::uint32_t most_channels = 64;
+constexpr std::uint32_t least_window = 8;
 
 Failure refuse(Operation operation, Reason reason, std::string peer, std::string text) {
     return fail(operation, reason, std::move(peer), std::move(text));
-}
-
-struct SwitchReach {
-    wire::Address address;
-    wire::Welcome welcome;
-    std::uint32_t lanes = 0;
-};
-
-// A running switch that still looks for its parent rejects HELLO: ask it again.
-Result<wire::Welcome> greet(client::SwitchClient& client, Time deadline) {
-    std::optional<Error> refusal;
-    while (true) {
-        auto greeting = client.hello(deadline);
-        if (greeting) return std::move(greeting->welcome);
-        Error error = greeting.error();
-        if (error.reason == Reason::timed_out) {
-            // The last reason of the switch helps more than the timeout.
-            if (refusal) return tl::unexpected(*std::move(refusal));
-            error.text += "; `atp doctor` checks the path";
-        }
-        if (error.reason != Reason::rejected) return tl::unexpected(std::move(error));
-        refusal = std::move(error);
-        if (net::now() + probe_wait > deadline) return tl::unexpected(*std::move(refusal));
-        std::this_thread::sleep_for(probe_wait);
-    }
-}
-
-std::uint32_t lanes_of_payload(const Options& options, std::uint32_t payload_bytes) {
-    if (options.protocol != nullptr) return options.protocol->lanes_of_payload(payload_bytes);
-    return (std::min(payload_bytes, ATP_MAX_PACKET_BYTES) - ATP_HEADER_BYTES) / ATP_LANE_BYTES;
-}
-
-// Address and WELCOME of the switch, and the longest packet on the path to it.
-Result<SwitchReach> reach_switch(const Options& options, Time deadline) {
-    if (options.switch_address.empty()) {
-        return refuse(Operation::join, Reason::malformed, {}, "the switch address is empty: use host:port");
-    }
-    const auto addresses = net::resolve(options.switch_address);
-    if (!addresses) return tl::unexpected(addresses.error());
-    SwitchReach reach{.address = addresses->front(), .welcome = {}, .lanes = 0};
-    if (options.multicast.requested && reach.address.family() != wire::Family::ipv4) {
-        return refuse(Operation::join, Reason::unsupported, to_string(reach.address),
-                      "multicast needs IPv4: use an IPv4 address of the switch, or disable multicast");
-    }
-    auto client = client::SwitchClient::open(reach.address);
-    if (!client) return tl::unexpected(client.error());
-    auto welcome = greet(**client, deadline);
-    if (!welcome) return tl::unexpected(welcome.error());
-    reach.welcome = *std::move(welcome);
-    const auto probe = [&](std::uint32_t bytes) -> Result<client::ProbeOutcome> {
-        return (*client)->probe(bytes, deadline, probe_wait);
-    };
-    const auto payload = client::discover_path_payload(reach.address, probe);
-    if (!payload) return tl::unexpected(payload.error());
-    const std::uint32_t fits = lanes_of_payload(options, *payload);
-    reach.lanes = fits / 8 * 8;
-    if (options.lanes != 0 && options.lanes > fits) {
-        return refuse(
-            Operation::join, Reason::too_large, to_string(reach.address),
-            fmt::format(
-                "{} lanes requested, but the path carries {}: request at most that many, or leave the number unset",
-                options.lanes, fits));
-    }
-    return reach;
 }
 
 net::UdpConfig udp_config_of(const Options& options, const wire::Address& local) {
@@ -132,7 +72,7 @@ Result<std::vector<std::unique_ptr<net::Transport>>> open_sockets(const Options&
 
 Result<std::vector<control::Announcement>> exchange_announcements(store::Rendezvous& rendezvous, std::size_t attempt,
                                                                   const control::Announcement& own, Time deadline) {
-    const auto texts = rendezvous.all_gather(names[host_names + attempt], control::to_text(own), deadline);
+    const auto texts = rendezvous.all_gather(names[announcement_at + attempt], control::to_text(own), deadline);
     if (!texts) return tl::unexpected(texts.error());
     std::vector<control::Announcement> announcements;
     std::vector<std::string> terms;
@@ -273,11 +213,48 @@ net::UdpConfig group_config_of(const Options& options, const ChannelPlan& plan, 
     return config;
 }
 
+// The switch that the options name, or the ranks that take its place.
+Result<RootServers> find_switches(store::Rendezvous& rendezvous, const Options& options, Time deadline) {
+    if (options.switch_address.empty() && !options.listen.empty()) {
+        if (options.server != ServerPlace::on_switch || !options.rack.empty()) {
+            return refuse(Operation::join, Reason::unsupported, {},
+                          "without a switch, the ranks serve the sums: leave `server` and `rack` unset, or name a "
+                          "switch");
+        }
+        return find_roots(rendezvous, options, deadline);
+    }
+    auto reach = reach_switch(options, deadline);
+    if (!reach) return tl::unexpected(reach.error());
+    RootServers found;
+    found.roots.push_back({.rank = 0, .reach = *std::move(reach)});
+    return found;
+}
+
+std::uint32_t channels_of(const Options& options, std::size_t roots) {
+    const auto count = static_cast<std::uint32_t>(roots);
+    return std::max(count, std::min(options.channels * count, most_channels / count * count));
+}
+
+std::uint32_t lanes_to(const RootServer& root) { return root.reach.lanes; }
+
+// Empty: a switch adds.
+std::string layout_text(const RootServers& found, std::uint32_t world) {
+    const std::size_t hosts = found.roots.size();
+    if (!found.why_one.empty()) {
+        return fmt::format("rank {} serves all sums, because {}", found.roots.front().rank, found.why_one);
+    }
+    if (hosts < 2) return {};
+    const double of_tensor = 2.0 * (world - 1) / world;
+    return fmt::format("{} hosts serve the sums; a link carries {:.2f} tensors in each direction, with a switch 1",
+                       hosts, of_tensor);
+}
+
 }  // namespace
 
 std::span<const std::string_view> names_of_formation() { return names; }
 std::span<const std::string_view> names_of_host_level() { return std::span(names).first(host_names); }
 std::span<const std::string_view> names_of_network() { return std::span(names).subspan(host_names); }
+std::span<const std::string_view> names_of_roots() { return std::span(names).subspan(host_names, root_names); }
 
 std::optional<Failure> dissent_about_terms(std::span<const std::string> terms) {
     const auto dissent = dissent_of(terms);
@@ -288,22 +265,28 @@ std::optional<Failure> dissent_about_terms(std::span<const std::string> terms) {
                     words_only_in(dissent->own, dissent->others), words_only_in(dissent->others, dissent->own)));
 }
 
-Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& options, Time deadline) {
-    const auto reach = reach_switch(options, deadline);
-    if (!reach) return tl::unexpected(reach.error());
+Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& given, Time deadline) {
+    auto found = find_switches(rendezvous, given, deadline);
+    if (!found) return tl::unexpected(found.error());
+    const std::vector<RootServer>& roots = found->roots;
+    const SwitchReach& reach = roots.front().reach;
+    Options options = given;
+    options.channels = channels_of(given, roots.size());
     Formed formed;
-    auto sockets = open_sockets(options, reach->address);
+    formed.node = std::move(found->own);
+    formed.layout = layout_text(*found, rendezvous.party().world);
+    auto sockets = open_sockets(options, reach.address);
     if (!sockets) return tl::unexpected(sockets.error());
     formed.sockets = *std::move(sockets);
 
-    control::Announcement own{.path = reach->welcome.path,
-                              .lanes = reach->lanes,
-                              .terms = agreed_text(options),
+    control::Announcement own{.path = reach.welcome.path,
+                              .lanes = std::ranges::min(roots, {}, lanes_to).reach.lanes,
+                              .terms = agreed_text(given),
                               .rack = options.rack,
                               .servers = {},
                               .hosts_switch = options.hosts_switch};
     for (const auto& socket : formed.sockets) own.servers.push_back(to_string(socket->local()));
-    auto placed = find_places(rendezvous, own, reach->address, deadline);
+    auto placed = find_places(rendezvous, own, reach.address, deadline);
     if (!placed) return tl::unexpected(placed.error());
     const auto decision = decide(rendezvous, deadline);
     if (!decision) return tl::unexpected(decision.error());
@@ -317,6 +300,11 @@ Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& opt
     }
     const auto membership = std::make_shared<const protocol::Membership>(std::move(placed->membership));
     formed.formation = formation_of(options, announcements);
+    if (options.window == 0) {
+        // The roots send to this host at once: their windows share what one switch would have.
+        const auto share = formed.formation.window / std::bit_ceil(static_cast<std::uint32_t>(roots.size()));
+        formed.formation.window = std::max(share, std::min(formed.formation.window, least_window));
+    }
     formed.formation.job = decision->job;
     formed.formation.units = membership->units();
     formed.formation.levels = membership->units() == 1 ? 1 : 2;
@@ -326,8 +314,10 @@ Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& opt
         formed.plans.push_back(
             plan_of(channel, rendezvous.party().rank, options, formed.formation, *decision, membership, *server));
         ChannelPlan& plan = formed.plans.back();
-        plan.machine.switch_address = reach->address;
+        const RootServer& root = roots[channel % roots.size()];
+        plan.machine.switch_address = root.reach.address;
         plan.machine.switch_rank = control::host_of_switch(announcements, own.path.front().id);
+        if (given.switch_address.empty()) plan.machine.switch_rank = static_cast<std::uint16_t>(root.rank);
         if (plan.machine.terms.group.family == 0) continue;
         plan.group = group_config_of(options, plan, *formed.sockets[channel]);
         plan.machine.has_group = true;

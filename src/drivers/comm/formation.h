@@ -15,6 +15,7 @@
 #include "comm/options.h"
 #include "net/transport.h"
 #include "store/rendezvous.h"
+#include "switchd/node.h"
 
 namespace atp::comm {
 
@@ -22,6 +23,8 @@ struct Formed {
     Formation formation;
     std::vector<std::unique_ptr<net::Transport>> sockets;  // one per channel
     std::vector<ChannelPlan> plans;                        // one per channel
+    std::unique_ptr<switchd::SwitchNode> node;             // without a switch: what this rank serves; or nullptr
+    std::string layout;                                    // for the log
 };
 
 // Waits for all ranks up to the deadline. The error names the rank or the switch that is missing or disagrees.
@@ -31,6 +34,7 @@ struct Formed {
 [[nodiscard]] std::span<const std::string_view> names_of_formation();
 [[nodiscard]] std::span<const std::string_view> names_of_host_level();
 [[nodiscard]] std::span<const std::string_view> names_of_network();  // these come after those of the host level
+[[nodiscard]] std::span<const std::string_view> names_of_roots();    // some of those of the network
 
 // `terms`: by rank, the options that must be equal. nullopt: they are.
 [[nodiscard]] std::optional<Failure> dissent_about_terms(std::span<const std::string> terms);

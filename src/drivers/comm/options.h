@@ -32,6 +32,9 @@ struct Options {
     // tools/write_options writes this from src/drivers/comm/option_table.cc.
     // Address of the switch of this rank (host:port or [host]:port). Own. [required]
     std::string switch_address;
+    // Without a switch: address at which this rank serves a part of the sums to the other hosts (host:port, host:0 for
+    // any port, or host:first-last). Own. [none]
+    std::string listen;
     // Name of the rack of this rank; needed if the racks have switches that workers do not address. Own. [none]
     std::string rack;
     // Independent streams of a rank, each with an I/O thread (1 to 64). [1]
