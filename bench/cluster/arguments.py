@@ -38,6 +38,7 @@ systems
                separate programs: `atp bench`, bench_gloo, and bench_mpi with mpirun
   atp-xdp      atp with `atp switch --xdp` on the switch's ports: the kernel adds, and the daemon on the same host runs
                the servers. Not in racks. --switch xdp replaces atp by atp-xdp; --switch both runs both in turns
+  atp-none     atp without a switch: each host serves a part of the sums. --switch none replaces atp by atp-none
   switchml     `atp switch` and `atp bench` with --protocol switchml. Not in racks, because it supports one switch. The
                benchmark tries pairs of slots and timeout once and uses the fastest pair; --rank-flags overrides it
   torch-atp, torch-gloo
@@ -287,7 +288,7 @@ def _add_systems(group):
         "--switch",
         choices=tuple(systems.OF_SWITCH),
         default="user",
-        help="where ATP's switch adds: in the daemon, in the kernel, or both in turns [user]",
+        help="where ATP's switch adds: in the daemon, in the kernel, or both in turns; none: the hosts serve the sums [user]",
     )
     group.add_argument(
         "--server",

@@ -191,6 +191,19 @@ class AtpInKernel(InKernel, Atp):
     pass
 
 
+class AtpWithoutSwitch(Atp):
+    """Nothing runs at the switches. Each host serves a part of the sums."""
+
+    def daemon_command(self, _node):
+        return None
+
+    def counters_command(self, _switch):
+        return None
+
+    def address_flags(self, rank):
+        return ["--listen", _endpoint(rank.host, 0)]
+
+
 class SwitchMl(Atp):
     """The programs of ATP with the protocol SwitchML and one switch. The best number of packets in flight and the best
     timeout depend on the network. Unless flags of the ranks set one of them, the benchmark tries some pairs."""
@@ -384,6 +397,7 @@ class TorchRanks:
 OF_ALL_REDUCE = {
     "atp": Atp,
     "atp-xdp": AtpInKernel,
+    "atp-none": AtpWithoutSwitch,
     "gloo": Gloo,
     "openmpi": OpenMpi,
     "torch-atp": TorchAtp,
@@ -393,7 +407,7 @@ OF_ALL_REDUCE = {
 OF_TRAINING = {"atp": TorchAtp, "atp-xdp": TorchAtpInKernel, "gloo": TorchGloo}
 
 # The systems that replace `atp`, by the value of --switch.
-OF_SWITCH = {"user": ("atp",), "xdp": ("atp-xdp",), "both": ("atp", "atp-xdp")}
+OF_SWITCH = {"user": ("atp",), "xdp": ("atp-xdp",), "both": ("atp", "atp-xdp"), "none": ("atp-none",)}
 
 
 def package_folder(programs):

@@ -50,17 +50,20 @@ void add_where(CLI::App& command, const std::shared_ptr<BenchOptions>& options) 
     BenchRank& bench = options->bench;
     comm::Options& comm = bench.options;
     Flags rank(command, "One rank of many");
-    CLI::Option* const single = rank.number("--rank", bench.rank, 0, most_ranks - 1,
-                                            "Rank of this process; needs --switch, --world and --rendezvous")
-                                    ->each([options](const std::string&) { options->single = true; });
+    CLI::Option* const single =
+        rank.number("--rank", bench.rank, 0, most_ranks - 1,
+                    "Rank of this process; needs --world and --rendezvous, and --switch, --listen or "
+                    "--host-level")
+            ->each([options](const std::string&) { options->single = true; });
     CLI::Option* const at_switch = add_option_flag(rank, "--switch", comm);
     CLI::Option* const world = rank.number("--world", bench.world, 1, most_ranks, "Number of ranks");
     CLI::Option* const rendezvous =
         rank.text("--rendezvous", bench.rendezvous, "ADDRESS", "Address at which rank 0 serves the store, host:port");
-    single->needs(world)->needs(rendezvous)->needs(at_switch);
+    single->needs(world)->needs(rendezvous);
     world->needs(single);
     rendezvous->needs(single);
     add_option_flag(rank, "--rack", comm)->needs(single);
+    add_option_flag(rank, "--listen", comm)->needs(single)->excludes(at_switch);
     rank.flag("--store-elsewhere", options->store_elsewhere, "Let another process serve the store")->needs(single);
     Flags here(command, "All ranks on this host (the default)");
     here.number("--workers", options->workers, 1, ATP_BITMAP_BITS,
@@ -93,7 +96,7 @@ void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& opt
     add_what(command, options);
     add_where(command, options);
     Flags how(command, "How");
-    add_option_flags(how, options->bench.options, {"--switch", "--rack"});
+    add_option_flags(how, options->bench.options, {"--switch", "--rack", "--listen"});
     if (options->additions.add_flags) options->additions.add_flags(command);
 }
 
