@@ -38,6 +38,7 @@ _EXPECTED_IN_NETWORK = {
 }
 _ADDRESS_KEY = "switch-address"
 _PROBLEM = "!"  # precedes an error text that is stored in place of the address
+_NO_SWITCH = "none"  # stored in place of the address
 
 
 class _Process:
@@ -77,9 +78,12 @@ def create_backend(given: Any, options: Options | None) -> Any:
         communicator = _C.form_on_host(own_store, rank, size, native, settings.timeout_s)
         if communicator is None:
             address, hosts = _find_switch(settings, store, rank, timeout)
-            native["switch_address"] = address
+            if address is None:
+                native["listen"] = settings.listen or _listen_address()
+            else:
+                native["switch_address"] = address
             communicator = _C.form_over_network(own_store, rank, size, native, hosts, settings.timeout_s)
-        fallback = _make_fallback(dist.PrefixStore("gloo", store), rank, size, timeout, address)
+        fallback = _make_fallback(dist.PrefixStore("gloo", store), rank, size, timeout, address or native["listen"])
         ranks = list(given.global_ranks_in_group) or list(range(size))
         backend = _C.create_backend(communicator, own_store, fallback, hosts, _report(rank), str(given.group_id), ranks)
     except dist.DistBackendError:
@@ -102,10 +106,11 @@ def _fresh_store(store: Any, rank: int) -> Any:
     return dist.PrefixStore(f"atp-{generation}", store)
 
 
-def _make_fallback(store: Any, rank: int, size: int, timeout: timedelta, switch: str | None) -> Any:
-    """Makes a Gloo backend on the interface that reaches the switch. By default, Gloo uses the address of the host
-    name, which is often loopback. Without a switch, all ranks are on this host."""
-    local = "127.0.0.1" if switch is None else _C.address_towards(switch)
+def _make_fallback(store: Any, rank: int, size: int, timeout: timedelta, network: str) -> Any:
+    """Makes a Gloo backend on the interface that reaches the switch, or that has the address at which this rank
+    listens. By default, Gloo uses the address of the host name, which is often loopback. If `network` is empty, all
+    ranks are on this host."""
+    local = _C.address_towards(re.sub(r":[\d-]*$", ":1", network)) if network else "127.0.0.1"
     if os.environ.get("GLOO_SOCKET_IFNAME") or ipaddress.ip_address(local).is_loopback:
         return dist.ProcessGroupGloo(store, rank, size, timeout=timeout)
     options = dist.ProcessGroupGloo._Options()  # type: ignore[attr-defined]
@@ -128,11 +133,13 @@ def _report(rank: int) -> Any:
     return delegated
 
 
-def _find_switch(settings: Settings, store: Any, rank: int, timeout: timedelta) -> tuple[str, bool]:
-    """Returns the switch's address, and whether this process hosts it."""
+def _find_switch(settings: Settings, store: Any, rank: int, timeout: timedelta) -> tuple[str | None, bool]:
+    """Returns the switch's address, and whether this process hosts it. No address: the ranks serve the sums."""
     address = settings.switch
     if rank == 0:
         try:
+            if address is None and _may_listen(settings):
+                address = _NO_SWITCH
             address = address or _own_switch()
         except RuntimeError as error:
             store.set(_ADDRESS_KEY, f"{_PROBLEM}rank 0 could not start a switch: {error}")
@@ -143,6 +150,8 @@ def _find_switch(settings: Settings, store: Any, rank: int, timeout: timedelta) 
         address = store.get(_ADDRESS_KEY).decode()
         if address.startswith(_PROBLEM):
             raise dist.DistBackendError(address[len(_PROBLEM) :])
+    if address == _NO_SWITCH:
+        return None, False
     try:
         _C.reach_switch(address, min(timeout.total_seconds(), _REACH_S))
     except RuntimeError as error:
@@ -152,6 +161,13 @@ def _find_switch(settings: Settings, store: Any, rank: int, timeout: timedelta) 
         ) from None
     _Process.address = address
     return address, _Process.switch is not None and address == _Process.switch.address
+
+
+def _may_listen(settings: Settings) -> bool:
+    """Returns whether ranks on several hosts can serve the sums. Parameter servers elsewhere need a switch."""
+    if settings.server != "switch":
+        return False
+    return settings.listen != "" or not _listen_address().startswith(("127.", "[::1]"))
 
 
 def _wait_for_key(store: Any, key: str, timeout: timedelta) -> None:
