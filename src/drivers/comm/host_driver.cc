@@ -221,10 +221,10 @@ bool HostDriver::perform(const protocol::HostAction& action) {
         case Kind::store: store(action); break;
         case Kind::notify: memory_->notify(action.slot); break;
         case Kind::mismatch: fail(error_of_mismatch(action)); return false;
-        case Kind::gone:
+        case Kind::lost:
             // The others name the same rank, not this one, which only fails because of it.
             memory_->blame(action.rank);
-            fail(error_of_gone(action.rank));
+            fail(error_of_lost(action.rank));
             return false;
     }
     finish_stored();
@@ -301,7 +301,7 @@ void HostDriver::finish_stored() {
 
 // -------------------------------------------------------------------------------------------------------------- Errors
 
-Error HostDriver::error_of_gone(unsigned rank) const {
+Error HostDriver::error_of_lost(unsigned rank) const {
     Error error{.operation = Operation::wait, .reason = Reason::closed, .peer = fmt::format("rank {}", rank)};
     const std::uint32_t process = memory_->process_of(rank);
     const std::string why = memory_->why_of(rank);

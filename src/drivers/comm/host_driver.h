@@ -34,7 +34,7 @@ struct HostPlan {
 // Ownership: owns the memory, the link and the thread. Shares each Work with the caller.
 // Calling order: start(); submit() any number of times; then stop() or the destructor.
 // Threads: any. At most one drives at a time.
-// Failure: if an operation fails, or a rank is gone, all works under way and all later ones end with an error.
+// Failure: if an operation fails, or a rank is lost, all works under way and all later ones end with an error.
 class HostDriver final : public WorkAttendant, public std::enable_shared_from_this<HostDriver> {
   public:
     [[nodiscard]] static std::shared_ptr<HostDriver> start(HostPlan plan);
@@ -92,7 +92,7 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
     [[nodiscard]] Part& part_of(std::uint64_t chunk);
     [[nodiscard]] static LaneRange lanes_of(const Part& part, std::uint64_t chunk);
 
-    [[nodiscard]] Error error_of_gone(unsigned rank) const;
+    [[nodiscard]] Error error_of_lost(unsigned rank) const;
     [[nodiscard]] Error error_of_mismatch(const protocol::HostAction& action) const;
     [[nodiscard]] Error error_of_silence(std::uint64_t chunk) const;
     void fail(const Error& error);

@@ -20,12 +20,12 @@ namespace atp::shm {
 namespace {
 
 // A rank sends this as soon as it is connected.
-struct Greeting {
+struct HostGreeting {
     std::uint64_t mark = 0x4154502d484f5354;  // "ATP-HOST"
     std::uint64_t rank = 0;
     Secret secret{};
 };
-static_assert(std::is_trivially_copyable_v<Greeting>);
+static_assert(std::is_trivially_copyable_v<HostGreeting>);
 
 // A stranger that connects and says nothing holds up rank 0 this long.
 constexpr Duration longest_greeting = std::chrono::milliseconds(200);
@@ -63,7 +63,7 @@ Result<HostLink> HostLink::listen() {
 Result<HostLink> HostLink::connect(const std::string& name, unsigned rank, const Secret& secret) {
     auto socket = connect_to(name);
     if (!socket) return tl::unexpected(socket.error());
-    if (auto sent = send_all(*socket, bytes_of(Greeting{.rank = rank, .secret = secret})); !sent) {
+    if (auto sent = send_all(*socket, bytes_of(HostGreeting{.rank = rank, .secret = secret})); !sent) {
         return tl::unexpected(sent.error());
     }
     HostLink link;
@@ -71,18 +71,19 @@ Result<HostLink> HostLink::connect(const std::string& name, unsigned rank, const
     return link;
 }
 
-Result<HostLink::Peer> HostLink::accept_one(unsigned ranks, const Secret& secret, Time deadline) {
+Result<HostLink::LinkedRank> HostLink::accept_one(unsigned ranks, const Secret& secret, Time deadline) {
     while (true) {
         auto socket = accept_from(listener_, deadline);
         if (!socket) return tl::unexpected(socket.error());
         const auto process = peer_of(*socket);
-        Greeting greeting;
+        HostGreeting greeting;
         const Time until = std::min(deadline, net::after(net::now(), longest_greeting));
         const auto got = receive_all(*socket, std::as_writable_bytes(std::span(&greeting, 1)), until);
-        const bool known = got && process && process->user == geteuid() && greeting.mark == Greeting{}.mark &&
-                           greeting.secret == secret && greeting.rank != 0 && greeting.rank < ranks &&
-                           std::ranges::none_of(peers_, [&](const Peer& peer) { return peer.rank == greeting.rank; });
-        if (known) return Peer{.rank = static_cast<unsigned>(greeting.rank), .socket = *std::move(socket)};
+        const bool known =
+            got && process && process->user == geteuid() && greeting.mark == HostGreeting{}.mark &&
+            greeting.secret == secret && greeting.rank != 0 && greeting.rank < ranks &&
+            std::ranges::none_of(peers_, [&](const LinkedRank& peer) { return peer.rank == greeting.rank; });
+        if (known) return LinkedRank{.rank = static_cast<unsigned>(greeting.rank), .socket = *std::move(socket)};
     }
 }
 
@@ -99,7 +100,7 @@ Result<std::unique_ptr<HostMemory>> HostLink::share(const HostShape& shape, cons
         }
         peers_.push_back(*std::move(peer));
     }
-    for (const Peer& peer : peers_) {
+    for (const LinkedRank& peer : peers_) {
         std::byte ready{};
         if (auto got = receive_all(peer.socket, std::span(&ready, 1), deadline); !got) {
             return tl::unexpected(got.error());
@@ -145,13 +146,13 @@ void HostLink::stop() {
 }
 
 // A socket that can be read is at its end: nobody sends anything after the memory was shared.
-void HostLink::run(std::vector<Peer> peers, net::Descriptor end, HostMemory& memory) {
+void HostLink::run(std::vector<LinkedRank> peers, net::Descriptor end, HostMemory& memory) {
     std::vector<pollfd> watched;
     std::vector<net::Descriptor> processes;
     const auto watch = [&](const net::Descriptor& descriptor) {
         watched.push_back({.fd = descriptor.number(), .events = POLLIN, .revents = 0});
     };
-    for (const Peer& peer : peers) {
+    for (const LinkedRank& peer : peers) {
         processes.push_back(end_of(peer.socket));
         watch(peer.socket);
         watch(processes.back());

@@ -45,19 +45,19 @@ class HostLink {
     ~HostLink() { stop(); }
 
   private:
-    struct Peer {
+    struct LinkedRank {
         unsigned rank = 0;
         net::Descriptor socket;
     };
 
     HostLink() = default;
-    [[nodiscard]] Result<Peer> accept_one(unsigned ranks, const Secret& secret, Time deadline);
-    static void run(std::vector<Peer> peers, net::Descriptor end, HostMemory& memory);
+    [[nodiscard]] Result<LinkedRank> accept_one(unsigned ranks, const Secret& secret, Time deadline);
+    static void run(std::vector<LinkedRank> peers, net::Descriptor end, HostMemory& memory);
 
     std::string name_;
     net::Descriptor listener_;
-    std::vector<Peer> peers_;  // of rank 0: all others; of another rank: rank 0
-    net::Descriptor end_;      // closed: the thread ends
+    std::vector<LinkedRank> peers_;  // of rank 0: all others; of another rank: rank 0
+    net::Descriptor end_;            // closed: the thread ends
     std::thread thread_;
 };
 

@@ -159,7 +159,7 @@ std::optional<unsigned> HostMemory::rank_without(unsigned slot_number, std::uint
     return std::nullopt;
 }
 
-std::optional<unsigned> HostMemory::gone(std::uint64_t chunk) const {
+std::optional<unsigned> HostMemory::lost(std::uint64_t chunk) const {
     if (const std::uint32_t blamed = head().blamed; blamed != 0) return blamed - 1;
     std::optional<unsigned> found;
     for (unsigned rank = 0; rank < shape_.ranks; ++rank) {

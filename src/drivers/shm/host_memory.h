@@ -52,7 +52,7 @@ class HostMemory final : public protocol::HostBoard {
     std::uint64_t leave(unsigned slot) override;
     [[nodiscard]] std::uint64_t left(unsigned slot) const override;
     [[nodiscard]] std::optional<unsigned> rank_without(unsigned slot, std::uint64_t purpose) const override;
-    [[nodiscard]] std::optional<unsigned> gone(std::uint64_t chunk) const override;
+    [[nodiscard]] std::optional<unsigned> lost(std::uint64_t chunk) const override;
 
     [[nodiscard]] const HostShape& shape() const { return shape_; }
     [[nodiscard]] int descriptor() const { return memory_.descriptor(); }

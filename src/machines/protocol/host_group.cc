@@ -20,14 +20,14 @@ std::uint64_t HostGroup::submit(std::uint64_t purpose, std::uint64_t chunks, std
     return operations_.back().first;
 }
 
-const HostGroup::Operation& HostGroup::operation_of(std::uint64_t chunk) const {
-    const auto after = std::ranges::upper_bound(operations_, chunk, {}, &Operation::first);
+const HostGroup::ChunkedOperation& HostGroup::operation_of(std::uint64_t chunk) const {
+    const auto after = std::ranges::upper_bound(operations_, chunk, {}, &ChunkedOperation::first);
     assert(after != operations_.begin());
     return *(after - 1);
 }
 
 std::uint32_t HostGroup::ranges_of(std::uint64_t chunk) const {
-    const Operation& operation = operation_of(chunk);
+    const ChunkedOperation& operation = operation_of(chunk);
     return chunk + 1 == operation.first + operation.chunks ? operation.last_ranges : operation.ranges;
 }
 
@@ -40,7 +40,7 @@ HostAction HostGroup::poll_action(HostBoard& board, bool next_ready) {
             if (!board.claim(slot_of(at_), at_, range_) && !ATP_BREAK(add_unclaimed)) return next(Step::look_open);
             return act(Kind::add, at_, Step::finish);
         case Step::look_free: return look_free(board, next_ready);
-        case Step::look_gone: return look_gone(board);
+        case Step::look_lost: return look_lost(board);
         case Step::arrive:
             ++loaded_;
             if (board.arrive(slot_of(at_)) != uses_of(at_) && !ATP_BREAK(open_early)) return next(Step::look_complete);
@@ -89,17 +89,17 @@ HostAction HostGroup::compare(const HostBoard& board) {
 
 HostAction HostGroup::look_free(const HostBoard& board, bool next_ready) {
     at_ = loaded_;
-    if (loaded_ == submitted_ || !next_ready) return next(Step::look_gone);
+    if (loaded_ == submitted_ || !next_ready) return next(Step::look_lost);
     const bool used = loaded_ >= config_.slots;
     const std::uint64_t uses = uses_of(loaded_) - config_.ranks;
-    if (used && board.left(slot_of(loaded_)) != uses && !ATP_BREAK(load_early)) return next(Step::look_gone);
+    if (used && board.left(slot_of(loaded_)) != uses && !ATP_BREAK(load_early)) return next(Step::look_lost);
     return act(Kind::load, loaded_, Step::arrive);
 }
 
-HostAction HostGroup::look_gone(const HostBoard& board) {
+HostAction HostGroup::look_lost(const HostBoard& board) {
     const bool idle = stored_ == submitted_;
     if (!idle) {
-        if (const auto rank = board.gone(awaited())) return {.kind = Kind::gone, .chunk = awaited(), .rank = *rank};
+        if (const auto rank = board.lost(awaited())) return {.kind = Kind::lost, .chunk = awaited(), .rank = *rank};
     }
     return act(Kind::wait, awaited(), Step::look_complete);
 }

@@ -9,7 +9,7 @@
 //   store   the rank that finishes the last range completes the chunk, and each rank copies the sums to its tensor;
 //   load    the slot is free when all ranks have stored the sums.
 //
-// Nothing is ever repaired: if a rank is gone, the others end as soon as they would wait for it.
+// Nothing is ever repaired: if a rank is lost, the others end as soon as they would wait for it.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,7 @@ class HostBoard {
     // nullopt: all wrote this.
     [[nodiscard]] virtual std::optional<unsigned> rank_without(unsigned slot, std::uint64_t purpose) const = 0;
     // A rank that ended at any time, or that left before it arrived with this chunk; nullopt: none.
-    [[nodiscard]] virtual std::optional<unsigned> gone(std::uint64_t chunk) const = 0;
+    [[nodiscard]] virtual std::optional<unsigned> lost(std::uint64_t chunk) const = 0;
 };
 
 struct HostGroupConfig {
@@ -64,7 +64,7 @@ struct HostAction {
         notify,    // wake the ranks that wait for the slot
         wait,      // until the slot changes; also when elements become ready or an operation is submitted
         mismatch,  // `rank` called something else: the group cannot go on
-        gone,      // `rank` is gone, and this rank would wait: the group cannot go on
+        lost,      // `rank` is lost, and this rank would wait: the group cannot go on
     };
     Kind kind = Kind::none;
     unsigned slot = 0;
@@ -77,7 +77,7 @@ struct HostAction {
 //
 // Ownership: borrows nothing; every call gets the board.
 // Calling order: submit() for each operation, in the order in which all ranks call them; poll_action() in a loop. The
-//   driver has done an action before it polls the next one. After `mismatch` or `gone`, no further call.
+//   driver has done an action before it polls the next one. After `mismatch` or `lost`, no further call.
 // Threads: none.
 // Failure: none of its own. It waits forever for a rank that neither calls nor ends; the driver has the deadlines.
 inline namespace ATP_VARIANT {
@@ -108,7 +108,7 @@ class HostGroup {
         std::uint64_t operations = operations_.size();
         archive.value(operations);
         operations_.resize(operations);
-        for (Operation& operation : operations_) {
+        for (ChunkedOperation& operation : operations_) {
             archive.value(operation.first), archive.value(operation.chunks), archive.value(operation.purpose);
             archive.value(operation.ranges), archive.value(operation.last_ranges);
         }
@@ -122,14 +122,14 @@ class HostGroup {
         compare,
         claim,
         look_free,  // whether the next chunk to load has a slot
-        look_gone,  // nothing is left to do
+        look_lost,  // nothing is left to do
         arrive,
         open,
         finish,
         complete,
         leave,
     };
-    struct Operation {
+    struct ChunkedOperation {
         std::uint64_t first = 0;
         std::uint64_t chunks = 0;
         std::uint64_t purpose = 0;
@@ -137,7 +137,7 @@ class HostGroup {
         std::uint32_t last_ranges = 1;
     };
 
-    [[nodiscard]] const Operation& operation_of(std::uint64_t chunk) const;
+    [[nodiscard]] const ChunkedOperation& operation_of(std::uint64_t chunk) const;
     [[nodiscard]] std::uint32_t ranges_of(std::uint64_t chunk) const;
     [[nodiscard]] unsigned slot_of(std::uint64_t chunk) const { return static_cast<unsigned>(chunk % config_.slots); }
     // Times that all ranks have used the slot when this chunk is done with it.
@@ -159,11 +159,11 @@ class HostGroup {
     [[nodiscard]] HostAction look_open(const HostBoard& board);
     [[nodiscard]] HostAction compare(const HostBoard& board);
     [[nodiscard]] HostAction look_free(const HostBoard& board, bool next_ready);
-    [[nodiscard]] HostAction look_gone(const HostBoard& board);
+    [[nodiscard]] HostAction look_lost(const HostBoard& board);
     [[nodiscard]] HostAction leave(HostBoard& board);
 
     HostGroupConfig config_;
-    std::deque<Operation> operations_;  // that have a chunk to store
+    std::deque<ChunkedOperation> operations_;  // that have a chunk to store
     std::uint64_t submitted_ = 0;
     std::uint64_t loaded_ = 0;
     std::uint64_t stored_ = 0;
