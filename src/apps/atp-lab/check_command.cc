@@ -277,10 +277,11 @@ std::function<int()> register_check(CLI::App& program) {
         if (name == "atp") return check::Protocol::atp;
         if (name == "switchml") return check::Protocol::switchml;
         if (name == "joining") return check::Protocol::joining;
+        if (name == "host") return check::Protocol::host;
         return std::nullopt;
     };
     flags
-        .parsed("--protocol", options->protocol, "NAME", protocol, "atp, switchml or joining",
+        .parsed("--protocol", options->protocol, "NAME", protocol, "atp, switchml, joining or host",
                 "Explore the configurations of one protocol only [all]")
         ->excludes(only);
     flags.number("--max-states", options->max_states, 1, 0xfffffff0U,

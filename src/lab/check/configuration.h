@@ -38,7 +38,7 @@ enum class Values : std::uint8_t {
     saturating_and_too_large,
 };
 
-enum class Protocol : std::uint8_t { atp, switchml, joining };
+enum class Protocol : std::uint8_t { atp, switchml, joining, host };
 
 // A rack, or one direct worker. Each rack has a separate switch, except with racks_share_switch. A direct worker is
 // below the switch of the server.
@@ -65,7 +65,8 @@ struct Configuration {
     bool stale_packets = false;        // packets of the fragment before the first are in flight from the start
     int mismatched_worker = -1;        // rank that performs another operation; -1: none
     int marked_worker = -1;            // rank whose gradients are all marked; -1: none
-    // Protocol::joining only:
+    int killed = -1;                   // Protocol::host: rank that is killed, at any time; -1: none
+    // Protocol::joining, and leaver of Protocol::host:
     std::uint8_t hold_ticks = 4;  // hold time of the switches
     bool hosts_report = false;    // the host of an ended process reports that no process has the port
     bool switches_crash = false;  // not only ranks

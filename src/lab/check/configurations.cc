@@ -17,6 +17,7 @@ struct Entry {
     Configuration configuration;
     Budget full;
     Budget quick;
+    bool is_long = false;  // not for a test
 };
 
 void add_stars(std::vector<Entry>& all) {
@@ -356,6 +357,66 @@ void add_joining(std::vector<Entry>& all) {
         {.timeouts = 6, .crashes = 1}, {.timeouts = 5, .crashes = 1});
 }
 
+// The window is the number of ranges of a chunk, each tensor an operation of so many chunks, aggregators are slots.
+void add_host(std::vector<Entry>& all) {
+    // Without faults, only the size tells a long exploration from a short one.
+    const auto add = [&](Configuration configuration, bool is_long = false) {
+        configuration.protocol = Protocol::host;
+        all.push_back({std::move(configuration), {}, {}, is_long});
+    };
+    add({.name = "host2", .what = "host: two ranks, two operations", .units = star(2), .tensors = {2, 1}});
+    add({.name = "host2-ranges",
+         .what = "host: two ranks, chunks of two ranges, two slots",
+         .units = star(2),
+         .window_log2 = 1,
+         .tensors = {2, 2},
+         .aggregators = 2});
+    add({.name = "host2-mismatch",
+         .what = "host: two ranks call different operations",
+         .units = star(2),
+         .tensors = {1, 2},
+         .aggregators = 2,
+         .mismatched_worker = 1});
+    add({.name = "host2-killed",
+         .what = "host: one of two ranks is killed at any step",
+         .units = star(2),
+         .window_log2 = 1,
+         .tensors = {2, 1},
+         .aggregators = 2,
+         .killed = 1});
+    add({.name = "host2-leaves",
+         .what = "host: one of two ranks leaves before the last operation",
+         .units = star(2),
+         .tensors = {2, 1},
+         .aggregators = 2,
+         .leaver = 1});
+    add({.name = "host3-ranges",
+         .what = "host: three ranks, chunks of two ranges, two slots",
+         .units = star(3),
+         .window_log2 = 1,
+         .tensors = {1, 1},
+         .aggregators = 2},
+        true);
+    add({.name = "host4", .what = "host: four ranks", .units = star(4), .tensors = {1}}, true);
+    add({.name = "host4-killed",
+         .what = "host: one of four ranks is killed at any step",
+         .units = star(4),
+         .tensors = {1},
+         .killed = 2},
+        true);
+    add({.name = "host3", .what = "host: three ranks, one slot", .units = star(3), .tensors = {2}});
+    add({.name = "host3-mismatch",
+         .what = "host: one of three ranks calls another operation",
+         .units = star(3),
+         .tensors = {1},
+         .mismatched_worker = 1});
+    add({.name = "host3-killed",
+         .what = "host: one of three ranks is killed at any step",
+         .units = star(3),
+         .tensors = {2},
+         .killed = 0});
+}
+
 std::vector<Configuration> make(Extent extent) {
     std::vector<Entry> entries;
     add_stars(entries);
@@ -366,8 +427,10 @@ std::vector<Configuration> make(Extent extent) {
     add_mismatches(entries);
     add_switchml(entries);
     add_joining(entries);
+    add_host(entries);
     std::vector<Configuration> all;
     for (Entry& entry : entries) {
+        if (extent == Extent::quick && entry.is_long) continue;
         entry.configuration.budget = extent == Extent::full ? entry.full : entry.quick;
         all.push_back(std::move(entry.configuration));
     }

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks of one host that sum in shared memory.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "check/configuration.h"
+#include "check/system.h"
+#include "protocol/host_group.h"
+#include "protocol/variant.h"
+
+namespace atp::check {
+
+namespace ATP_VARIANT {
+
+// One node has all ranks and their memory. A packet in flight is the turn of a rank: its delivery runs one step of that
+// rank. A rank that sleeps has no turn until it is woken. Each copy and each sum takes two steps, half of the lanes
+// each, so that a reader sees what is half written. A further packet kills a rank, at any time.
+//
+// In a configuration, `aggregators` is the number of slots, the window that of ranges, and each tensor an operation
+// with so many chunks.
+//
+// Checked: a stored number has each rank's number exactly once; ranks add each range once, and never chunks of
+// different operations; in the end each rank has stored all chunks, or ended and named the rank at fault.
+class HostMachines final : public System {
+  public:
+    explicit HostMachines(const Configuration& configuration);
+
+    [[nodiscard]] unsigned nodes() const override { return 1; }
+    [[nodiscard]] NodeKind kind(unsigned /*node*/) const override { return NodeKind::worker; }
+    [[nodiscard]] std::string name(unsigned /*node*/) const override { return "host"; }
+
+    void start(unsigned node, Step& step) override;
+    void earlier_packets(std::vector<Sent>& sent) override;
+    void step(unsigned node, std::span<const std::byte> before, Input input, std::span<const std::byte> packet,
+              Step& step) override;
+    [[nodiscard]] SystemAssessment assess(unsigned /*node*/, const Claims& /*claims*/,
+                                          Summaries /*after*/) const override {
+        return {};
+    }
+    [[nodiscard]] std::string describe(std::span<const std::byte> packet) const override;
+
+  private:
+    static constexpr unsigned most_slots = 2;
+    static constexpr unsigned most_lanes = 4;  // two for each range
+
+    enum class PacketKind : std::uint8_t { turn, kill };
+    enum class Life : std::uint8_t { here, left, ended };
+
+    struct Slot {
+        std::uint64_t arrived = 0;
+        std::uint64_t open = 0;      // chunk plus 1
+        std::uint64_t complete = 0;  // likewise
+        std::uint64_t left = 0;
+        std::uint32_t next = 0;
+        std::uint32_t finished = 0;
+        std::uint8_t state = 0;  // changes with each notify
+        std::array<std::uint64_t, max_workers> purposes{};
+        std::array<std::array<std::uint32_t, most_lanes>, max_workers> lanes{};
+        std::array<std::uint32_t, most_lanes> sums{};
+        std::uint64_t added_chunk = 0;  // ghost: plus 1
+        std::uint8_t added = 0;         // ghost: ranges that a rank has begun to add, as bits
+    };
+    struct Rank {
+        std::uint8_t seen = 0;
+        bool sleeps = false;
+        std::uint8_t sleeps_at = 0;
+        bool halfway = false;  // the first half of `action` is done
+        protocol::HostAction action{};
+        Life life = Life::here;
+        bool over = false;         // takes no further step
+        std::uint64_t stored = 0;  // ghost: chunks
+        std::uint64_t loaded = 0;
+    };
+    class Board;
+
+    template <class Archive>
+    void persist(Archive& archive);
+    void summarise(Step& step) const;
+    void wake(unsigned slot, Step& step);
+    void wake_all(Step& step);
+    void send_turn(unsigned rank, Step& step) const;
+    void kill(unsigned rank, Step& step);
+    void take_turn(unsigned rank, Step& step);
+    void begin(unsigned rank, const protocol::HostAction& action, Step& step);
+    void copy_half(unsigned rank, unsigned half, Step& step);
+    void end(unsigned rank, unsigned named, Step& step);
+    void leave_if_done(unsigned rank, Step& step);
+
+    [[nodiscard]] unsigned operation_of(std::uint64_t chunk) const;
+    [[nodiscard]] std::uint64_t purpose_of(unsigned rank, std::uint64_t chunk) const;
+    [[nodiscard]] std::uint64_t chunks_of(unsigned rank) const;
+    [[nodiscard]] static std::uint32_t value_of(unsigned rank, std::uint64_t chunk, unsigned lane);
+    [[nodiscard]] bool mismatched(std::uint64_t chunk) const;
+
+    Configuration configuration_;
+    unsigned ranks_;
+    std::uint32_t ranges_;
+    std::vector<protocol::HostGroup> groups_;
+    std::vector<Rank> states_;
+    std::array<Slot, most_slots> slots_;
+    std::uint8_t blamed_ = 0;  // rank plus 1
+};
+
+}  // namespace ATP_VARIANT
+}  // namespace atp::check
