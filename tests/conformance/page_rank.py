@@ -177,7 +177,7 @@ class Rank:
         flag = "true" if self._audits else "false"
         terms = (
             "version=4 protocol=atp channels=1 lanes=0 window=0 scale=100000000 scaling=fixed lane_type=int32 "
-            f"audit={flag} halve=true multicast=off server=0"
+            f"audit={flag} halve=true multicast=off server=0 host_level=false"
         )
         address, port = self._socket.getsockname()
         own = {"path": greet(self._switch), "lanes": 1000, "terms": terms, "rack": "", "servers": [f"{address}:{port}"]}

@@ -62,8 +62,8 @@ std::vector<std::uint32_t> sum_of(Job& job, std::size_t elements) {
     return results[0];
 }
 
-// H47, H48, docs/protocol.md#h47: also for floats that fit no integer, and sums beyond 32 bits.
-TEST(HostLevel, BitsAreThoseOfTheNetwork) {
+// docs/protocol.md#h48: also for floats that fit no integer, and sums beyond 32 bits.
+TEST(HostLevel, H48_BitsAreThoseOfTheNetwork) {
     const auto node = start(small_switch());
     for (const std::uint32_t world : {1U, 2U, 3U, 5U}) {
         Job network(world, {address_of(*node)});
@@ -117,8 +117,8 @@ TEST(HostLevel, CallbacksRunWithoutAWaitingCaller) {
     });
 }
 
-// H45, docs/protocol.md#h45
-TEST(HostLevel, DifferentOperationsEndWithBothNames) {
+// docs/protocol.md#h45
+TEST(HostLevel, H45_DifferentOperationsEndWithBothNames) {
     HostJob(2).run([](Communicator& communicator) {
         std::vector<float> values(10, 1);
         const std::size_t elements = communicator.rank() == 0 ? 10 : 9;
@@ -172,8 +172,8 @@ TEST(HostLevel, AbortEndsWorksUnderWay) {
     });
 }
 
-// H41, docs/protocol.md#h41
-TEST(HostLevel, RanksWithTwoHostNamesUseTheNetwork) {
+// docs/protocol.md#h41
+TEST(HostLevel, H41_RanksWithTwoHostNamesUseTheNetwork) {
     const auto node = start(small_switch());
     comm::Options options = host_options();
     Job job(2, {address_of(*node)}, options);

@@ -69,13 +69,13 @@ TEST_P(RankSums, SmallFloatsAreSumsOfIntegers) {
     compare([&] { return small(); });
 }
 
-// H47, docs/protocol.md#h47: the sum of a host's ranks leaves 32 bits, in whatever order they are added.
-TEST_P(RankSums, SumsBeyond32BitsAreExact) {
+// docs/protocol.md#h47: the sum of a host's ranks leaves 32 bits, in whatever order they are added.
+TEST_P(RankSums, H47_SumsBeyond32BitsAreExact) {
     compare([&] { return small() * 80; });
 }
 
-// H48, docs/protocol.md#h48: floats of ranks that share a host are added like those of ranks that do not.
-TEST_P(RankSums, FloatsWithoutAnIntegerLeaveTheirNeighbours) {
+// docs/protocol.md#h48: floats of ranks that share a host are added like those of ranks that do not.
+TEST_P(RankSums, H48_FloatsWithoutAnIntegerLeaveTheirNeighbours) {
     compare([&] {
         switch (random_() % 200) {
             case 0: return infinity;

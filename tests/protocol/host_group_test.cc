@@ -186,8 +186,8 @@ TEST(HostGroup, IdleRankWaitsAndNeverEnds) {
     EXPECT_EQ(host.run(0), Kind::wait);
 }
 
-// H42, docs/protocol.md#h42
-TEST(HostGroup, EveryOrderOfStepsGivesTheSums) {
+// docs/protocol.md#h42
+TEST(HostGroup, H42_EveryOrderOfStepsGivesTheSums) {
     for (std::uint32_t seed = 0; seed < 300; ++seed) {
         std::mt19937 random(seed);
         const unsigned ranks = 2 + seed % 4;
@@ -209,8 +209,8 @@ TEST(HostGroup, EveryOrderOfStepsGivesTheSums) {
     }
 }
 
-// H43, docs/protocol.md#h43
-TEST(HostGroup, SlotIsNotUsedAgainBeforeAllHaveStored) {
+// docs/protocol.md#h43
+TEST(HostGroup, H43_SlotIsNotUsedAgainBeforeAllHaveStored) {
     Host host(2, 1);
     host.submit_all(1, 2);
     host.run(0);
@@ -223,8 +223,8 @@ TEST(HostGroup, SlotIsNotUsedAgainBeforeAllHaveStored) {
     EXPECT_EQ(host.stored(1), first_chunks(2));
 }
 
-// H45, docs/protocol.md#h45
-TEST(HostGroup, DifferentOperationsEndOnAllRanksAndStoreNothing) {
+// docs/protocol.md#h45
+TEST(HostGroup, H45_DifferentOperationsEndOnAllRanksAndStoreNothing) {
     Host host(3, 2);
     host.submit(0, 5, 3);
     host.submit(1, 5, 3);
@@ -238,8 +238,8 @@ TEST(HostGroup, DifferentOperationsEndOnAllRanksAndStoreNothing) {
     for (unsigned rank = 0; rank < 3; ++rank) EXPECT_TRUE(host.stored(rank).empty());
 }
 
-// H44, docs/protocol.md#h44
-TEST(HostGroup, RankThatEndedEndsThoseWhoWait) {
+// docs/protocol.md#h44
+TEST(HostGroup, H44_RankThatEndedEndsThoseWhoWait) {
     Host host(3, 2);
     host.submit_all(1, 2);
     host.run(0);
