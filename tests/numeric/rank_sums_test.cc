@@ -90,6 +90,21 @@ TEST_P(RankSums, H48_FloatsWithoutAnIntegerLeaveTheirNeighbours) {
     });
 }
 
+TEST_P(RankSums, WideIntegersWrapAround) {
+    for (const std::size_t count : {1U, 3U, 511U, 512U, 1300U}) {
+        std::vector<std::vector<std::uint64_t>> ranks(3, std::vector<std::uint64_t>(count));
+        std::vector<std::uint64_t> expected(count);
+        std::vector<const std::byte*> places;
+        for (auto& rank : ranks) {
+            for (std::size_t at = 0; at < count; ++at) expected[at] += rank[at] = random_();
+            places.push_back(reinterpret_cast<const std::byte*>(rank.data()));
+        }
+        std::vector<std::uint64_t> sums(count);
+        sum_wide_ranks(places, count, reinterpret_cast<std::byte*>(sums.data()));
+        ASSERT_EQ(sums, expected);
+    }
+}
+
 TEST_P(RankSums, IntegersWrapAround) {
     for (const std::size_t world : {1U, 2U, 5U}) {
         for_every_shape([&](std::size_t count, std::size_t misalignment) {

@@ -15,8 +15,8 @@ namespace {
 
 using Kind = protocol::HostAction::Kind;
 
-// Lanes that one rank adds at a time.
-constexpr std::uint64_t range_lanes = 16384;
+// What one rank adds at a time.
+constexpr std::uint64_t range_bytes = 65536;
 // A work of at most this size is done by its caller.
 constexpr std::uint64_t small_lanes = 16384;
 constexpr Duration longest_spin = std::chrono::microseconds(20);
@@ -28,10 +28,6 @@ void pause_core() {
 #elif defined(__aarch64__)
     asm volatile("yield");
 #endif
-}
-
-std::uint32_t ranges_of(std::uint64_t lanes) {
-    return static_cast<std::uint32_t>((lanes + range_lanes - 1) / range_lanes);
 }
 
 std::string list_of(const std::vector<unsigned>& ranks) {
@@ -192,13 +188,20 @@ void HostDriver::take_submissions() {
     }
     for (Submission& submission : taken) {
         const tensor::Slice& tensor = submission.work->slices().front();
-        const std::uint64_t lanes = tensor.size();
-        const std::uint64_t chunk_lanes = memory_->shape().chunk_lanes / submission.alignment * submission.alignment;
-        const std::uint64_t chunks = (lanes + chunk_lanes - 1) / chunk_lanes;
-        const std::uint64_t purpose = lanes << 16U | tensor.purpose();
-        const std::uint64_t first =
-            group_.submit(purpose, chunks, ranges_of(chunk_lanes), ranges_of(lanes - (chunks - 1) * chunk_lanes));
-        parts_.push_back({std::move(submission.work), first, chunks, chunk_lanes, purpose});
+        const std::uint64_t wide = tensor.wide_integers();
+        Part part{.work = submission.work, .size = wide != 0 ? wide : tensor.size()};
+        part.unit_bytes = wide != 0 ? sizeof(std::uint64_t) : ATP_LANE_BYTES;
+        part.range_units = range_bytes / part.unit_bytes;
+        const std::uint64_t most = memory_->shape().chunk_lanes * ATP_LANE_BYTES / part.unit_bytes;
+        part.chunk_units = wide != 0 ? most : most / submission.alignment * submission.alignment;
+        part.chunks = (part.size + part.chunk_units - 1) / part.chunk_units;
+        part.purpose = tensor.size() << 16U | tensor.purpose();
+        const auto ranges = [&](std::uint64_t units) {
+            return static_cast<std::uint32_t>((units + part.range_units - 1) / part.range_units);
+        };
+        part.first_chunk = group_.submit(part.purpose, part.chunks, ranges(part.chunk_units),
+                                         ranges(part.size - (part.chunks - 1) * part.chunk_units));
+        parts_.push_back(std::move(part));
     }
     if (abort) fail(*abort);
 }
@@ -207,8 +210,10 @@ bool HostDriver::next_ready() {
     const std::uint64_t chunk = group_.next_load();
     if (chunk == group_.submitted()) return false;
     const Part& part = part_of(chunk);
-    const LaneRange lanes = lanes_of(part, chunk);
-    return part.work->slices().front().ready(lanes.first, lanes.count);
+    const UnitRange units = units_of(part, chunk);
+    const tensor::Slice& tensor = part.work->slices().front();
+    const std::uint64_t lanes = tensor.size() / part.size;  // of a unit
+    return tensor.ready(units.first * lanes, units.count * lanes);
 }
 
 // False: the group has ended.
@@ -249,33 +254,38 @@ HostDriver::Part& HostDriver::part_of(std::uint64_t chunk) {
     return *(after - 1);
 }
 
-HostDriver::LaneRange HostDriver::lanes_of(const Part& part, std::uint64_t chunk) {
-    const std::uint64_t first = (chunk - part.first_chunk) * part.chunk_lanes;
-    const std::uint64_t left = part.work->slices().front().size() - first;
-    return {.first = first, .count = static_cast<std::size_t>(std::min(part.chunk_lanes, left))};
+HostDriver::UnitRange HostDriver::units_of(const Part& part, std::uint64_t chunk) {
+    const std::uint64_t first = (chunk - part.first_chunk) * part.chunk_units;
+    return {.first = first, .count = static_cast<std::size_t>(std::min(part.chunk_units, part.size - first))};
 }
 
 void HostDriver::load(const protocol::HostAction& action) {
     const Part& part = part_of(action.chunk);
     const tensor::Slice& tensor = part.work->slices().front();
-    const LaneRange lanes = lanes_of(part, action.chunk);
-    const std::span place(memory_->lanes_of(action.slot, memory_->rank()), lanes.count * ATP_LANE_BYTES);
-    if (tensor.plain()) {
-        static_cast<void>(tensor.load_integers(lanes.first, place));
+    const UnitRange units = units_of(part, action.chunk);
+    const std::span place(memory_->lanes_of(action.slot, memory_->rank()), units.count * part.unit_bytes);
+    if (tensor.wide_integers() != 0) {
+        tensor.load_wide(units.first, place);
+    } else if (tensor.plain()) {
+        static_cast<void>(tensor.load_integers(units.first, place));
     } else {
-        tensor.load_floats(lanes.first, place);
+        tensor.load_floats(units.first, place);
     }
     memory_->state_call(action.slot, part.purpose, part.work->called());
 }
 
 void HostDriver::add(const protocol::HostAction& action) {
     const Part& part = part_of(action.chunk);
-    const std::uint64_t first = action.range * range_lanes;
-    const std::size_t count = std::min<std::size_t>(range_lanes, lanes_of(part, action.chunk).count - first);
-    const std::uint64_t offset = first * ATP_LANE_BYTES;
+    const tensor::Slice& tensor = part.work->slices().front();
+    const std::uint64_t first = action.range * part.range_units;
+    const auto count =
+        static_cast<std::size_t>(std::min<std::uint64_t>(part.range_units, units_of(part, action.chunk).count - first));
+    const std::uint64_t offset = first * part.unit_bytes;
     for (unsigned rank = 0; rank < ranks_.size(); ++rank) ranks_[rank] = memory_->lanes_of(action.slot, rank) + offset;
     std::byte* const sums = memory_->sums_of(action.slot) + offset;
-    if (part.work->slices().front().plain()) {
+    if (tensor.wide_integers() != 0) {
+        numeric::sum_wide_ranks(ranks_, count, sums);
+    } else if (tensor.plain()) {
         numeric::sum_integer_ranks(ranks_, count, sums);
     } else {
         numeric::sum_float_ranks(ranks_, count, scale_, sums);
@@ -284,9 +294,14 @@ void HostDriver::add(const protocol::HostAction& action) {
 
 void HostDriver::store(const protocol::HostAction& action) {
     const Part& part = part_of(action.chunk);
-    const LaneRange lanes = lanes_of(part, action.chunk);
-    const std::span<const std::byte> sums(memory_->sums_of(action.slot), lanes.count * ATP_LANE_BYTES);
-    part.work->slices().front().store(lanes.first, sums);
+    tensor::Slice& tensor = part.work->slices().front();
+    const UnitRange units = units_of(part, action.chunk);
+    const std::span<const std::byte> sums(memory_->sums_of(action.slot), units.count * part.unit_bytes);
+    if (tensor.wide_integers() != 0) {
+        tensor.store_wide(units.first, sums);
+    } else {
+        tensor.store(units.first, sums);
+    }
 }
 
 // The group counts a chunk as stored one step after the copy.

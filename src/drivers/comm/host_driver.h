@@ -59,14 +59,17 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
         Handle work;
         std::uint64_t first_chunk = 0;
         std::uint64_t chunks = 0;
-        std::uint64_t chunk_lanes = 0;
+        std::uint64_t size = 0;         // in units
+        std::uint64_t chunk_units = 0;  // of each chunk but the last
+        std::uint64_t range_units = 0;  // of each range but the last
+        std::size_t unit_bytes = 0;     // of a lane, or of a wide integer
         std::uint64_t purpose = 0;
     };
     struct Submission {
         Handle work;
         std::uint64_t alignment = 1;
     };
-    struct LaneRange {
+    struct UnitRange {
         std::uint64_t first = 0;
         std::size_t count = 0;
     };
@@ -90,7 +93,7 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
     void call_thread();
 
     [[nodiscard]] Part& part_of(std::uint64_t chunk);
-    [[nodiscard]] static LaneRange lanes_of(const Part& part, std::uint64_t chunk);
+    [[nodiscard]] static UnitRange units_of(const Part& part, std::uint64_t chunk);
 
     [[nodiscard]] Error error_of_lost(unsigned rank) const;
     [[nodiscard]] Error error_of_mismatch(const protocol::HostAction& action) const;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
+#include <cstring>
 
 #include "numeric/exact_sum.h"
 #include "numeric/lanes32_sums.h"
@@ -98,6 +100,19 @@ bool sum_floats(std::span<const std::byte* const> ranks, std::size_t first, std:
 void sum_integers(std::span<const std::byte* const> ranks, std::size_t count, std::byte* wire) {
     run32(SumIntegers{ranks, wire}, count);
 }
+// Compilers vectorise these loops.
+void sum_wide(std::span<const std::byte* const> ranks, std::size_t count, std::byte* sums) {
+    constexpr std::size_t step = 512;
+    for (std::size_t at = 0; at < count; at += step) {
+        const std::size_t part = std::min(step, count - at);
+        std::array<std::uint64_t, step> sum{};
+        for (const std::byte* rank : ranks) {
+            const auto* const integers = reinterpret_cast<const std::uint64_t*>(rank) + at;
+            for (std::size_t i = 0; i < part; ++i) sum[i] += integers[i];
+        }
+        std::memcpy(sums + at * sizeof sum[0], sum.data(), part * sizeof sum[0]);
+    }
+}
 
 }  // namespace atp::numeric::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -108,6 +123,7 @@ namespace {
 
 HWY_EXPORT(sum_floats);
 HWY_EXPORT(sum_integers);
+HWY_EXPORT(sum_wide);
 
 // Lanes that one large number sends the long way.
 constexpr std::size_t block = 256;
@@ -138,6 +154,10 @@ void sum_float_ranks(std::span<const std::byte* const> ranks, std::size_t count,
         const std::size_t part = std::min(block, count - first);
         if (kernel(ranks, first, part, numbers, wire)) sum_large_floats(ranks, first, part, scale, wire);
     }
+}
+
+void sum_wide_ranks(std::span<const std::byte* const> ranks, std::size_t count, std::byte* sums) {
+    HWY_DYNAMIC_DISPATCH(sum_wide)(ranks, count, sums);
 }
 
 void sum_integer_ranks(std::span<const std::byte* const> ranks, std::size_t count, std::byte* wire) {

@@ -58,6 +58,12 @@ class Tensor {
     virtual void store(std::uint64_t first, std::span<const std::byte> lanes) = 0;
     // The same for a result in int16 lanes.
     virtual void store_int16(std::uint64_t /*first*/, std::span<const std::byte> /*lanes*/) { assert(false); }
+
+    // For ranks that share memory, and need no lanes: integers of 64 bits in the byte order of the host, summed modulo
+    // 2^64. 0: this tensor has none, and its lanes are summed. Otherwise `first` counts these integers.
+    [[nodiscard]] virtual std::uint64_t wide_integers() const { return 0; }
+    virtual void load_wide(std::uint64_t /*first*/, std::span<std::byte> /*integers*/) const { assert(false); }
+    virtual void store_wide(std::uint64_t /*first*/, std::span<const std::byte> /*integers*/) { assert(false); }
 };
 
 // Unscaled integers, summed modulo 2^32.

@@ -35,6 +35,17 @@ class Slice final : public protocol::Tensor {
         whole_.store_int16(first_ + first, lanes);
     }
 
+    // Only a slice of the whole tensor has them.
+    [[nodiscard]] std::uint64_t wide_integers() const override {
+        return size_ == whole_.size() ? whole_.wide_integers() : 0;
+    }
+    void load_wide(std::uint64_t first, std::span<std::byte> integers) const override {
+        whole_.load_wide(first, integers);
+    }
+    void store_wide(std::uint64_t first, std::span<const std::byte> integers) override {
+        whole_.store_wide(first, integers);
+    }
+
   private:
     protocol::Tensor& whole_;
     std::uint64_t first_;

@@ -190,6 +190,13 @@ class Int64Tensor final : public protocol::PlainTensor {
     }
 
     [[nodiscard]] std::uint64_t size() const override { return std::uint64_t{elements_} * lanes_of_int64; }
+    [[nodiscard]] std::uint64_t wide_integers() const override { return elements_; }
+    void load_wide(std::uint64_t first, std::span<std::byte> integers) const override {
+        std::memcpy(integers.data(), in_ + first, integers.size());
+    }
+    void store_wide(std::uint64_t first, std::span<const std::byte> integers) override {
+        std::memcpy(out_ + first, integers.data(), integers.size());
+    }
     void store(std::uint64_t first, std::span<const std::byte> lanes) override {
         const std::byte* wire = lanes.data();
         std::uint64_t lane = first;
