@@ -9,7 +9,7 @@ usage() {
 usage: ./demo.sh [--quick] [--json FILE] [--help]
        ./demo.sh simulate
 
-Installs missing packages, builds, and trains a CNN with four workers whose gradients a switch sums, then again with
+Installs missing packages, builds, and trains a CNN with four workers: through a switch, in shared memory, and with
 Gloo. Prints loss, accuracy, steps per second and the share that the switch summed. Compares the final weights of all
 workers. Draws losses and throughput in build/demo/training.png.
 

@@ -16,13 +16,22 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402  after the choice of a backend without a screen
 
-COLORS = {"atp": "#d6622d", "gloo": "#33658a"}
-TITLES = {"atp": "ATP, summed in a switch", "gloo": "Gloo, summed among workers"}
+COLORS = {"atp": "#d6622d", "switch": "#e8a33d", "gloo": "#33658a"}
+TITLES = {
+    "atp": "ATP, summed in shared memory",
+    "switch": "ATP, summed in a switch",
+    "gloo": "Gloo, summed among workers",
+}
+LABELS = {"atp": "ATP", "switch": "ATP, switch", "gloo": "Gloo"}
 
 
 def draw_losses(axes, trainings: dict) -> None:
-    """Draws the losses. Correct curves coincide, so the first curve is broad and the second curve is dashed."""
-    styles = [{"linewidth": 4, "alpha": 0.5}, {"linewidth": 1.4, "linestyle": (0, (4, 2))}]
+    """Draws the losses. Correct curves coincide, so the first is broad and the others are dashed."""
+    styles = [
+        {"linewidth": 5, "alpha": 0.5},
+        {"linewidth": 2, "linestyle": (0, (1, 2))},
+        {"linewidth": 1.4, "linestyle": (0, (4, 2))},
+    ]
     for (name, training), style in zip(trainings.items(), styles):
         losses = training["losses"]
         axes.plot(range(1, len(losses) + 1), losses, color=COLORS[name], label=TITLES[name], **style)
@@ -37,7 +46,7 @@ def draw_rates(axes, trainings: dict) -> None:
         axes.text(place, median(rates) / 2, f"{median(rates):.1f}", ha="center", va="center", fontsize=15)
         offsets = [place + 0.5 * (index / max(len(rates) - 1, 1) - 0.5) for index in range(len(rates))]
         axes.plot(offsets, rates, "o", color=COLORS[name], markersize=4)
-    axes.set_xticks(range(len(trainings)), [name.upper() if name == "atp" else name.title() for name in trainings])
+    axes.set_xticks(range(len(trainings)), [LABELS[name] for name in trainings])
     axes.set(title="Steps per second: median and each epoch", ylim=(0, None))
 
 

@@ -359,6 +359,7 @@ class TorchRanks:
             "OMP_NUM_THREADS=1",
             f"GLOO_SOCKET_IFNAME={rank.device}",
             f"ATP_SWITCH={_endpoint(rank.host.switch, SWITCH_PORT)}",
+            "ATP_HOST_LEVEL=off",
             self._python,
             *self._task(work),
             "--backend",

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <future>
 #include <thread>
 
 #include "base/version.h"
@@ -202,7 +201,6 @@ TEST(PathProbe, ParentThatEndsMeanwhileIsBlamedAndNoPacketsAre) {
     const auto answers = [&] { return leaf->snapshot().parent_answers; };
     const Time begin = net::now();
     while (!answers() && net::now() - begin < patient) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    std::future<void> ending;
     const Relay relay(leaf->address(), [&](Way way, unsigned number, std::size_t) {
         // The examination goes on when the leaf refuses.
         if (way == Way::there && number == 30) {

@@ -154,6 +154,22 @@ TEST(HostLevel, MissingRankIsNamedAtTheDeadline) {
     });
 }
 
+TEST(HostLevel, WaitEndsAtItsOwnTimeAndTheWorkGoesOn) {
+    std::atomic<bool> waited{false};
+    HostJob(2).run([&](Communicator& communicator) {
+        if (communicator.rank() == 1) {
+            EXPECT_TRUE(eventually([&] { return waited.load(); }));
+            EXPECT_TRUE(succeeds(communicator.barrier()));
+            return;
+        }
+        const auto work = communicator.barrier();
+        ASSERT_TRUE(work);
+        EXPECT_FALSE((*work)->wait_until(net::now() + std::chrono::milliseconds(5)));
+        waited = true;
+        EXPECT_TRUE(succeeds(work));
+    });
+}
+
 TEST(HostLevel, AbortEndsWorksUnderWay) {
     std::atomic<bool> aborted{false};
     HostJob(2).run([&](Communicator& communicator) {

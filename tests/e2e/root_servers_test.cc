@@ -48,7 +48,7 @@ TEST(RootServers, HostsServeTheSumsOfTheirChannels) {
                     std::vector<float> values(elements, static_cast<float>(communicator.rank() + 1));
                     ASSERT_TRUE(succeeds(communicator.all_reduce({values.data(), values.data(), elements},
                                                                  ElementType::float32, Reduction::sum)));
-                    const auto sum = static_cast<float>(world * (world + 1) / 2);
+                    const auto sum = static_cast<float>(world * (world + 1)) / 2;
                     ASSERT_EQ(values, std::vector<float>(elements, sum));
                 }
             }

@@ -44,7 +44,7 @@ def wait_until(condition, what: str) -> None:
         time.sleep(0.1)
 
 
-def test_both_trainings_are_compared_in_text_and_a_picture(tmp_path):
+def test_all_trainings_are_compared_in_text_and_a_picture(tmp_path):
     file = tmp_path / "figures.json"
     command = demo_command(tmp_path, "--epochs", 2, "--json", file)
     done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S)
@@ -57,7 +57,9 @@ def test_both_trainings_are_compared_in_text_and_a_picture(tmp_path):
         assert training["accuracy"] > 0.6
     first = [training["losses"][0] for training in figures["trainings"].values()]
     assert first[0] == pytest.approx(first[1], rel=1e-5)
-    assert done.stdout.count("identical bit for bit") == 2
+    assert figures["trainings"]["atp"]["losses"] == figures["trainings"]["switch"]["losses"]
+    assert first[2] == pytest.approx(first[1], rel=1e-5)
+    assert done.stdout.count("identical bit for bit") == 3
     assert not {character for character in done.stdout if ord(character) < 32} - {"\n"}
     picture = Path(figures["picture"])
     assert str(picture) in done.stdout
@@ -68,7 +70,7 @@ def test_interrupt_ends_every_started_process(tmp_path):
     command = demo_command(tmp_path, "--epochs", 10_000)
     demo = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
-        log = tmp_path / "atp.log"
+        log = tmp_path / "switch.log"
         wait_until(lambda: log.exists() and "epoch 1 of" in log.read_text(), "training did not begin")
         started = processes_below(demo.pid)
         assert len(started) >= 4, "a switch, torchrun and two ranks"

@@ -21,6 +21,7 @@ constexpr std::uint64_t range_bytes = 65536;
 constexpr std::uint64_t small_lanes = 16384;
 constexpr Duration longest_spin = std::chrono::microseconds(20);
 constexpr int pauses_per_look = 16;
+constexpr Time at_once{};  // not even a sleep
 
 void pause_core() {
 #if defined(__x86_64__)
@@ -75,7 +76,7 @@ void HostDriver::submit(const Handle& work, std::uint64_t alignment) {
         thread_needed_ = true;
         return wake();
     }
-    drive(false, [&] { return work->done(); });
+    drive(at_once, [&] { return work->done(); });
     end_drive();
 }
 
@@ -100,7 +101,7 @@ void HostDriver::attend(Work& work, Time until) {
             thread_needed_ = true;
             if (!try_begin_drive()) return;
         }
-        drive(true, [&] { return work.done() || (until != never && net::now() >= until); });
+        drive(until, [&] { return work.done() || (until != never && net::now() >= until); });
         end_drive();
         if (until != never && net::now() >= until) return;
     }
@@ -143,7 +144,7 @@ void HostDriver::run() {
         if (!try_begin_drive()) continue;
         thread_needed_ = false;
         take_submissions();
-        drive(true, idle);
+        drive(never, idle);
         end_drive();
     }
 }
@@ -159,9 +160,11 @@ void HostDriver::end_drive() {
 }
 
 template <class Stop>
-void HostDriver::drive(bool may_sleep, const Stop& stop) {
-    while (!failed_ && !stop()) {
+void HostDriver::drive(Time until, const Stop& stop) {
+    while (!failed_) {
         if (group_.begins_pass()) {
+            // Within a pass, the other ranks may need the next step.
+            if (stop()) return;
             // Later changes of this slot end the sleep, and wake() changes it too.
             sleeps_at_ = group_.wait_slot();
             seen_ = memory_->state_of(group_.wait_slot());
@@ -170,8 +173,8 @@ void HostDriver::drive(bool may_sleep, const Stop& stop) {
         }
         const protocol::HostAction action = group_.poll_action(*memory_, next_ready());
         if (action.kind == Kind::wait) {
-            if (!may_sleep) return;
-            wait(action, parts_.empty() ? never : parts_.front().work->deadline());
+            if (until == at_once) return;
+            wait(action, until);
             continue;
         }
         if (!perform(action)) return;
@@ -238,7 +241,8 @@ bool HostDriver::perform(const protocol::HostAction& action) {
 
 void HostDriver::wait(const protocol::HostAction& action, Time until) {
     const Time now = net::now();
-    if (now >= until) return fail(error_of_silence(action.chunk));
+    const Time deadline = parts_.empty() ? never : parts_.front().work->deadline();
+    if (now >= deadline) return fail(error_of_silence(action.chunk));
     if (spins_) {
         const Time end = now + longest_spin;
         do {
@@ -246,7 +250,7 @@ void HostDriver::wait(const protocol::HostAction& action, Time until) {
             if (memory_->state_of(action.slot) != seen_) return;
         } while (net::now() < end);
     }
-    memory_->sleep(action.slot, seen_, until);
+    memory_->sleep(action.slot, seen_, std::min(until, deadline));
 }
 
 HostDriver::Part& HostDriver::part_of(std::uint64_t chunk) {

@@ -76,9 +76,9 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
 
     explicit HostDriver(HostPlan plan);
     void run();
-    // Drives until `stop` returns true or, unless it may sleep, until it would have to.
+    // Drives until `stop` returns true. `until`: no sleep lasts longer; the caller's `stop` looks at the time.
     template <class Stop>
-    void drive(bool may_sleep, const Stop& stop);
+    void drive(Time until, const Stop& stop);
     // Lets the thread go on with what the caller leaves.
     void end_drive();
     [[nodiscard]] bool try_begin_drive() { return !driving_.exchange(true); }
