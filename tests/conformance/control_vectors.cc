@@ -158,6 +158,14 @@ class Table {
     std::vector<ControlVector> rows_;
 };
 
+void add_refusals(Table& table) {
+    for (unsigned reason = 1; reason <= static_cast<unsigned>(wire::Refusal::unsupported); ++reason) {
+        wire::Refused message = refused();
+        message.reason = static_cast<wire::Refusal>(reason);
+        table.accepted("a refusal: " + std::string(wire::to_string(message.reason)), encoded(message));
+    }
+}
+
 void add_good(Table& table) {
     table.accepted("a worker joins at the switch of its rack", encoded(join_of_worker()));
     table.accepted("a rack's switch, which was ready before, joins at the root", encoded(join_of_rack()));
@@ -217,11 +225,7 @@ void add_good(Table& table) {
                        message.missing_units = message.missing_members = 0;
                        message.stream = 0xC8;
                    })));
-    for (unsigned reason = 1; reason <= static_cast<unsigned>(wire::Refusal::unsupported); ++reason) {
-        wire::Refused message = refused();
-        message.reason = static_cast<wire::Refusal>(reason);
-        table.accepted("a refusal: " + std::string(wire::to_string(message.reason)), encoded(message));
-    }
+    add_refusals(table);
     table.accepted("a worker leaves", encoded(leave));
     table.accepted("a hello", encoded(wire::Hello{.nonce = 0x1122334455667788}));
     table.accepted("a hello that tries a length", encoded(wire::Hello{.nonce = 0x1122334455667788}, std::size_t{100}));

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <future>
 #include <thread>
 
 #include "base/version.h"
