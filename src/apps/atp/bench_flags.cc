@@ -98,6 +98,12 @@ void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& opt
     Flags how(command, "How");
     add_option_flags(how, options->bench.options, {"--switch", "--rack", "--listen"});
     if (options->additions.add_flags) options->additions.add_flags(command);
+    command.parse_complete_callback([options] {
+        const comm::Options& comm = options->bench.options;
+        if (options->single && comm.switch_address.empty() && comm.listen.empty() && !comm.host_level) {
+            throw CLI::RequiredError("--rank needs --switch, --listen or --host-level:");
+        }
+    });
 }
 
 }  // namespace atp::apps

@@ -57,6 +57,7 @@ int run_program(const ProgramText& text, std::span<const Register> commands, int
     } catch (const std::bad_alloc&) {
         fmt::print(stderr, "{}: out of memory\n", text.name);
     } catch (const std::exception& error) {
+        if (std::ferror(stdout) != 0) return after_output(text, exit_failed);
         fmt::print(stderr, "{}: {}\n", text.name, error.what());
     }
     return exit_failed;

@@ -32,11 +32,11 @@ constexpr std::size_t placing_attempts = 5;
 constexpr Duration placing_pause = std::chrono::milliseconds(400);
 
 constexpr std::size_t host_names = 3;
-constexpr std::size_t root_names = 2;
-constexpr std::size_t announcement_at = host_names + root_names;
-constexpr std::array<std::string_view, announcement_at + placing_attempts + 1> names{
-    "host",           "host-connected", "host-shared",    "roots",          "roots-reached", "announcement-0",
-    "announcement-1", "announcement-2", "announcement-3", "announcement-4", "decision"};
+constexpr std::size_t announcement_at = host_names;
+constexpr std::size_t roots_at = announcement_at + placing_attempts + 1;
+constexpr std::array<std::string_view, roots_at + 2> names{
+    "host",           "host-connected", "host-shared", "announcement-0", "announcement-1", "announcement-2",
+    "announcement-3", "announcement-4", "decision",    "roots",          "roots-reached"};
 // A channel has a thread on each rank.
 constexpr std::uint32_t most_channels = 64;
 constexpr std::uint32_t least_window = 8;
@@ -113,7 +113,7 @@ Result<Placed> find_places(store::Rendezvous& rendezvous, control::Announcement&
 Result<control::Decision> decide(store::Rendezvous& rendezvous, Time deadline) {
     control::Decision drawn{.job = static_cast<std::uint32_t>(net::random_bits()), .token = 0};
     while (drawn.token == 0) drawn.token = net::random_bits();
-    const auto text = rendezvous.broadcast_from_zero(names.back(), control::to_text(drawn), deadline);
+    const auto text = rendezvous.broadcast_from_zero(names[roots_at - 1], control::to_text(drawn), deadline);
     if (!text) return tl::unexpected(text.error());
     return control::decision_from(*text);
 }
@@ -254,7 +254,7 @@ std::string layout_text(const RootServers& found, std::uint32_t world) {
 std::span<const std::string_view> names_of_formation() { return names; }
 std::span<const std::string_view> names_of_host_level() { return std::span(names).first(host_names); }
 std::span<const std::string_view> names_of_network() { return std::span(names).subspan(host_names); }
-std::span<const std::string_view> names_of_roots() { return std::span(names).subspan(host_names, root_names); }
+std::span<const std::string_view> names_of_roots() { return std::span(names).subspan(roots_at); }
 
 std::optional<Failure> dissent_about_terms(std::span<const std::string> terms) {
     const auto dissent = dissent_of(terms);

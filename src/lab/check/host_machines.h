@@ -43,6 +43,8 @@ class HostMachines final : public System {
                                           Summaries /*after*/) const override {
         return {};
     }
+    // A rank's turn is never lost.
+    [[nodiscard]] bool is_command(std::span<const std::byte> /*packet*/) const override { return true; }
     [[nodiscard]] std::string describe(std::span<const std::byte> packet) const override;
 
   private:
