@@ -171,7 +171,7 @@ step tidy tools/lint.sh tidy
 next coverage
 step coverage tools/coverage --minimum 95
 next asan
-kinds=(base wire numeric protocol hazards control endpoint tensor net store client comm staging conformance e2e fuzz)
+kinds=(base wire numeric protocol hazards control endpoint tensor net shm store client comm staging conformance e2e fuzz)
 targets=("${kinds[@]/#/tests/}")
 build asan "${targets[@]/%//all}" && for kind in "${kinds[@]}"; do run_ctest "asan-$kind" "build/asan/tests/$kind"; done
 # Of the end-to-end tests, runs only those in one process. The others need the whole command, and ThreadSanitizer does

@@ -31,7 +31,7 @@ constexpr std::size_t rounded_up(std::size_t bytes, std::size_t unit) { return (
 // A text has one writer, which has stopped writing before others read.
 void set_text(char* place, std::string_view text) {
     const std::size_t length = std::min(text.size(), text_bytes - 1);
-    std::memcpy(place, text.data(), length);
+    std::copy_n(text.begin(), length, place);
     place[length] = '\0';
 }
 
