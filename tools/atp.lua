@@ -34,6 +34,7 @@ local ENUMS = {
         { number = 512, name = "ONE_SENDER", text = "the lanes of one worker are the result" },
         { number = 1024, name = "ECN_DOWN", text = "a worker met congestion on its downlink" },
         { number = 2048, name = "PROOF", text = "the last four lanes are proof words, sums modulo 2^32; excludes AUDIT" },
+        { number = 4096, name = "LAST_RANK", text = "with a rank in `part`: the member has no higher rank" },
     },
     dtype = {
         { number = 0, name = "NONE", text = "header only" },
@@ -79,7 +80,7 @@ local ENUMS = {
 local PACKET = {
     { name = "version", kind = "u8", text = "ATP_VERSION", size = 1 },
     { name = "type", kind = "u8", text = "enum atp_type", size = 1, enum = "type", least = 1, most = 7 },
-    { name = "flags", kind = "u16", text = "enum atp_flag", size = 2, flags = "flag", most = 4095 },
+    { name = "flags", kind = "u16", text = "enum atp_flag", size = 2, flags = "flag", most = 8191 },
     { name = "hop", kind = "u8", text = "next level that may aggregate it; FLUSH: the level addressed", size = 1, most = 2 },
     { name = "lanes", kind = "u8", text = "type and form of the words", size = 1, parts = { { name = "form", mask = 240, text = "form that all workers use for the fragment: 1 int32, 3 int16, 4 int8; 0 in a packet without lanes" }, { name = "type", mask = 15, text = "type of the words: 0 none, 1 int32, 2 float32, 3 int16, 4 int8. NACK: the type that the server requests" } } },
     { name = "window_log2", kind = "u8", text = "log2 of the slots W: lets a switch derive that seq - W is finished", size = 1, most = 16 },
@@ -93,7 +94,7 @@ local PACKET = {
     { name = "argument", kind = "u32", text = "ACK: index for seq + W; GRADIENT: purpose and format; WAIT: 1 if mismatched", size = 4 },
     { name = "peer", kind = "u16", text = "GRADIENT: owner of the result; answers: worker whose packet caused them; ATP_WORKER_ALL: all or none", size = 2 },
     { name = "sending", kind = "u8", text = "number of this sending of the fragment, modulo 256; answers repeat that of the packet that caused them", size = 1 },
-    { name = "part", kind = "u8", text = "part of a fragment that travels in several packets", size = 1, parts = { { name = "packet", mask = 192, text = "number of the packet, if words wider than the form need several. NACK: the packet that the server requests" }, { name = "rank", mask = 63, text = "rank within the member, from 1; 0: the whole member" } } },
+    { name = "part", kind = "u8", text = "part of a fragment that travels in several packets", size = 1, parts = { { name = "packet", mask = 192, text = "number of the packet, if words wider than the form need several. NACK: the packet that the server requests. Reserved: 0; the server and workers refuse other values" }, { name = "rank", mask = 63, text = "rank within the member, from 1; 0: the whole member" } } },
     { name = "bitmap0", kind = "u32", text = "included members of one unit; down: members addressed", size = 4, hex = true },
     { name = "mask0", kind = "u32", text = "all members of that unit", size = 4, hex = true },
     { name = "bitmap1", kind = "u32", text = "included units, or the unit of bitmap0", size = 4, hex = true },

@@ -36,6 +36,8 @@ class Board final : public HostBoard {
         return true;
     }
     std::uint32_t finish(unsigned slot) override { return ++slots_[slot].finished; }
+    void offer(unsigned slot, std::uint64_t chunk) override { slots_[slot].offered = chunk; }
+    bool is_offered(unsigned slot, std::uint64_t chunk) const override { return slots_[slot].offered == chunk; }
     void complete(unsigned slot, std::uint64_t chunk) override { slots_[slot].complete = chunk; }
     bool is_complete(unsigned slot, std::uint64_t chunk) const override { return slots_[slot].complete == chunk; }
     std::uint64_t leave(unsigned slot) override { return ++slots_[slot].left; }
@@ -67,6 +69,7 @@ class Board final : public HostBoard {
         std::optional<std::uint64_t> open{};
         std::uint32_t next = 0;
         std::uint32_t finished = 0;
+        std::optional<std::uint64_t> offered{};
         std::optional<std::uint64_t> complete{};
         std::uint64_t left = 0;
     };
@@ -80,8 +83,13 @@ class Board final : public HostBoard {
 // Ranks that take steps in an order that the test chooses. Lanes are one number for each chunk and range.
 class Host {
   public:
-    Host(unsigned ranks, unsigned slots) : board_(ranks, slots), places_(slots), ranks_(ranks) {
-        for (unsigned rank = 0; rank < ranks; ++rank) groups_.emplace_back(HostGroupConfig{ranks, slots});
+    // Rank 0 speaks for the host if the job has other hosts.
+    Host(unsigned ranks, unsigned slots, bool other_hosts = false)
+        : board_(ranks, slots), places_(slots + 1), ranks_(ranks) {
+        for (unsigned rank = 0; rank < ranks; ++rank) {
+            groups_.emplace_back(HostGroupConfig{
+                .ranks = ranks, .slots = slots, .other_hosts = other_hosts, .speaks = other_hosts && rank == 0});
+        }
         for (Slot& slot : places_) slot.lanes.resize(ranks);
         for (Rank& rank : ranks_) rank.ends = Kind::none;
     }
@@ -115,6 +123,10 @@ class Host {
                 EXPECT_EQ(slot.sum, sum(action.chunk)) << "chunk " << action.chunk;
                 rank.stored.push_back(action.chunk);
                 break;
+            case Kind::send:
+                EXPECT_EQ(slot.sum, sum(action.chunk)) << "chunk " << action.chunk;
+                sent_.push_back(action.chunk);
+                break;
             case Kind::mismatch:
             case Kind::lost:
                 rank.ends = action.kind;
@@ -137,6 +149,9 @@ class Host {
         }
     }
 
+    // The results of a chunk that was sent are there.
+    void answer(std::uint64_t chunk) { board_.complete(static_cast<unsigned>(chunk % (places_.size() - 1)), chunk); }
+    [[nodiscard]] const std::vector<std::uint64_t>& sent() const { return sent_; }
     [[nodiscard]] const std::vector<std::uint64_t>& stored(unsigned rank) const { return ranks_[rank].stored; }
     [[nodiscard]] unsigned named(unsigned rank) const { return ranks_[rank].named; }
     [[nodiscard]] const HostGroup& group(unsigned rank) const { return groups_[rank]; }
@@ -162,7 +177,8 @@ class Host {
     }
 
     Board board_;
-    std::vector<Slot> places_;
+    std::vector<Slot> places_;  // the last one is no slot: the rank that speaks waits there
+    std::vector<std::uint64_t> sent_;
     std::vector<Rank> ranks_;
     std::vector<HostGroup> groups_;
 };
@@ -261,6 +277,36 @@ TEST(HostGroup, RankThatLeftDoesNotEndThoseWhoHaveItsNumbers) {
     EXPECT_EQ(host.stored(0), first_chunks(2));
     host.submit(0, 2, 1);
     EXPECT_EQ(host.run(0), Kind::lost);
+}
+
+// docs/protocol.md#h42
+TEST(HostGroup, H42_OnlyTheRankThatSpeaksSendsAndOnlyWholeSums) {
+    for (std::uint32_t seed = 0; seed < 100; ++seed) {
+        std::mt19937 random(seed);
+        const unsigned ranks = 1 + seed % 4;
+        Host host(ranks, 2, true);
+        host.submit_all(1, 5, 1 + seed % 3);
+        std::uint64_t answered = 0;
+        for (int step = 0; step < 10'000; ++step) {
+            host.step(static_cast<unsigned>(random() % ranks));
+            if (answered < host.sent().size() && random() % 8 == 0) host.answer(answered++);
+        }
+        EXPECT_EQ(host.sent(), first_chunks(5));
+        for (unsigned rank = 0; rank < ranks; ++rank) ASSERT_EQ(host.stored(rank), first_chunks(5));
+    }
+}
+
+TEST(HostGroup, ChunkIsNotStoredBeforeItsResultsAreThere) {
+    Host host(2, 2, true);
+    host.submit_all(1, 1);
+    host.run_all();
+    EXPECT_EQ(host.sent(), first_chunks(1));
+    EXPECT_TRUE(host.stored(0).empty());
+    EXPECT_TRUE(host.stored(1).empty());
+    host.answer(0);
+    host.run_all();
+    EXPECT_EQ(host.stored(0), first_chunks(1));
+    EXPECT_EQ(host.stored(1), first_chunks(1));
 }
 
 TEST(HostGroup, ElementsThatAreNotReadyAreNotLoaded) {

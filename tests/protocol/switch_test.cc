@@ -380,7 +380,7 @@ TEST_F(SwitchTest, EachKindOfUndecodablePacketIsDroppedAndCountedByReason) {
         {wire::DecodeError::oversized, make_packet(gradient(0), Lanes(ATP_MAX_LANES + 1))},
         {wire::DecodeError::ragged, Bytes(good.begin(), good.end() - 1)},
         {wire::DecodeError::type, with(ATP_OFFSET_TYPE, 99)},
-        {wire::DecodeError::flags, with(ATP_OFFSET_FLAGS, 0x10)},
+        {wire::DecodeError::flags, with(ATP_OFFSET_FLAGS, 0x20)},
         {wire::DecodeError::lanes, with(ATP_OFFSET_LANES, ATP_DTYPE_LAST + 1)},
         {wire::DecodeError::proof, make_packet(gradient(0, 0, ATP_FLAG_PROOF), Lanes(ATP_PROOF_LANES))},
         {wire::DecodeError::part, with(ATP_OFFSET_PART, 1)},

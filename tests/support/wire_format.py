@@ -73,6 +73,7 @@ class Flag(enum.IntFlag):
     ONE_SENDER = 512
     ECN_DOWN = 1024
     PROOF = 2048
+    LAST_RANK = 4096
 
 
 class Dtype(enum.IntEnum):

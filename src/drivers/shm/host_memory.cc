@@ -22,7 +22,7 @@ constexpr std::size_t text_bytes = 200;
 constexpr unsigned range_bits = 16;
 // Each begins with a cache line of its own.
 constexpr std::size_t slots_at = line;
-constexpr std::size_t slot_bytes = 6 * line;
+constexpr std::size_t slot_bytes = 7 * line;
 constexpr std::size_t member_bytes = 5 * line;
 constexpr std::size_t call_bytes = 4 * line;
 
@@ -48,6 +48,7 @@ struct HostMemory::Slot {
     alignas(line) std::atomic<std::uint64_t> arrived;
     alignas(line) std::atomic<std::uint64_t> claims;  // the chunk, and the next range in the low bits
     alignas(line) std::atomic<std::uint32_t> finished;
+    alignas(line) std::atomic<std::uint64_t> offered;
     alignas(line) std::atomic<std::uint64_t> complete;
     alignas(line) std::atomic<std::uint64_t> left;
     alignas(line) std::atomic<std::uint32_t> state;
@@ -70,8 +71,8 @@ struct HostMemory::Call {
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<Presence>::is_always_lock_free);
 
 std::size_t HostShape::bytes() const {
-    const std::size_t words =
-        slots_at + slots * slot_bytes + ranks * member_bytes + std::size_t{slots} * ranks * call_bytes;
+    const std::size_t words = slots_at + (slots + std::size_t{1}) * slot_bytes + ranks * member_bytes +
+                              std::size_t{slots} * ranks * call_bytes;
     const std::size_t place = rounded_up(chunk_lanes * ATP_LANE_BYTES, page);
     return rounded_up(words, page) + slots * (ranks + std::size_t{1}) * place;
 }
@@ -93,12 +94,13 @@ HostMemory::Head& HostMemory::head() const { return at<Head>(0); }
 HostMemory::Slot& HostMemory::slot(unsigned number) const { return at<Slot>(slots_at + number * slot_bytes); }
 
 HostMemory::Member& HostMemory::member(unsigned rank) const {
-    return at<Member>(slots_at + shape_.slots * slot_bytes + rank * member_bytes);
+    return at<Member>(slots_at + (shape_.slots + std::size_t{1}) * slot_bytes + rank * member_bytes);
 }
 
 HostMemory::Call& HostMemory::call(unsigned slot, unsigned rank) const {
     const std::size_t number = std::size_t{slot} * shape_.ranks + rank;
-    return at<Call>(slots_at + shape_.slots * slot_bytes + shape_.ranks * member_bytes + number * call_bytes);
+    return at<Call>(slots_at + (shape_.slots + std::size_t{1}) * slot_bytes + shape_.ranks * member_bytes +
+                    number * call_bytes);
 }
 
 std::byte* HostMemory::lanes_of(unsigned slot, unsigned rank) const {
@@ -134,6 +136,14 @@ bool HostMemory::claim(unsigned slot_number, std::uint64_t chunk, std::uint32_t 
 
 std::uint32_t HostMemory::finish(unsigned slot_number) {
     return slot(slot_number).finished.fetch_add(1, std::memory_order_acq_rel) + 1;
+}
+
+void HostMemory::offer(unsigned slot_number, std::uint64_t chunk) {
+    slot(slot_number).offered.store(chunk + 1, std::memory_order_release);
+}
+
+bool HostMemory::is_offered(unsigned slot_number, std::uint64_t chunk) const {
+    return slot(slot_number).offered.load(std::memory_order_acquire) == chunk + 1;
 }
 
 void HostMemory::complete(unsigned slot_number, std::uint64_t chunk) {
@@ -203,7 +213,7 @@ void HostMemory::set_presence(unsigned rank, Presence presence, std::string_view
     Presence before = found.presence;
     while (before < presence && !found.presence.compare_exchange_weak(before, presence)) {
     }
-    for (unsigned number = 0; number < shape_.slots; ++number) notify(number);
+    for (unsigned number = 0; number <= shape_.slots; ++number) notify(number);
 }
 
 Presence HostMemory::presence_of(unsigned rank) const { return member(rank).presence; }

@@ -47,6 +47,8 @@ class HostMemory final : public protocol::HostBoard {
     [[nodiscard]] std::optional<std::uint32_t> unclaimed(unsigned slot, std::uint64_t chunk) const override;
     [[nodiscard]] bool claim(unsigned slot, std::uint64_t chunk, std::uint32_t range) override;
     std::uint32_t finish(unsigned slot) override;
+    void offer(unsigned slot, std::uint64_t chunk) override;
+    [[nodiscard]] bool is_offered(unsigned slot, std::uint64_t chunk) const override;
     void complete(unsigned slot, std::uint64_t chunk) override;
     [[nodiscard]] bool is_complete(unsigned slot, std::uint64_t chunk) const override;
     std::uint64_t leave(unsigned slot) override;
@@ -78,7 +80,7 @@ class HostMemory final : public protocol::HostBoard {
     [[nodiscard]] std::uint64_t answer_of(unsigned rank) const;
     [[nodiscard]] std::uint32_t process_of(unsigned rank) const;
 
-    // Changes with each notify() of this slot.
+    // Changes with each notify() of this slot. Number `slots`: where the rank that speaks for the host waits.
     [[nodiscard]] std::uint32_t state_of(unsigned slot) const;
     void notify(unsigned slot);
     // Returns when the state differs from `seen`, at `until`, or for no reason.

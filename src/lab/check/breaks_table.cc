@@ -13,7 +13,7 @@ namespace atp::check {
 namespace {
 
 // Faults that star2 (two workers, one fragment at a time) cannot detect, each with a configuration that detects it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 38> shown_by = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 41> shown_by = {{
     {"resend_claims", "star2-shared"},
     {"complete_early", "star3"},
     {"ignore_token", "incarnation"},
@@ -31,12 +31,15 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 38> shown_by
     {"window_unbounded", "star2-three"},
     {"accept_any_ack", "incarnation"},
     {"version_bit_alone", "switchml2"},
+    {"add_rank_twice", "float-ranks"},
+    {"include_member_early", "float-ranks"},
     {"add_unclaimed", "host2-ranges"},
     {"add_anything", "host2-mismatch"},
     {"open_early", "host2"},
     {"complete_early_on_host", "host2-ranges"},
     {"store_early", "host2"},
     {"load_early", "host2"},
+    {"send_early", "host2-network"},
     {"accept_any_joined", "join2-earlier"},
     {"no_refresh", "join2"},
     {"no_cookie", "join2"},

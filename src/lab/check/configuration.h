@@ -58,6 +58,7 @@ struct Configuration {
     std::uint32_t aggregators = 1;
     FaultBudget budget{};
     Values values = Values::small;
+    std::uint8_t ranks_each = 1;     // for which a worker stands: its floats travel rank by rank
     std::uint8_t plain_tensors = 0;  // bit mask of tensors that carry unscaled integers
     std::uint32_t first_seq = 1000;
     bool racks_share_switch = false;
@@ -65,6 +66,7 @@ struct Configuration {
     bool stale_packets = false;        // packets of the fragment before the first are in flight from the start
     int mismatched_worker = -1;        // rank that performs another operation; -1: none
     int marked_worker = -1;            // rank whose gradients are all marked; -1: none
+    bool other_hosts = false;          // Protocol::host: rank 0 sends the sums to other hosts
     int killed = -1;                   // Protocol::host: rank that is killed, at any time; -1: none
     // Protocol::joining, and leaver of Protocol::host:
     std::uint8_t hold_ticks = 4;  // hold time of the switches

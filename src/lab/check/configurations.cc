@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The configurations, each with its purpose and its budgets of faults. With full budgets, a configuration has some
 // millions of states; with quick budgets, at most some hundred thousand.
-#include "check/configuration.h"
+#include "check/configuration_entry.h"
 
 namespace atp::check {
 namespace {
 
 using Units = std::vector<UnitLayout>;
+using Entry = ConfigurationEntry;
 
 Units star(std::uint8_t workers) { return {{.workers = workers}}; }
 Units rack_and_direct() { return {{.workers = 2}, {.workers = 1, .direct = true}}; }
 Units two_racks() { return {{.workers = 2}, {.workers = 2}}; }
 Units two_direct() { return {{.workers = 1, .direct = true}, {.workers = 1, .direct = true}}; }
-
-struct Entry {
-    Configuration configuration;
-    Budget full;
-    Budget quick;
-    bool is_long = false;  // not for a test
-};
 
 void add_stars(std::vector<Entry>& all) {
     all.push_back(
@@ -201,6 +195,14 @@ void add_numbers(std::vector<Entry>& all) {
                     .values = Values::too_large},
                    {.losses = 1, .duplicates = 1},
                    {.losses = 1}});
+    all.push_back({{.name = "float-ranks",
+                    .what = "workers stand for two ranks each, whose floats travel one by one",
+                    .units = star(2),
+                    .tensors = {1},
+                    .values = Values::too_large,
+                    .ranks_each = 2},
+                   {.losses = 2},
+                   {.losses = 1}});
     all.push_back({{.name = "not-finite",
                     .what = "an infinity and a NaN",
                     .units = star(2),
@@ -355,66 +357,6 @@ void add_joining(std::vector<Entry>& all) {
          .units = rack_and_direct(),
          .switches_crash = true},
         {.timeouts = 6, .crashes = 1}, {.timeouts = 5, .crashes = 1});
-}
-
-// The window is the number of ranges of a chunk, each tensor an operation of so many chunks, aggregators are slots.
-void add_host(std::vector<Entry>& all) {
-    // Without faults, only the size tells a long exploration from a short one.
-    const auto add = [&](Configuration configuration, bool is_long = false) {
-        configuration.protocol = Protocol::host;
-        all.push_back({std::move(configuration), {}, {}, is_long});
-    };
-    add({.name = "host2", .what = "host: two ranks, two operations", .units = star(2), .tensors = {2, 1}});
-    add({.name = "host2-ranges",
-         .what = "host: two ranks, chunks of two ranges, two slots",
-         .units = star(2),
-         .window_log2 = 1,
-         .tensors = {2, 2},
-         .aggregators = 2});
-    add({.name = "host2-mismatch",
-         .what = "host: two ranks call different operations",
-         .units = star(2),
-         .tensors = {1, 2},
-         .aggregators = 2,
-         .mismatched_worker = 1});
-    add({.name = "host2-killed",
-         .what = "host: one of two ranks is killed at any step",
-         .units = star(2),
-         .window_log2 = 1,
-         .tensors = {2, 1},
-         .aggregators = 2,
-         .killed = 1});
-    add({.name = "host2-leaves",
-         .what = "host: one of two ranks leaves before the last operation",
-         .units = star(2),
-         .tensors = {2, 1},
-         .aggregators = 2,
-         .leaver = 1});
-    add({.name = "host3-ranges",
-         .what = "host: three ranks, chunks of two ranges, two slots",
-         .units = star(3),
-         .window_log2 = 1,
-         .tensors = {1, 1},
-         .aggregators = 2},
-        true);
-    add({.name = "host4", .what = "host: four ranks", .units = star(4), .tensors = {1}}, true);
-    add({.name = "host4-killed",
-         .what = "host: one of four ranks is killed at any step",
-         .units = star(4),
-         .tensors = {1},
-         .killed = 2},
-        true);
-    add({.name = "host3", .what = "host: three ranks, one slot", .units = star(3), .tensors = {2}});
-    add({.name = "host3-mismatch",
-         .what = "host: one of three ranks calls another operation",
-         .units = star(3),
-         .tensors = {1},
-         .mismatched_worker = 1});
-    add({.name = "host3-killed",
-         .what = "host: one of three ranks is killed at any step",
-         .units = star(3),
-         .tensors = {2},
-         .killed = 0});
 }
 
 std::vector<Configuration> make(Extent extent) {

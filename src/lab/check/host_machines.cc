@@ -39,6 +39,10 @@ class HostMachines::Board final : public protocol::HostBoard {
         return true;
     }
     std::uint32_t finish(unsigned slot) override { return ++host_.slots_[slot].finished; }
+    void offer(unsigned slot, std::uint64_t chunk) override { host_.slots_[slot].offered = chunk + 1; }
+    bool is_offered(unsigned slot, std::uint64_t chunk) const override {
+        return host_.slots_[slot].offered == chunk + 1;
+    }
     void complete(unsigned slot, std::uint64_t chunk) override { host_.slots_[slot].complete = chunk + 1; }
     bool is_complete(unsigned slot, std::uint64_t chunk) const override {
         return host_.slots_[slot].complete == chunk + 1;
@@ -69,7 +73,10 @@ HostMachines::HostMachines(const Configuration& configuration)
     : configuration_(configuration), ranks_(configuration.workers()), ranges_(configuration.window()) {
     assert(ranks_ <= max_workers && configuration.aggregators <= most_slots && 2 * ranges_ <= most_lanes);
     for (unsigned rank = 0; rank < ranks_; ++rank) {
-        groups_.emplace_back(protocol::HostGroupConfig{.ranks = ranks_, .slots = configuration.aggregators});
+        groups_.emplace_back(protocol::HostGroupConfig{.ranks = ranks_,
+                                                       .slots = configuration.aggregators,
+                                                       .other_hosts = configuration.other_hosts,
+                                                       .speaks = configuration.other_hosts && rank == 0});
     }
     states_.resize(ranks_);
 }
@@ -108,6 +115,12 @@ std::uint32_t HostMachines::value_of(unsigned rank, std::uint64_t chunk, unsigne
     return static_cast<std::uint32_t>(4 * chunk + lane + 1) << (8 * rank);
 }
 
+std::uint32_t HostMachines::sum_of(std::uint64_t chunk, unsigned lane) const {
+    std::uint32_t sum = 0;
+    for (unsigned rank = 0; rank < ranks_; ++rank) sum += value_of(rank, chunk, lane);
+    return sum;
+}
+
 // --------------------------------------------------------------------------------------------------------------- Steps
 
 void HostMachines::start(unsigned /*node*/, Step& step) {
@@ -141,10 +154,10 @@ void HostMachines::step(unsigned /*node*/, std::span<const std::byte> before, In
     persist(reader);
     assert(reader.at_end() && input == Input::packet);
     const auto rank = static_cast<unsigned>(packet[1]);
-    if (static_cast<PacketKind>(packet[0]) == PacketKind::kill) {
-        kill(rank, step);
-    } else {
-        take_turn(rank, step);
+    switch (static_cast<PacketKind>(packet[0])) {
+        case PacketKind::turn: take_turn(rank, step); break;
+        case PacketKind::kill: kill(rank, step); break;
+        case PacketKind::answer: answer(static_cast<std::uint64_t>(packet[1]), step); break;
     }
     StateWriter writer(step.state, time_of(input));
     persist(writer);
@@ -169,7 +182,27 @@ void HostMachines::wake(unsigned slot, Step& step) {
 }
 
 void HostMachines::wake_all(Step& step) {
-    for (unsigned slot = 0; slot < configuration_.aggregators; ++slot) wake(slot, step);
+    for (unsigned place = 0; place < waiting_places(); ++place) wake(place, step);
+}
+
+void HostMachines::send(const HostAction& action, Step& step) {
+    for (unsigned lane = 0; lane < 2 * ranges_; ++lane) {
+        if (slots_[action.slot].sums[lane] != sum_of(action.chunk, lane)) step.violate("a host sent a wrong sum");
+    }
+    if (mismatched(action.chunk)) step.violate("a host sent the sum of different operations");
+    Sent answer{.to = 0, .size = 2};
+    answer.bytes[0] = static_cast<std::byte>(PacketKind::answer);
+    answer.bytes[1] = static_cast<std::byte>(action.chunk);
+    step.sent.push_back(answer);
+}
+
+// The other hosts add nothing. If the rank that speaks has ended, nobody takes the answer.
+void HostMachines::answer(std::uint64_t chunk, Step& step) {
+    if (states_[0].life == Life::ended) return;
+    const auto slot = static_cast<unsigned>(chunk % configuration_.aggregators);
+    slots_[slot].complete = chunk + 1;
+    wake(slot, step);
+    wake(configuration_.aggregators, step);
 }
 
 // In the middle of whatever it does. Its turn, if there is one, is ignored.
@@ -208,7 +241,13 @@ void HostMachines::begin(unsigned rank, const HostAction& action, Step& step) {
             own.halfway = true;
             copy_half(rank, 0, step);
             break;
-        case ActionKind::notify: wake(action.slot, step); break;
+        case ActionKind::send: send(action, step); break;
+        case ActionKind::notify:
+            wake(action.slot, step);
+            if (configuration_.other_hosts && action.slot != configuration_.aggregators) {
+                wake(configuration_.aggregators, step);
+            }
+            break;
         case ActionKind::wait:
             leave_if_done(rank, step);
             if (own.over) return;
@@ -244,9 +283,8 @@ void HostMachines::copy_half(unsigned rank, unsigned half, Step& step) {
         for (unsigned each = 0; each < ranks_; ++each) slot.sums[lane] += slot.lanes[each][lane];
     } else {
         for (unsigned lane = half; lane < 2 * ranges_; lane += 2) {
-            std::uint32_t expected = 0;
-            for (unsigned each = 0; each < ranks_; ++each) expected += value_of(each, action.chunk, lane);
-            if (slot.sums[lane] != expected) step.violate("a rank stored a number that is not the sum");
+            if (slot.sums[lane] != sum_of(action.chunk, lane))
+                step.violate("a rank stored a number that is not the sum");
         }
         if (mismatched(action.chunk)) step.violate("a rank stored the sum of different operations");
         if (half == 1) ++own.stored;
@@ -287,9 +325,10 @@ void HostMachines::persist(Archive& archive) {
         archive.value(own.action.kind), archive.value(own.action.slot), archive.value(own.action.chunk);
         archive.value(own.action.range);
     }
-    for (unsigned number = 0; number < configuration_.aggregators; ++number) {
+    for (unsigned number = 0; number < waiting_places(); ++number) {
         Slot& slot = slots_[number];
-        archive.value(slot.arrived), archive.value(slot.open), archive.value(slot.complete), archive.value(slot.left);
+        archive.value(slot.arrived), archive.value(slot.open), archive.value(slot.offered);
+        archive.value(slot.complete), archive.value(slot.left);
         archive.value(slot.next), archive.value(slot.finished), archive.value(slot.state);
         archive.value(slot.added_chunk), archive.value(slot.added), archive.value(slot.sums);
         for (unsigned rank = 0; rank < ranks_; ++rank) {
@@ -304,8 +343,10 @@ void HostMachines::summarise(Step& step) const {
 }
 
 std::string HostMachines::describe(std::span<const std::byte> packet) const {
-    const bool kills = static_cast<PacketKind>(packet[0]) == PacketKind::kill;
-    return fmt::format("{} of rank {}", kills ? "the end" : "a step", static_cast<unsigned>(packet[1]));
+    const auto number = static_cast<unsigned>(packet[1]);
+    const auto kind = static_cast<PacketKind>(packet[0]);
+    if (kind == PacketKind::answer) return fmt::format("the results of chunk {}", number);
+    return fmt::format("{} of rank {}", kind == PacketKind::kill ? "the end" : "a step", number);
 }
 
 }  // namespace atp::check::ATP_VARIANT

@@ -23,7 +23,7 @@ namespace ATP_VARIANT {
 // each, so that a reader sees what is half written. A further packet kills a rank, at any time.
 //
 // In a configuration, `aggregators` is the number of slots, the window that of ranges, and each tensor an operation
-// with so many chunks.
+// with so many chunks. With other hosts, rank 0 sends the sums, and a packet in flight is their answer, in any order.
 //
 // Checked: a stored number has each rank's number exactly once; ranks add each range once, and never chunks of
 // different operations; in the end each rank has stored all chunks, or ended and named the rank at fault.
@@ -51,12 +51,13 @@ class HostMachines final : public System {
     static constexpr unsigned most_slots = 2;
     static constexpr unsigned most_lanes = 4;  // two for each range
 
-    enum class PacketKind : std::uint8_t { turn, kill };
+    enum class PacketKind : std::uint8_t { turn, kill, answer };
     enum class Life : std::uint8_t { here, left, ended };
 
     struct Slot {
         std::uint64_t arrived = 0;
         std::uint64_t open = 0;      // chunk plus 1
+        std::uint64_t offered = 0;   // likewise
         std::uint64_t complete = 0;  // likewise
         std::uint64_t left = 0;
         std::uint32_t next = 0;
@@ -86,8 +87,14 @@ class HostMachines final : public System {
     void summarise(Step& step) const;
     void wake(unsigned slot, Step& step);
     void wake_all(Step& step);
+    // The last one is that of the rank that speaks for its host.
+    [[nodiscard]] unsigned waiting_places() const {
+        return configuration_.aggregators + (configuration_.other_hosts ? 1 : 0);
+    }
     void send_turn(unsigned rank, Step& step) const;
     void kill(unsigned rank, Step& step);
+    void send(const protocol::HostAction& action, Step& step);
+    void answer(std::uint64_t chunk, Step& step);
     void take_turn(unsigned rank, Step& step);
     void begin(unsigned rank, const protocol::HostAction& action, Step& step);
     void copy_half(unsigned rank, unsigned half, Step& step);
@@ -98,6 +105,7 @@ class HostMachines final : public System {
     [[nodiscard]] std::uint64_t purpose_of(unsigned rank, std::uint64_t chunk) const;
     [[nodiscard]] std::uint64_t chunks_of(unsigned rank) const;
     [[nodiscard]] static std::uint32_t value_of(unsigned rank, std::uint64_t chunk, unsigned lane);
+    [[nodiscard]] std::uint32_t sum_of(std::uint64_t chunk, unsigned lane) const;
     [[nodiscard]] bool mismatched(std::uint64_t chunk) const;
 
     Configuration configuration_;
@@ -105,7 +113,7 @@ class HostMachines final : public System {
     std::uint32_t ranges_;
     std::vector<protocol::HostGroup> groups_;
     std::vector<Rank> states_;
-    std::array<Slot, most_slots> slots_;
+    std::array<Slot, most_slots + 1> slots_;
     std::uint8_t blamed_ = 0;  // rank plus 1
 };
 

@@ -46,6 +46,11 @@ class ModelTensor final : public protocol::Tensor {
     void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
         wire::store_u32(lanes.data(), std::bit_cast<std::uint32_t>(value(first)));
     }
+    [[nodiscard]] unsigned float_ranks() const override { return truth_.ranks_each(); }
+    void load_floats_of(unsigned rank, std::uint64_t first, std::span<std::byte> lanes) const override {
+        const float element = truth_.value_of_rank(earlier_incarnation_, rank_, offset_of(first), rank);
+        wire::store_u32(lanes.data(), std::bit_cast<std::uint32_t>(element));
+    }
     void store(std::uint64_t first, std::span<const std::byte> lanes) override {
         if (violation_ == nullptr) return;
         const std::int32_t offset = offset_of(first);

@@ -90,6 +90,14 @@ std::uint32_t Truth::sum_bits(bool earlier_incarnation, std::int32_t offset) con
     return std::isnan(sum) ? canonical_nan : std::bit_cast<std::uint32_t>(static_cast<float>(sum));
 }
 
+// Two integers if the element is one.
+float Truth::value_of_rank(bool earlier_incarnation, unsigned worker, std::int32_t offset, unsigned rank) const {
+    const float whole = value(earlier_incarnation, worker, offset);
+    if (!std::isfinite(whole) || configuration_.ranks_each == 1) return whole;
+    const float first = std::trunc(whole / 2);
+    return rank == 0 ? first : whole - first;
+}
+
 std::string Truth::wrong_gradient(const wire::Packet& packet) const {
     const atp_header& header = packet.header;
     const unsigned job = header.job - job_number(0);
@@ -103,7 +111,8 @@ std::string Truth::wrong_gradient(const wire::Packet& packet) const {
         const protocol::Place& place = membership_.place(static_cast<std::uint16_t>(rank));
         const bool unit_in = (header.bitmap1 >> place.unit & 1U) != 0;
         if (!unit_in || (!whole && (header.bitmap0 >> place.member & 1U) == 0)) continue;
-        last_value = value(earlier, rank, offset);
+        const unsigned part = atp_part_rank(&header);
+        last_value = part == 0 ? value(earlier, rank, offset) : value_of_rank(earlier, rank, offset, part - 1);
         sum += double{last_value};
         audit += protocol::audit_word(header.job, header.token, header.channel, header.seq, rank);
     }

@@ -30,6 +30,10 @@ class Truth {
 
     // The element of a worker in the fragment at `offset` from the first.
     [[nodiscard]] float value(bool earlier_incarnation, unsigned rank, std::int32_t offset) const;
+    // What a rank of this worker adds to that element, if the worker stands for several.
+    [[nodiscard]] float value_of_rank(bool earlier_incarnation, unsigned worker, std::int32_t offset,
+                                      unsigned rank) const;
+    [[nodiscard]] unsigned ranks_each() const { return configuration_.ranks_each; }
     // Whether the fragment carries unscaled integers.
     [[nodiscard]] bool plain(std::int32_t offset) const;
     // The bit pattern of the sum over all workers.

@@ -124,5 +124,14 @@ void floats_from_wire(const std::byte* wire, std::size_t count, float* values) {
     HWY_DYNAMIC_DISPATCH(floats_from_wire)(wire, count, values);
 }
 
+bool exceeds(const std::byte* wire, std::size_t count, std::uint32_t magnitude) {
+    bool found = false;
+    for (std::size_t at = 0; at < count; ++at) {
+        const auto value = std::int64_t{static_cast<std::int32_t>(lane::load(wire + 4 * at))};
+        found |= (value < 0 ? -value : value) > magnitude;
+    }
+    return found;
+}
+
 }  // namespace atp::numeric
 #endif

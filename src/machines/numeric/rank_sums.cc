@@ -22,7 +22,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace atp::numeric::HWY_NAMESPACE {
 
-// Sums in 32 bits. Reports a product that reaches the limit; the sums are then wrong.
+// Sums in 32 bits, written as integers or as floats. Reports a product that reaches the limit; the sums are then wrong.
+template <bool as_integers>
 struct SumFloats {
     std::span<const std::byte* const> ranks;
     std::size_t first;
@@ -37,7 +38,9 @@ struct SumFloats {
             refused |= std::bit_cast<std::int32_t>(std::fabs(product)) >= numbers.limit_bits;
             sum += refused ? 0 : static_cast<std::int32_t>(std::nearbyint(product));
         }
-        lane::store(lane::sum_to_float(sum, numbers.inverse_scale), wire + 4 * (first + at));
+        const std::uint32_t bits =
+            as_integers ? static_cast<std::uint32_t>(sum) : lane::sum_to_float(sum, numbers.inverse_scale);
+        lane::store(bits, wire + 4 * (first + at));
         return refused;
     }
 
@@ -57,6 +60,10 @@ struct SumFloats {
                 const auto product = hn::Mul(hn::BitCast(floats, load_wire(d, rank + 4 * (first + at))), factor);
                 largest = hn::Max(largest, hn::BitCast(d, hn::Abs(product)));
                 sum = hn::Add(sum, hn::NearestInt(product));
+            }
+            if constexpr (as_integers) {
+                store_wire(d, sum, wire + 4 * (first + at));
+                continue;
             }
             const auto low = hn::DemoteTo(narrow, hn::Mul(hn::PromoteTo(doubles, hn::LowerHalf(half, sum)), inverse));
             const auto high = hn::DemoteTo(narrow, hn::Mul(hn::PromoteTo(doubles, hn::UpperHalf(half, sum)), inverse));
@@ -95,7 +102,11 @@ struct SumIntegers {
 
 bool sum_floats(std::span<const std::byte* const> ranks, std::size_t first, std::size_t count,
                 const lane::FloatScale& numbers, std::byte* wire) {
-    return run32(SumFloats{ranks, first, numbers, wire}, count);
+    return run32(SumFloats<false>{ranks, first, numbers, wire}, count);
+}
+bool sum_scaled(std::span<const std::byte* const> ranks, std::size_t first, std::size_t count,
+                const lane::FloatScale& numbers, std::byte* wire) {
+    return run32(SumFloats<true>{ranks, first, numbers, wire}, count);
 }
 void sum_integers(std::span<const std::byte* const> ranks, std::size_t count, std::byte* wire) {
     run32(SumIntegers{ranks, wire}, count);
@@ -122,6 +133,7 @@ namespace atp::numeric {
 namespace {
 
 HWY_EXPORT(sum_floats);
+HWY_EXPORT(sum_scaled);
 HWY_EXPORT(sum_integers);
 HWY_EXPORT(sum_wide);
 
@@ -144,16 +156,40 @@ void sum_large_floats(std::span<const std::byte* const> ranks, std::size_t first
     known_sums_to_floats(sums.data(), count, 1 / scale, wire + 4 * first);
 }
 
-}  // namespace
+// At most one block.
+void scale_large_floats(std::span<const std::byte* const> ranks, std::size_t first, std::size_t count, double scale,
+                        std::byte* wire) {
+    constexpr std::int64_t most = -(std::int64_t{lane::refused} + 1);
+    std::array<std::int64_t, block> sums{};
+    for (const std::byte* rank : ranks) {
+        sums_add_floats(rank + 4 * first, count, static_cast<float>(scale), sums.data());
+    }
+    for (std::size_t at = 0; at < count; ++at) {
+        const bool fits = sums[at] != no_sum && sums[at] >= -most && sums[at] <= most;
+        const auto integer = fits ? static_cast<std::int32_t>(sums[at]) : lane::refused;
+        lane::store(static_cast<std::uint32_t>(integer), wire + 4 * (first + at));
+    }
+}
 
-void sum_float_ranks(std::span<const std::byte* const> ranks, std::size_t count, double scale, std::byte* wire) {
-    const auto kernel = HWY_DYNAMIC_DISPATCH(sum_floats);
+template <class Kernel, class Exact>
+void sum_in_blocks(std::span<const std::byte* const> ranks, std::size_t count, double scale, std::byte* wire,
+                   const Kernel& kernel, const Exact& exact) {
     const float limit = lane::refused_magnitude / static_cast<float>(std::bit_ceil(ranks.size()));
     const lane::FloatScale numbers{static_cast<float>(scale), 1 / scale, std::bit_cast<std::int32_t>(limit)};
     for (std::size_t first = 0; first < count; first += block) {
         const std::size_t part = std::min(block, count - first);
-        if (kernel(ranks, first, part, numbers, wire)) sum_large_floats(ranks, first, part, scale, wire);
+        if (kernel(ranks, first, part, numbers, wire)) exact(ranks, first, part, scale, wire);
     }
+}
+
+}  // namespace
+
+void sum_float_ranks(std::span<const std::byte* const> ranks, std::size_t count, double scale, std::byte* wire) {
+    sum_in_blocks(ranks, count, scale, wire, HWY_DYNAMIC_DISPATCH(sum_floats), sum_large_floats);
+}
+
+void scale_and_sum_ranks(std::span<const std::byte* const> ranks, std::size_t count, double scale, std::byte* wire) {
+    sum_in_blocks(ranks, count, scale, wire, HWY_DYNAMIC_DISPATCH(sum_scaled), scale_large_floats);
 }
 
 void sum_wide_ranks(std::span<const std::byte* const> ranks, std::size_t count, std::byte* sums) {

@@ -36,11 +36,14 @@
     X(no_probe, 5, "the worker sends no PROBE: a lost last fragment is never recovered")                            \
     X(window_unbounded, 10, "the worker sends seq + W without the ACK of seq")                                      \
     X(accept_any_ack, 27, "the worker accepts ACKs of another incarnation")                                         \
+    X(add_rank_twice, 48, "the server adds the floats of one rank of a member twice")                               \
+    X(include_member_early, 48, "the server includes a member with the floats of its first rank")                   \
     X(add_unclaimed, 42, "two ranks of a host add the same range of a chunk")                                       \
     X(add_anything, 45, "ranks of a host add chunks of different operations")                                       \
     X(open_early, 42, "a rank of a host adds before all ranks have loaded the chunk")                               \
     X(complete_early_on_host, 42, "a chunk counts as complete when its first range is added")                       \
     X(store_early, 42, "a rank of a host stores sums of a chunk that is not complete")                              \
+    X(send_early, 42, "the rank that speaks for a host sends sums before all ranges are added")                     \
     X(load_early, 43, "a rank of a host loads into a slot that others still read")                                  \
     X(version_bit_alone, 37, "SwitchML's switch distinguishes phases by one bit only, as published")
 

@@ -27,7 +27,8 @@ FragmentRecords::FragmentRecords(const ChannelConfig& channel, unsigned units)
       notified_(in_.size()),
       sums_(claim_pages<std::int64_t>(records_.size() * lanes_)),
       exact_(claim_pages<numeric::ExactLane>(records_.size() * lanes_)),
-      results_(claim_pages<std::byte>(records_.size() * lanes_ * ATP_LANE_BYTES)) {}
+      results_(claim_pages<std::byte>(records_.size() * lanes_ * ATP_LANE_BYTES)),
+      ranks_in_(claim_pages<std::uint64_t>(in_.size() * ATP_BITMAP_BITS)) {}
 
 FragmentRecord& FragmentRecords::open(std::uint32_t seq, std::uint32_t index) {
     FragmentRecord& record = at(seq);

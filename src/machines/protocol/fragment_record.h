@@ -35,7 +35,7 @@ struct FragmentRecord {
     bool ecn = false;       // congestion on the way up
     bool ecn_down = false;  // congestion of a worker's downlink
     bool collision = false;
-    // Of the included packets:
+    bool filled = false;  // it has numbers of a packet. Of these packets:
     bool plain = false;
     bool proof = false;                   // with proof words
     std::uint8_t form = ATP_DTYPE_INT32;  // type in which all workers send the fragment's integers
@@ -82,6 +82,15 @@ class FragmentRecords {
     [[nodiscard]] std::span<std::uint32_t> included(const FragmentRecord& record) { return row(in_, record); }
     [[nodiscard]] std::span<std::uint32_t> sent(const FragmentRecord& record) { return row(sent_, record); }
     [[nodiscard]] std::span<std::uint32_t> notified(const FragmentRecord& record) { return row(notified_, record); }
+
+    // In mode floats: the ranks of a member whose floats are added, rank k as bit k. Bit 0: the last rank is one of
+    // them.
+    [[nodiscard]] std::uint64_t& ranks_in(const FragmentRecord& record, unsigned unit, unsigned member) {
+        return ranks_in_[(position(record) * units_ + unit) * ATP_BITMAP_BITS + member];
+    }
+    void forget_ranks(const FragmentRecord& record) {
+        std::fill_n(&ranks_in(record, 0, 0), units_ * ATP_BITMAP_BITS, std::uint64_t{0});
+    }
 
     // Returns the `members` that had no answer in the current repeat interval, and marks them as answered.
     std::uint32_t not_yet_notified(FragmentRecord& record, unsigned unit, std::uint32_t members, Time now,
@@ -140,10 +149,12 @@ class FragmentRecords {
             archive.bytes(result(r).first(std::min(result_lanes(r), lanes) * ATP_LANE_BYTES));
         } else {
             archive.value(r.collision), archive.value(r.level1_flushed), archive.value(r.flushed_units);
-            archive.value(r.count), archive.value(r.merges);
+            archive.value(r.count), archive.value(r.merges), archive.value(r.filled);
             if (r.mode == FragmentRecord::Mode::floats) {
                 archive.bytes(std::as_writable_bytes(exact(r)));
                 archive.bytes(std::as_writable_bytes(sums(r)));
+                const std::span<std::uint64_t> ranks(&ranks_in(r, 0, 0), units_ * ATP_BITMAP_BITS);
+                archive.bytes(std::as_writable_bytes(ranks));
             } else if (r.count != 0) {
                 archive.bytes(std::as_writable_bytes(sums(r).first(lanes)));
             }
@@ -170,6 +181,7 @@ class FragmentRecords {
     Pages<std::int64_t> sums_;             // per record and lane
     Pages<numeric::ExactLane> exact_;      // per record and lane
     Pages<std::byte> results_;
+    Pages<std::uint64_t> ranks_in_;  // per record, unit and member
 };
 
 }  // namespace atp::protocol

@@ -39,6 +39,7 @@ HostAction HostGroup::poll_action(HostBoard& board, bool next_ready) {
         case Step::claim:
             if (!board.claim(slot_of(at_), at_, range_) && !ATP_BREAK(add_unclaimed)) return next(Step::look_open);
             return act(Kind::add, at_, Step::finish);
+        case Step::look_offered: return look_offered(board);
         case Step::look_free: return look_free(board, next_ready);
         case Step::look_lost: return look_lost(board);
         case Step::arrive:
@@ -50,8 +51,8 @@ HostAction HostGroup::poll_action(HostBoard& board, bool next_ready) {
             if (board.finish(slot_of(at_)) != ranges_of(at_) && !ATP_BREAK(complete_early_on_host)) {
                 return next(Step::look_complete);
             }
-            return next(Step::complete);
-        case Step::complete: board.complete(slot_of(at_), at_); return act(Kind::notify, at_, Step::look_complete);
+            return next(Step::conclude);
+        case Step::conclude: return conclude(board);
         case Step::leave: return leave(board);
     }
     return {};
@@ -59,7 +60,7 @@ HostAction HostGroup::poll_action(HostBoard& board, bool next_ready) {
 
 HostAction HostGroup::look_complete(const HostBoard& board) {
     at_ = stored_;
-    if (stored_ == loaded_) return next(Step::look_free);
+    if (stored_ == loaded_) return next(Step::look_offered);
     if (!board.is_complete(slot_of(stored_), stored_) && !ATP_BREAK(store_early)) return next(Step::look_open);
     return act(Kind::store, stored_, Step::leave);
 }
@@ -67,13 +68,20 @@ HostAction HostGroup::look_complete(const HostBoard& board) {
 // Adds to the oldest chunk that has ranges left. A chunk that is not open yet has no later one that matters.
 HostAction HostGroup::look_open(const HostBoard& board) {
     const auto range = board.unclaimed(slot_of(at_), at_);
-    if (!range) return next(Step::look_free);
+    if (!range) return next(Step::look_offered);
     if (*range < ranges_of(at_)) {
         range_ = *range;
         return next(compared_ <= at_ ? Step::compare : Step::claim);
     }
-    if (++at_ == loaded_) return next(Step::look_free);
+    if (++at_ == loaded_) return next(Step::look_offered);
     return {};
+}
+
+// In order, so that all hosts send the same chunks to the same channels.
+HostAction HostGroup::look_offered(const HostBoard& board) {
+    if (!config_.speaks || sent_ == loaded_) return next(Step::look_free);
+    if (!board.is_offered(slot_of(sent_), sent_) && !ATP_BREAK(send_early)) return next(Step::look_free);
+    return act(Kind::send, sent_++, Step::look_complete);
 }
 
 // Nobody adds to a chunk with two purposes, so each rank finds its ranges unclaimed, and compares (H45,
@@ -101,7 +109,20 @@ HostAction HostGroup::look_lost(const HostBoard& board) {
     if (!idle) {
         if (const auto rank = board.lost(awaited())) return {.kind = Kind::lost, .chunk = awaited(), .rank = *rank};
     }
-    return act(Kind::wait, awaited(), Step::look_complete);
+    HostAction waits = act(Kind::wait, awaited(), Step::look_complete);
+    waits.slot = wait_slot();
+    return waits;
+}
+
+HostAction HostGroup::conclude(HostBoard& board) {
+    HostAction wakes = act(Kind::notify, at_, Step::look_complete);
+    if (config_.other_hosts) {
+        board.offer(slot_of(at_), at_);
+        wakes.slot = config_.slots;
+    } else {
+        board.complete(slot_of(at_), at_);
+    }
+    return wakes;
 }
 
 HostAction HostGroup::leave(HostBoard& board) {

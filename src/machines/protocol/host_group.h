@@ -9,6 +9,9 @@
 //   store   the rank that finishes the last range completes the chunk, and each rank copies the sums to its tensor;
 //   load    the slot is free when all ranks have stored the sums.
 //
+// If the job has ranks on other hosts, one rank speaks for this host: when all ranges are added, it sends their sums
+// into the network, and the chunk is complete when it has the results. The ranks store these instead.
+//
 // Nothing is ever repaired: if a rank is lost, the others end as soon as they would wait for it.
 #pragma once
 
@@ -37,6 +40,9 @@ class HostBoard {
     [[nodiscard]] virtual bool claim(unsigned slot, std::uint64_t chunk, std::uint32_t range) = 0;
     // Number of finished ranges of the open chunk, this one included.
     virtual std::uint32_t finish(unsigned slot) = 0;
+    // All ranges are finished: the sums can be sent.
+    virtual void offer(unsigned slot, std::uint64_t chunk) = 0;
+    [[nodiscard]] virtual bool is_offered(unsigned slot, std::uint64_t chunk) const = 0;
     virtual void complete(unsigned slot, std::uint64_t chunk) = 0;
     [[nodiscard]] virtual bool is_complete(unsigned slot, std::uint64_t chunk) const = 0;
     // Number of ranks that stored sums of this slot since the group formed, this one included.
@@ -52,6 +58,8 @@ class HostBoard {
 struct HostGroupConfig {
     unsigned ranks = 1;
     unsigned slots = 1;
+    bool other_hosts = false;  // have ranks of the job
+    bool speaks = false;       // this rank, for its host
 };
 
 // What the driver of a rank does next. It calls poll_action() again when it has done so.
@@ -61,7 +69,8 @@ struct HostAction {
         load,      // copy the lanes of the chunk to the rank's place, and write the purpose beside them
         add,       // write the sums of this range
         store,     // copy the sums to the tensor
-        notify,    // wake the ranks that wait for the slot
+        send,      // send the sums. When all results are in their place, complete the chunk and notify
+        notify,    // wake the ranks that wait for the slot, and the rank that speaks
         wait,      // until the slot changes; also when elements become ready or an operation is submitted
         mismatch,  // `rank` called something else: the group cannot go on
         lost,      // `rank` is lost, and this rank would wait: the group cannot go on
@@ -97,14 +106,15 @@ class HostGroup {
     // The driver notes the state of wait_slot() before it begins a pass. `wait` means: since then, that state has not
     // shown anything to do.
     [[nodiscard]] bool begins_pass() const { return step_ == Step::look_complete; }
-    [[nodiscard]] unsigned wait_slot() const { return slot_of(awaited()); }
+    // The rank that speaks for its host waits for all slots: number `slots`.
+    [[nodiscard]] unsigned wait_slot() const { return config_.speaks ? config_.slots : slot_of(awaited()); }
     // Chunks of all operations submitted so far.
     [[nodiscard]] std::uint64_t submitted() const { return submitted_; }
 
     template <class Archive>
     void persist(Archive& archive) {
         archive.value(submitted_), archive.value(loaded_), archive.value(stored_), archive.value(compared_);
-        archive.value(step_), archive.value(at_), archive.value(range_);
+        archive.value(sent_), archive.value(step_), archive.value(at_), archive.value(range_);
         std::uint64_t operations = operations_.size();
         archive.value(operations);
         operations_.resize(operations);
@@ -121,12 +131,13 @@ class HostGroup {
         look_open,      // whether the chunk has ranges to claim
         compare,
         claim,
-        look_free,  // whether the next chunk to load has a slot
-        look_lost,  // nothing is left to do
+        look_offered,  // whether sums can be sent
+        look_free,     // whether the next chunk to load has a slot
+        look_lost,     // nothing is left to do
         arrive,
         open,
         finish,
-        complete,
+        conclude,  // offer or complete
         leave,
     };
     struct ChunkedOperation {
@@ -158,8 +169,10 @@ class HostGroup {
     [[nodiscard]] HostAction look_complete(const HostBoard& board);
     [[nodiscard]] HostAction look_open(const HostBoard& board);
     [[nodiscard]] HostAction compare(const HostBoard& board);
+    [[nodiscard]] HostAction look_offered(const HostBoard& board);
     [[nodiscard]] HostAction look_free(const HostBoard& board, bool next_ready);
     [[nodiscard]] HostAction look_lost(const HostBoard& board);
+    [[nodiscard]] HostAction conclude(HostBoard& board);
     [[nodiscard]] HostAction leave(HostBoard& board);
 
     HostGroupConfig config_;
@@ -167,6 +180,7 @@ class HostGroup {
     std::uint64_t submitted_ = 0;
     std::uint64_t loaded_ = 0;
     std::uint64_t stored_ = 0;
+    std::uint64_t sent_ = 0;
     std::uint64_t compared_ = 0;  // chunks up to the last one whose purposes this rank compared
     Step step_ = Step::look_complete;
     std::uint64_t at_ = 0;     // chunk of the step

@@ -2,7 +2,9 @@
 #include "protocol/server.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
+#include <utility>
 
 #include "protocol/fragment_sum.h"
 #include "protocol/sequence.h"
@@ -85,11 +87,11 @@ Server::Record* Server::record_in_progress(std::uint32_t seq) {
     return &records_.open(seq, indices_.index(seq));
 }
 
-// Workers that the packet covers. Nothing if it names workers or a shape that this job does not have.
+// Workers that the packet covers. Nothing if this job has no such workers, shape or parts.
 std::optional<WorkerSet> Server::set_of(const wire::Packet& packet) const {
     const atp_header& header = packet.header;
-    // Parts of fragments and of members are reserved.
-    if (header.part != 0 || packet.lane_count() <= records_.tail_lanes(has_proof(header))) return std::nullopt;
+    if (atp_part_packet(&header) != 0 || (header.part != 0 && !is_float(header))) return std::nullopt;
+    if (packet.lane_count() <= records_.tail_lanes(has_proof(header))) return std::nullopt;
     if (full_lanes(records_, packet) > config_.channel.lanes) return std::nullopt;
     if (((header.flags & ATP_FLAG_AUDIT) != 0) != config_.channel.audit) return std::nullopt;
     if (is_plain(header) && header.lanes != ATP_INT32_LANES) return std::nullopt;
@@ -140,8 +142,8 @@ void Server::merge(Record& record, const wire::Packet& packet, const WorkerSet& 
     } else {
         merge_integers(record, packet, set, now);
     }
-    // The first included packet decides for the record.
-    if (record.count == 0) return;
+    // The first packet with numbers decides for the record.
+    if (!record.filled) return;
     record.plain = is_plain(packet.header);
     record.proof = has_proof(packet.header);
     record.form = atp_lanes_form(&packet.header);
@@ -152,10 +154,10 @@ void Server::merge(Record& record, const wire::Packet& packet, const WorkerSet& 
 
 // True if kind, form, number of lanes, scale or purpose differ: a sum would have no meaning.
 bool Server::differs(const Record& record, const wire::Packet& packet) const {
-    return record.count != 0 && (record.plain != is_plain(packet.header) || record.proof != has_proof(packet.header) ||
-                                 record.form != atp_lanes_form(&packet.header) ||
-                                 record.lanes != full_lanes(records_, packet) || record.scale != packet.header.scale ||
-                                 (record.purpose != packet.header.argument && !ATP_BREAK(mix_purposes)));
+    return record.filled && (record.plain != is_plain(packet.header) || record.proof != has_proof(packet.header) ||
+                             record.form != atp_lanes_form(&packet.header) ||
+                             record.lanes != full_lanes(records_, packet) || record.scale != packet.header.scale ||
+                             (record.purpose != packet.header.argument && !ATP_BREAK(mix_purposes)));
 }
 
 // The fragment can never complete, so the server tells all workers. The sender of this packet has not received an
@@ -222,6 +224,21 @@ void Server::assign(Record& record, const wire::Packet& packet, const WorkerSet&
     assign_integers(records_, record, packet, is_whole, inverse_scale(packet.header.scale));
 }
 
+// The floats of this packet are the last ones of their member. `is_new` is false if they were added before. A member
+// of one rank does not name it.
+Server::FloatsOfMember Server::take_floats(Record& record, const atp_header& header, const WorkerSet& set) {
+    if (set.relation_to(records_.included(record), membership_) != SetRelation::disjoint) return {};
+    const unsigned rank = atp_part_rank(&header);
+    std::uint64_t& ranks = records_.ranks_in(record, set.unit(), static_cast<unsigned>(std::countr_zero(set.members)));
+    if (rank == 0) return {.is_new = ranks == 0, .is_last = true};
+    const std::uint64_t bit = std::uint64_t{1} << rank;
+    const bool is_new = (ranks & bit) == 0 || ATP_BREAK(add_rank_twice);
+    ranks |= bit;
+    if ((header.flags & ATP_FLAG_LAST_RANK) != 0) ranks |= 1U;
+    const bool all_in = (ranks & 1U) != 0 && std::has_single_bit((ranks >> 1U) + 1);
+    return {.is_new = is_new, .is_last = all_in || ATP_BREAK(include_member_early)};
+}
+
 // A packet of floats is from one worker. The exact sum does not depend on the order of the packets.
 void Server::merge_floats(Record& record, const wire::Packet& packet, const WorkerSet& set, Time now) {
     if (!set.single_worker()) {
@@ -234,13 +251,14 @@ void Server::merge_floats(Record& record, const wire::Packet& packet, const Work
     }
     const bool first = record.mode != Mode::floats;
     raise_mode(record, Mode::floats, now);
-    if (set.relation_to(records_.included(record), membership_) != SetRelation::disjoint) {
+    const FloatsOfMember floats = take_floats(record, packet.header, set);
+    if (!floats.is_new) {
         ++counters_.duplicates;
         return;
     }
     add_floats(records_, record, packet, config_.scale);
-    record.merges += record.count == 0 ? 0 : 1;
-    mark_in(record, set, false);
+    record.merges += std::exchange(record.filled, true) ? 1U : 0U;
+    if (floats.is_last) mark_in(record, set, false);
     if (first) ask_missing(record, packet.header, now);
 }
 
@@ -252,6 +270,7 @@ void Server::mark_in(Record& record, const WorkerSet& set, bool replace) {
     }
     for_each_bit(set.units, [&](unsigned unit) { in[unit] |= set.members_of(unit, membership_); });
     record.count += set.count(membership_);
+    record.filled = true;
 }
 
 // Answers of a lower mode do not apply to this mode, so all workers may be notified again. Included integers stay valid
@@ -265,6 +284,8 @@ void Server::raise_mode(Record& record, Mode mode, Time now) {
     std::ranges::fill(records_.included(record), 0U);
     record.count = 0;
     record.merges = 0;
+    record.filled = false;
+    records_.forget_ranks(record);
     std::ranges::fill(records_.exact(record), numeric::ExactLane{});
     std::ranges::fill(records_.sums(record), 0);
 }

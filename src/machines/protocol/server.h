@@ -95,6 +95,11 @@ class Server {
     using Record = FragmentRecord;
     using State = FragmentRecord::State;
 
+    struct FloatsOfMember {
+        bool is_new = false;
+        bool is_last = false;  // all ranks of the member are in
+    };
+
     void handle_gradient(const wire::Packet& packet, Time now);
     void handle_probe(const atp_header& header, Time now);
     Record* record_in_progress(std::uint32_t seq);
@@ -106,6 +111,7 @@ class Server {
 
     void merge_integers(Record& record, const wire::Packet& packet, const WorkerSet& set, Time now);
     void assign(Record& record, const wire::Packet& packet, const WorkerSet& set);
+    [[nodiscard]] FloatsOfMember take_floats(Record& record, const atp_header& header, const WorkerSet& set);
     void merge_floats(Record& record, const wire::Packet& packet, const WorkerSet& set, Time now);
     [[nodiscard]] bool differs(const Record& record, const wire::Packet& packet) const;
     void notify_mismatch(Record& record, const atp_header& header, const WorkerSet& set, Time now);

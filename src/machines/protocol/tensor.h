@@ -53,6 +53,12 @@ class Tensor {
     // plain tensor never returns false.
     [[nodiscard]] virtual bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const = 0;
     virtual void load_floats(std::uint64_t first, std::span<std::byte> lanes) const = 0;
+    // Ranks whose integers this tensor adds. Floats are never added before the server, so they travel rank by rank
+    // (H48, docs/protocol.md#h48). With one rank, load_floats() is called, otherwise load_floats_of().
+    [[nodiscard]] virtual unsigned float_ranks() const { return 1; }
+    virtual void load_floats_of(unsigned /*rank*/, std::uint64_t first, std::span<std::byte> lanes) const {
+        load_floats(first, lanes);
+    }
     // Stores the sums of elements first, first + 1, ...: big-endian int32 for a plain tensor, otherwise float32.
     // Fragments arrive in any order, each once.
     virtual void store(std::uint64_t first, std::span<const std::byte> lanes) = 0;

@@ -2,7 +2,7 @@
 #include "protocol/worker.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <utility>
 
 #include "protocol/sequence.h"
 
@@ -306,6 +306,9 @@ bool Worker::may_send_new() const {
 
 std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Time now) {
     if (failed_ || buffer.size() < packet_bytes()) return std::nullopt;
+    if (const auto [seq, rank, resend] = std::exchange(floats_left_, {}); rank != 0 && in_flight(seq)) {
+        return write_gradient(seq, resend, rank, buffer);
+    }
     while (!resends_.empty()) {
         const std::uint32_t seq = resends_.front().seq;
         resends_.pop();
@@ -314,7 +317,7 @@ std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Ti
         slot(seq).resent = true;
         losses_.note_resend(seq, next_seq_);
         ++counters_.resent;
-        return write_gradient(seq, true, buffer);
+        return write_gradient(seq, true, 0, buffer);
     }
     while (!probes_.empty()) {
         const std::uint32_t seq = probes_.front().seq;
@@ -324,7 +327,7 @@ std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Ti
         return write_probe(seq, buffer);
     }
     if (!may_send_new()) return std::nullopt;
-    return write_gradient(start_next_fragment(now), false, buffer);
+    return write_gradient(start_next_fragment(now), false, 0, buffer);
 }
 
 // Gives the next fragment its slot and returns its sequence number.
@@ -357,15 +360,6 @@ std::size_t Worker::lanes_of(std::uint32_t seq, const Format& format) const {
     return format.lanes_of(elements_of(owner(seq), seq)) + (config_.channel.audit ? 1 : 0);
 }
 
-bool Worker::could_overflow(std::span<const std::byte> lanes) const {
-    if (config_.bypass_above == 0) return false;
-    for (std::size_t at = 0; at < lanes.size(); at += ATP_LANE_BYTES) {
-        const auto value = std::int64_t{static_cast<std::int32_t>(wire::load_u32(lanes.data() + at))};
-        if (std::abs(value) > config_.bypass_above) return true;
-    }
-    return false;
-}
-
 // Reads the fragment as integers. If they do not fit, or could overflow in a switch, it raises the mode of the slot.
 void Worker::load_integers(Slot& slot, std::uint32_t seq, const Format& format, std::span<std::byte> lanes) {
     const Entry& operation = operations_[slot.tensor];
@@ -374,7 +368,8 @@ void Worker::load_integers(Slot& slot, std::uint32_t seq, const Format& format, 
         return;
     }
     const bool assessed = slot.mode == Mode::aggregated && !operation.tensor->plain() && !format.int16_lanes;
-    if (!assessed || !could_overflow(lanes)) return;
+    const std::uint32_t limit = config_.bypass_above;
+    if (!assessed || limit == 0 || !numeric::exceeds(lanes.data(), lanes.size() / ATP_LANE_BYTES, limit)) return;
     ++counters_.bypassed;
     slot.mode = Mode::unaggregated;
 }
@@ -393,7 +388,23 @@ atp_header Worker::header_for(std::uint32_t seq, std::uint8_t type) {
     return header;
 }
 
-std::size_t Worker::write_gradient(std::uint32_t seq, bool resend, std::span<std::byte> buffer) {
+// The packet names the rank whose floats it has. The next packets have those of the ranks behind it.
+void Worker::load_floats(atp_header& header, bool resend, unsigned rank, std::span<std::byte> lanes) {
+    const std::uint32_t seq = header.seq;
+    const Entry& operation = owner(seq);
+    const unsigned ranks = operation.tensor->float_ranks();
+    ++counters_.float_fragments;
+    if (ranks == 1) return operation.tensor->load_floats(first_element(operation, seq), lanes);
+    operation.tensor->load_floats_of(rank, first_element(operation, seq), lanes);
+    header.part = static_cast<std::uint8_t>(rank + 1);
+    if (rank + 1 == ranks) {
+        header.flags |= ATP_FLAG_LAST_RANK;
+    } else {
+        floats_left_ = {.seq = seq, .rank = rank + 1, .resend = resend};
+    }
+}
+
+std::size_t Worker::write_gradient(std::uint32_t seq, bool resend, unsigned rank, std::span<std::byte> buffer) {
     Slot& sending = slot(seq);
     const Entry& operation = operations_[sending.tensor];
     const Format format = format_of(seq);
@@ -403,18 +414,17 @@ std::size_t Worker::write_gradient(std::uint32_t seq, bool resend, std::span<std
     };
     std::span<std::byte> lanes = lanes_in(format);
     if (sending.mode != Mode::floats) load_integers(sending, seq, format, lanes.first(lanes.size() - audit_bytes));
-    if (sending.mode == Mode::floats) {
-        ++counters_.float_fragments;
+    const bool floats = sending.mode == Mode::floats;
+    atp_header header = header_for(seq, ATP_TYPE_GRADIENT);
+    if (floats) {
         lanes = lanes_in(Format{});
-        operation.tensor->load_floats(first_element(operation, seq), lanes.first(lanes.size() - audit_bytes));
+        load_floats(header, resend, rank, lanes.first(lanes.size() - audit_bytes));
     }
     if (config_.channel.audit) {
         wire::store_u32(lanes.last(ATP_LANE_BYTES).data(), config_.channel.audit_of(seq, config_.rank));
     }
-    atp_header header = header_for(seq, ATP_TYPE_GRADIENT);
     header.scale = format.scale;
     header.argument = operation.tensor->purpose() ^ format.mark();
-    const bool floats = sending.mode == Mode::floats;
     header.lanes = atp_lanes_of(format.form(), floats ? std::uint8_t{ATP_DTYPE_FLOAT32} : format.form());
     if (resend) header.flags |= ATP_FLAG_RESEND;
     if (sending.mode != Mode::aggregated) header.flags |= ATP_FLAG_BYPASS;

@@ -140,6 +140,13 @@ class Worker {
 
     using Entry = OperationQueue::Entry;
 
+    // Floats of a fragment that are left to send, because each rank's travel in a packet of their own.
+    struct FloatsLeft {
+        std::uint32_t seq = 0;
+        unsigned rank = 0;  // 0: none
+        bool resend = false;
+    };
+
     struct Sequence {
         std::uint32_t seq = 0;
         template <class Archive>
@@ -166,11 +173,12 @@ class Worker {
     [[nodiscard]] bool concerns_me(const atp_header& header) const;
     [[nodiscard]] bool may_send_new() const;
     std::uint32_t start_next_fragment(Time now);
-    std::size_t write_gradient(std::uint32_t seq, bool resend, std::span<std::byte> buffer);
+    // `rank`: whose floats, if they travel rank by rank.
+    std::size_t write_gradient(std::uint32_t seq, bool resend, unsigned rank, std::span<std::byte> buffer);
+    void load_floats(atp_header& header, bool resend, unsigned rank, std::span<std::byte> lanes);
     std::size_t write_probe(std::uint32_t seq, std::span<std::byte> buffer);
     // Header of the next packet about a fragment: counts as a sending.
     [[nodiscard]] atp_header header_for(std::uint32_t seq, std::uint8_t type);
-    [[nodiscard]] bool could_overflow(std::span<const std::byte> lanes) const;
     void load_integers(Slot& slot, std::uint32_t seq, const Format& format, std::span<std::byte> lanes);
     [[nodiscard]] std::uint64_t first_element(const Entry& entry, std::uint32_t seq) const;
     [[nodiscard]] Format format_of(std::uint32_t seq) const;
@@ -198,6 +206,7 @@ class Worker {
     LossDetector losses_;
     Ring<Sequence> resends_;
     Ring<Sequence> probes_;
+    FloatsLeft floats_left_;
     bool echo_ = false;  // the downlink was marked: set ECN_DOWN on the next gradient
     bool failed_ = false;
     bool mismatched_ = false;
@@ -227,6 +236,7 @@ void Worker::persist(Archive& archive) {
     archive.value(tensors_started_), archive.value(expected_), archive.value(next_seq_), archive.value(unacked_);
     archive.value(recovery_until_), archive.value(measured_from_), archive.value(late_from_);
     losses_.persist(archive), resends_.persist(archive), probes_.persist(archive);
+    archive.value(floats_left_.seq), archive.value(floats_left_.rank), archive.value(floats_left_.resend);
     archive.value(echo_), archive.value(failed_), archive.value(mismatched_), archive.time(failed_at_),
         archive.value(mismatched_tensor_);
     archive.time(timer_), archive.value(backoff_);

@@ -30,6 +30,10 @@ class Slice final : public protocol::Tensor {
     void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
         whole_.load_floats(first_ + first, lanes);
     }
+    [[nodiscard]] unsigned float_ranks() const override { return whole_.float_ranks(); }
+    void load_floats_of(unsigned rank, std::uint64_t first, std::span<std::byte> lanes) const override {
+        whole_.load_floats_of(rank, first_ + first, lanes);
+    }
     void store(std::uint64_t first, std::span<const std::byte> lanes) override { whole_.store(first_ + first, lanes); }
     void store_int16(std::uint64_t first, std::span<const std::byte> lanes) override {
         whole_.store_int16(first_ + first, lanes);

@@ -72,6 +72,7 @@ std::string_view flag_to_string(std::uint16_t flag) {
         case ATP_FLAG_ONE_SENDER: return "one_sender";
         case ATP_FLAG_ECN_DOWN: return "ecn_down";
         case ATP_FLAG_PROOF: return "proof";
+        case ATP_FLAG_LAST_RANK: return "last_rank";
         default: return "unknown";
     }
 }

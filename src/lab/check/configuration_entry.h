@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// A configuration with its budgets of faults. Internal to this module.
+#pragma once
+
+#include <vector>
+
+#include "check/configuration.h"
+
+namespace atp::check {
+
+struct ConfigurationEntry {
+    Configuration configuration;
+    Budget full;
+    Budget quick;
+    bool is_long = false;  // not for a test
+};
+
+void add_host(std::vector<ConfigurationEntry>& all);
+
+}  // namespace atp::check
