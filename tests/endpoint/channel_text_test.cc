@@ -57,12 +57,21 @@ TEST(ChannelText, OperationsOfAnEndedChannelHaveItsErrorWithTheirOwnNameAndTime)
 }
 
 TEST(ChannelText, ListOfRanksNamesEachRankOnce) {
-    const auto membership = two_racks();
-    EXPECT_EQ(list_of_ranks(*membership, 0x1, 0x2), "rank 1");
-    EXPECT_EQ(list_of_ranks(*membership, 0x1, 0), "ranks 0, 1, 2");
-    EXPECT_EQ(list_of_ranks(*membership, 0x3, 0), "ranks 0, 1, 2, 3");
-    EXPECT_EQ(list_of_ranks(*membership, 0x8, 0), "") << "no such unit";
-    EXPECT_EQ(list_of_ranks(*membership, 0, 0x1), "");
+    const ChannelMachineConfig config = config_of(two_racks(), 1);
+    EXPECT_EQ(list_of_ranks(config, 0x1, 0x2), "rank 1");
+    EXPECT_EQ(list_of_ranks(config, 0x1, 0), "ranks 0, 1, 2");
+    EXPECT_EQ(list_of_ranks(config, 0x3, 0), "ranks 0, 1, 2, 3");
+    EXPECT_EQ(list_of_ranks(config, 0x8, 0), "") << "no such unit";
+    EXPECT_EQ(list_of_ranks(config, 0, 0x1), "");
+}
+
+// docs/protocol.md#h46
+TEST(ChannelText, H46_WorkerThatStandsForSeveralRanksIsNamedByAllOfThem) {
+    ChannelMachineConfig config = config_of(two_racks(), 1);
+    config.ranks_of_workers = {{0, 1}, {2, 3}, {4, 5, 6}, {7}};
+    EXPECT_EQ(list_of_ranks(config, 0x1, 0x2), "ranks 2, 3");
+    EXPECT_EQ(list_of_ranks(config, 0x1, 0x4), "ranks 4, 5, 6");
+    EXPECT_EQ(list_of_ranks(config, 0x2, 0), "rank 7");
 }
 
 TEST(ChannelText, SlowRankIsNamedWithItsShareAndTheTimeOfTheOthers) {

@@ -28,9 +28,6 @@ namespace {
 constexpr std::uint64_t least_fragments_of_slice = 8;
 // Kinds of operations whose scale history is kept; other kinds use the scale of the job.
 constexpr std::size_t most_histories = 4096;
-// Pauses between two checks of the store while a channel waits for the other ranks.
-constexpr Duration first_look = std::chrono::milliseconds(250);
-constexpr Duration longest_pause = std::chrono::seconds(2);
 
 Failure refuse(Operation operation, Reason reason, std::string text) {
     return fail(operation, reason, {}, std::move(text));
@@ -65,22 +62,6 @@ std::string text_of(std::span<const std::unique_ptr<protocol::Tensor>> tensors, 
     return fmt::format("{} {} ({})", sizes, to_string(type), reduction == Reduction::sum ? "sum" : "average");
 }
 
-std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, const Options& options) {
-    if (world == 0 || world > ATP_BITMAP_BITS * ATP_BITMAP_BITS) {
-        return fmt::format("world is {} ranks; use 1 to {}", world, ATP_BITMAP_BITS * ATP_BITMAP_BITS);
-    }
-    if (rank >= world) return fmt::format("rank {} is out of range; a world of {} ranks counts from 0", rank, world);
-    if (auto problem = option_problem(options)) return problem;
-    if (options.protocol == nullptr) return std::nullopt;
-    return options.protocol->objection_to({.world = world,
-                                           .audit = options.audit,
-                                           .adaptive_scale = options.scaling != tensor::Scaling::fixed,
-                                           .narrow_lanes = options.lane_type != tensor::LaneType::int32,
-                                           .placed_servers = options.server != ServerPlace::on_switch,
-                                           .names_racks = !options.rack.empty(),
-                                           .multicast = options.multicast.requested});
-}
-
 }  // namespace
 
 std::uint16_t purpose_of(Operation operation, std::uint64_t elements, std::uint32_t detail) {
@@ -92,41 +73,6 @@ std::uint16_t purpose_of(Operation operation, std::uint64_t elements, std::uint3
 
 std::uint32_t detail_of(numeric::ElementType type, Reduction reduction) {
     return (static_cast<std::uint32_t>(type) << 8U) | static_cast<std::uint32_t>(reduction);
-}
-
-Result<std::unique_ptr<Communicator>> Communicator::form(store::Store& store, std::uint32_t rank, std::uint32_t world,
-                                                         const Options& options) {
-    auto on_host = form_on_host(store, rank, world, options);
-    if (!on_host || *on_host != nullptr) return on_host;
-    return form_over_network(store, rank, world, options);
-}
-
-Result<std::unique_ptr<Communicator>> Communicator::form_on_host(store::Store& store, std::uint32_t rank,
-                                                                 std::uint32_t world, const Options& options) {
-    if (const auto problem = problem_of(rank, world, options)) {
-        return refuse(Operation::rendezvous, Reason::malformed, *problem);
-    }
-    std::unique_ptr<Communicator> communicator(new Communicator(rank, world, options));
-    auto done = communicator->set_up(store, names_of_formation(), [&](store::Rendezvous& rendezvous, Time deadline) {
-        return communicator->set_up_on_host(rendezvous, deadline);
-    });
-    if (!done) return tl::unexpected(done.error());
-    if (communicator->host_ == nullptr) communicator.reset();
-    return communicator;
-}
-
-Result<std::unique_ptr<Communicator>> Communicator::form_over_network(store::Store& store, std::uint32_t rank,
-                                                                      std::uint32_t world, const Options& options) {
-    if (const auto problem = problem_of(rank, world, options)) {
-        return refuse(Operation::rendezvous, Reason::malformed, *problem);
-    }
-    std::unique_ptr<Communicator> communicator(new Communicator(rank, world, options));
-    auto done = communicator->set_up(store, names_of_network(), [&](store::Rendezvous& rendezvous, Time deadline) {
-        auto traced = communicator->open_trace();
-        return traced ? communicator->set_up_over_network(rendezvous, deadline) : traced;
-    });
-    if (!done) return tl::unexpected(done.error());
-    return communicator;
 }
 
 Communicator::Communicator(std::uint32_t rank, std::uint32_t world, const Options& options)
@@ -142,19 +88,10 @@ Communicator::~Communicator() {
     if (formed && !failed_) log_->write(observe::LogEvent::job_left, {{"job", formation_.job}, {"rank", rank_}});
 }
 
-Result<void> Communicator::open_trace() {
-    const std::string pattern = options_.trace.empty() ? variable("ATP_TRACE") : options_.trace;
-    if (pattern.empty()) return {};
-    auto trace = observe::TraceFile::shared({.path = observe::trace_path(pattern, rank_)}, log_);
-    if (!trace) return tl::unexpected(trace.error());
-    trace_ = *std::move(trace);
-    return {};
-}
-
 void Communicator::log_ready() {
     if (host_ != nullptr) {
-        log_->write(observe::LogEvent::memory_shared, {{"rank", rank_}, {"ranks", world_}});
-        return;
+        log_->write(observe::LogEvent::memory_shared, {{"rank", rank_}, {"ranks", formation_.host_ranks}});
+        if (channels_.empty()) return;
     }
     log_->write(observe::LogEvent::job_ready, {{"job", formation_.job},
                                                {"rank", rank_},
@@ -199,82 +136,6 @@ void Communicator::log_slow(const std::string& text) {
     log_->write(observe::LogEvent::rank_slow, {{"job", formation_.job}, {"rank", rank_}, {"reason", text}});
 }
 
-template <class Part>
-Result<void> Communicator::set_up(store::Store& store, std::span<const std::string_view> names, const Part& part) {
-    const Time deadline = net::after(net::now(), options_.join_timeout);
-    store::Rendezvous rendezvous(
-        store, {.prefix = options_.name, .generation = options_.generation, .rank = rank_, .world = world_});
-    const auto done = part(rendezvous, deadline);
-    if (!done) {
-        log_failure(done.error());
-        rendezvous.give_up(done.error(), names);
-    } else if (host_ != nullptr || !channels_.empty()) {
-        log_ready();
-    }
-    return done;
-}
-
-Result<void> Communicator::set_up_on_host(store::Rendezvous& rendezvous, Time deadline) {
-    auto shared = share_memory(rendezvous, options_, deadline);
-    if (!shared) return tl::unexpected(shared.error());
-    if (const Apart* const apart = std::get_if<Apart>(&*shared)) {
-        log_->write(observe::LogEvent::memory_apart, {{"rank", rank_}, {"reason", apart->why}});
-        return {};
-    }
-    SharedHost& host = std::get<SharedHost>(*shared);
-    const auto cores = net::allowed_cores();
-    formation_ = {.job = 0, .on_host = true};
-    host_ = HostDriver::start({.memory = std::move(host.memory),
-                               .link = std::move(host.link),
-                               .scale = options_.scale,
-                               .spins = cores && world_ <= cores->size(),
-                               .ended = [this](const Error& error) { log_failure(error); }});
-    return {};
-}
-
-Result<void> Communicator::set_up_over_network(store::Rendezvous& rendezvous, Time deadline) {
-    auto formed = find_each_other(rendezvous, options_, deadline);
-    if (!formed) return tl::unexpected(formed.error());
-    formation_ = formed->formation;
-    node_ = std::move(formed->node);
-    if (!formed->layout.empty()) {
-        log_->write(observe::LogEvent::layout_chosen, {{"rank", rank_}, {"reason", formed->layout}});
-    }
-    for (std::size_t i = 0; i < formed->plans.size(); ++i) {
-        auto& socket = formed->sockets[i];
-        if (trace_ != nullptr) socket = observe::trace_transport(std::move(socket), trace_);
-        formed->plans[i].ended = [this](const Error& error) { log_failure(error); };
-        formed->plans[i].slow = [this](const std::string& text) { log_slow(text); };
-        auto channel = ChannelDriver::open(std::move(socket), formed->plans[i]);
-        if (!channel) return tl::unexpected(channel.error());
-        channels_.push_back(*std::move(channel));
-    }
-    const Time begin = net::now();
-    for (const auto& channel : channels_) {
-        if (auto ready = wait_ready(*channel, rendezvous, begin, deadline); !ready) return ready;
-    }
-    return {};
-}
-
-// A rank that cannot join leaves its reason in the store. Check the store at intervals while ranks are missing.
-Result<void> Communicator::wait_ready(ChannelDriver& channel, store::Rendezvous& rendezvous, Time begin,
-                                      Time deadline) const {
-    for (Duration pause = first_look;; pause = std::min(2 * pause, longest_pause)) {
-        const Time until = std::min(deadline, net::after(net::now(), pause));
-        auto ready = channel.wait_ready(until);
-        if (ready || ready.error().reason != Reason::timed_out || net::now() < until) return ready;
-        if (world_ > 1) {
-            if (auto notified = rendezvous.given_up()) {
-                notified->value().elapsed = net::now() - begin;
-                return *std::move(notified);
-            }
-        }
-        if (net::now() < deadline) continue;
-        ready.error().elapsed = net::now() - begin;
-        return ready;
-    }
-}
-
 Result<Handle> Communicator::submit(Operation operation, std::unique_ptr<protocol::Tensor> tensor,
                                     std::uint64_t elements, std::uint32_t detail, std::uint64_t alignment,
                                     std::string called, Time deadline) {
@@ -299,7 +160,8 @@ Result<Handle> Communicator::submit(Operation operation, std::unique_ptr<protoco
     const std::uint64_t fragments = (lanes + payload - 1) / payload;
     const std::uint64_t parts = std::clamp<std::uint64_t>(fragments / least_fragments_of_slice, 1, channels_.size());
     const std::uint64_t share = (fragments + parts - 1) / parts * payload;
-    const std::uint64_t step = (share + alignment - 1) / alignment * alignment;
+    std::uint64_t step = (share + alignment - 1) / alignment * alignment;
+    if (chunks_) step = lanes_of_chunk(*chunks_, lanes);
     for (std::uint64_t first = 0; first < lanes; first += step) {
         work->add_slice(first, std::min(step, lanes - first), purpose);
     }

@@ -15,8 +15,10 @@
 
 #include "base/result.h"
 #include "comm/channel_driver.h"
+#include "comm/chunks.h"
 #include "comm/feed.h"
 #include "comm/host_driver.h"
+#include "comm/host_formation.h"
 #include "comm/options.h"
 #include "comm/work.h"
 #include "numeric/element_type.h"
@@ -55,6 +57,8 @@ struct Formation {
     std::uint32_t levels = 0;
     // The ranks share the memory of one host: no channels, no packets, and no switch.
     bool on_host = false;
+    // Ranks that share memory with this one, itself included. The first of them has the channels.
+    std::uint32_t host_ranks = 1;
 };
 
 // Group of ranks that sum tensors in the network.
@@ -155,7 +159,10 @@ class Communicator {
     template <class Part>
     [[nodiscard]] Result<void> set_up(store::Store& store, std::span<const std::string_view> names, const Part& part);
     [[nodiscard]] Result<void> set_up_on_host(store::Rendezvous& rendezvous, Time deadline);
-    [[nodiscard]] Result<void> set_up_over_network(store::Rendezvous& rendezvous, Time deadline);
+    [[nodiscard]] Result<void> set_up_over_network(store::Store& store, store::Rendezvous& rendezvous, Time deadline);
+    // `rendezvous`: of the ranks that have channels. `hosts`: for whom they speak; empty: for themselves.
+    [[nodiscard]] Result<void> open_channels(store::Rendezvous& rendezvous, const Hosts& hosts, Time deadline);
+    void start_host(Hosts& hosts, std::optional<HostNetwork> network);
     [[nodiscard]] Result<void> open_trace();
     void log_ready();
     void end_service();
@@ -182,7 +189,8 @@ class Communicator {
     std::atomic<bool> failed_{false};            // the log has the first failure
     std::atomic<Duration::rep> slow_next_{0};    // earliest time of the next line about a slow rank
     std::shared_ptr<Feed> feed_ = std::make_shared<Feed>(*this);
-    std::shared_ptr<HostDriver> host_;           // nullptr: over the network
+    std::shared_ptr<HostDriver> host_;           // nullptr: this rank shares no memory
+    std::optional<ChunkRules> chunks_;           // some ranks of the job share memory; nullopt: none do
     std::unique_ptr<switchd::SwitchNode> node_;  // without a switch: the sums that this rank serves
     std::vector<std::unique_ptr<ChannelDriver>> channels_;
     std::mutex order_;         // gives all channels the operations in one order

@@ -8,6 +8,7 @@
 #include <bit>
 #include <optional>
 #include <span>
+#include <sstream>
 #include <thread>
 
 #include "base/dissent.h"
@@ -32,11 +33,13 @@ constexpr std::size_t placing_attempts = 5;
 constexpr Duration placing_pause = std::chrono::milliseconds(400);
 
 constexpr std::size_t host_names = 3;
-constexpr std::size_t announcement_at = host_names;
+constexpr std::size_t member_names = 4;
+constexpr std::size_t announcement_at = host_names + member_names;
 constexpr std::size_t roots_at = announcement_at + placing_attempts + 1;
 constexpr std::array<std::string_view, roots_at + 2> names{
-    "host",           "host-connected", "host-shared", "announcement-0", "announcement-1", "announcement-2",
-    "announcement-3", "announcement-4", "decision",    "roots",          "roots-reached"};
+    "host",           "host-connected", "host-shared",    "members",        "members-connected",
+    "members-shared", "members-formed", "announcement-0", "announcement-1", "announcement-2",
+    "announcement-3", "announcement-4", "decision",       "roots",          "roots-reached"};
 // A channel has a thread on each rank.
 constexpr std::uint32_t most_channels = 64;
 constexpr std::uint32_t least_window = 8;
@@ -253,6 +256,7 @@ std::string layout_text(const RootServers& found, std::uint32_t world) {
 
 std::span<const std::string_view> names_of_formation() { return names; }
 std::span<const std::string_view> names_of_host_level() { return std::span(names).first(host_names); }
+std::span<const std::string_view> names_of_members() { return std::span(names).subspan(host_names, member_names); }
 std::span<const std::string_view> names_of_network() { return std::span(names).subspan(host_names); }
 std::span<const std::string_view> names_of_roots() { return std::span(names).subspan(roots_at); }
 
@@ -265,7 +269,25 @@ std::optional<Failure> dissent_about_terms(std::span<const std::string> terms) {
                     words_only_in(dissent->own, dissent->others), words_only_in(dissent->others, dissent->own)));
 }
 
-Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& given, Time deadline) {
+// The words of a formation, in the order of its members.
+Result<Formation> spread_formation(store::Rendezvous& rendezvous, std::string_view name, const Formation& formed,
+                                   std::uint32_t speaker, Time deadline) {
+    const std::string own = fmt::format("{} {} {} {} {} {} {}", formed.job, formed.channels, formed.lanes,
+                                        formed.window, formed.aggregators, formed.units, formed.levels);
+    const auto texts = rendezvous.all_gather(name, own, deadline);
+    if (!texts) return tl::unexpected(texts.error());
+    Formation read;
+    std::istringstream words((*texts)[speaker]);
+    words >> read.job >> read.channels >> read.lanes >> read.window >> read.aggregators >> read.units >> read.levels;
+    if (!words) {
+        return refuse(Operation::rendezvous, Reason::malformed, fmt::format("rank {}", speaker),
+                      "its formation cannot be read: use equal versions on all ranks");
+    }
+    return read;
+}
+
+Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& given,
+                               std::span<const std::vector<std::uint16_t>> ranks_of_workers, Time deadline) {
     auto found = find_switches(rendezvous, given, deadline);
     if (!found) return tl::unexpected(found.error());
     const std::vector<RootServer>& roots = found->roots;
@@ -318,6 +340,7 @@ Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& giv
         plan.machine.switch_address = root.reach.address;
         plan.machine.switch_rank = control::host_of_switch(announcements, own.path.front().id);
         if (given.switch_address.empty()) plan.machine.switch_rank = static_cast<std::uint16_t>(root.rank);
+        plan.machine.ranks_of_workers.assign(ranks_of_workers.begin(), ranks_of_workers.end());
         if (plan.machine.terms.group.family == 0) continue;
         plan.group = group_config_of(options, plan, *formed.sockets[channel]);
         plan.machine.has_group = true;

@@ -28,11 +28,18 @@ struct Formed {
 };
 
 // Waits for all ranks up to the deadline. The error names the rank or the switch that is missing or disagrees.
-[[nodiscard]] Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& options, Time deadline);
+// `ranks_of_workers`: for whom each rank of this rendezvous speaks; empty: for itself.
+[[nodiscard]] Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& options,
+                                             std::span<const std::vector<std::uint16_t>> ranks_of_workers,
+                                             Time deadline);
+// Tells the ranks of a host what the one that speaks for it has formed, and waits for all ranks of the job.
+[[nodiscard]] Result<Formation> spread_formation(store::Rendezvous& rendezvous, std::string_view name,
+                                                 const Formation& formed, std::uint32_t speaker, Time deadline);
 
 // Names under which ranks meet in the store, for Rendezvous::give_up().
 [[nodiscard]] std::span<const std::string_view> names_of_formation();
 [[nodiscard]] std::span<const std::string_view> names_of_host_level();
+[[nodiscard]] std::span<const std::string_view> names_of_members();  // three to find hosts, one for the formation
 [[nodiscard]] std::span<const std::string_view> names_of_network();  // these come after those of the host level
 [[nodiscard]] std::span<const std::string_view> names_of_roots();    // some of those of the network
 

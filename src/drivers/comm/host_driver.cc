@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "comm/chunk_tensor.h"
+#include "comm/host_text.h"
 #include "endpoint/channel_text.h"
 #include "net/clock.h"
 #include "numeric/rank_sums.h"
@@ -21,6 +23,7 @@ constexpr std::uint64_t range_bytes = 65536;
 constexpr std::uint64_t small_lanes = 16384;
 constexpr Duration longest_spin = std::chrono::microseconds(20);
 constexpr int pauses_per_look = 16;
+constexpr Duration grace = std::chrono::milliseconds(300);
 constexpr Time at_once{};  // not even a sleep
 
 void pause_core() {
@@ -29,12 +32,6 @@ void pause_core() {
 #elif defined(__aarch64__)
     asm volatile("yield");
 #endif
-}
-
-std::string list_of(const std::vector<unsigned>& ranks) {
-    std::string list;
-    for (const unsigned rank : ranks) list += fmt::format("{}{}", list.empty() ? "" : ", ", rank);
-    return (ranks.size() == 1 ? "rank " : "ranks ") + list;
 }
 
 }  // namespace
@@ -52,7 +49,12 @@ HostDriver::HostDriver(HostPlan plan)
       scale_(plan.scale),
       spins_(plan.spins),
       on_end_(std::move(plan.ended)),
-      group_({.ranks = memory_->shape().ranks, .slots = memory_->shape().slots}),
+      numbers_(std::move(plan.ranks)),
+      network_(std::move(plan.network)),
+      group_({.ranks = memory_->shape().ranks,
+              .slots = memory_->shape().slots,
+              .other_hosts = network_.has_value(),
+              .speaks = network_ && memory_->rank() == 0}),
       ranks_(memory_->shape().ranks) {}
 
 HostDriver::~HostDriver() { stop(); }
@@ -191,12 +193,15 @@ void HostDriver::take_submissions() {
     }
     for (Submission& submission : taken) {
         const tensor::Slice& tensor = submission.work->slices().front();
-        const std::uint64_t wide = tensor.wide_integers();
+        // Other hosts add lanes.
+        const std::uint64_t wide = network_ ? 0 : tensor.wide_integers();
         Part part{.work = submission.work, .size = wide != 0 ? wide : tensor.size()};
+        part.wide = wide != 0;
         part.unit_bytes = wide != 0 ? sizeof(std::uint64_t) : ATP_LANE_BYTES;
         part.range_units = range_bytes / part.unit_bytes;
         const std::uint64_t most = memory_->shape().chunk_lanes * ATP_LANE_BYTES / part.unit_bytes;
         part.chunk_units = wide != 0 ? most : most / submission.alignment * submission.alignment;
+        if (network_) part.chunk_units = lanes_of_chunk(network_->chunks, part.size);
         part.chunks = (part.size + part.chunk_units - 1) / part.chunk_units;
         part.purpose = tensor.size() << 16U | tensor.purpose();
         const auto ranges = [&](std::uint64_t units) {
@@ -227,12 +232,13 @@ bool HostDriver::perform(const protocol::HostAction& action) {
         case Kind::load: load(action); break;
         case Kind::add: add(action); break;
         case Kind::store: store(action); break;
-        case Kind::notify: memory_->notify(action.slot); break;
-        case Kind::mismatch: fail(error_of_mismatch(action)); return false;
+        case Kind::send: send(action); break;
+        case Kind::notify: notify(action.slot); break;
+        case Kind::mismatch: fail(error_of_mismatch(*memory_, numbers_, action)); return false;
         case Kind::lost:
             // The others name the same rank, not this one, which only fails because of it.
             memory_->blame(action.rank);
-            fail(error_of_lost(action.rank));
+            fail(error_of_lost(*memory_, numbers_, action.rank));
             return false;
     }
     finish_stored();
@@ -241,8 +247,10 @@ bool HostDriver::perform(const protocol::HostAction& action) {
 
 void HostDriver::wait(const protocol::HostAction& action, Time until) {
     const Time now = net::now();
-    const Time deadline = parts_.empty() ? never : parts_.front().work->deadline();
-    if (now >= deadline) return fail(error_of_silence(action.chunk));
+    // The channels know better which of the other hosts is late.
+    const Duration spare = network_ ? grace : Duration::zero();
+    const Time deadline = parts_.empty() ? never : net::after(parts_.front().work->deadline(), spare);
+    if (now >= deadline) return fail(error_of_silence(*memory_, numbers_, action.chunk));
     if (spins_) {
         const Time end = now + longest_spin;
         do {
@@ -268,7 +276,7 @@ void HostDriver::load(const protocol::HostAction& action) {
     const tensor::Slice& tensor = part.work->slices().front();
     const UnitRange units = units_of(part, action.chunk);
     const std::span place(memory_->lanes_of(action.slot, memory_->rank()), units.count * part.unit_bytes);
-    if (tensor.wide_integers() != 0) {
+    if (part.wide) {
         tensor.load_wide(units.first, place);
     } else if (tensor.plain()) {
         static_cast<void>(tensor.load_integers(units.first, place));
@@ -287,13 +295,41 @@ void HostDriver::add(const protocol::HostAction& action) {
     const std::uint64_t offset = first * part.unit_bytes;
     for (unsigned rank = 0; rank < ranks_.size(); ++rank) ranks_[rank] = memory_->lanes_of(action.slot, rank) + offset;
     std::byte* const sums = memory_->sums_of(action.slot) + offset;
-    if (tensor.wide_integers() != 0) {
+    if (part.wide) {
         numeric::sum_wide_ranks(ranks_, count, sums);
     } else if (tensor.plain()) {
         numeric::sum_integer_ranks(ranks_, count, sums);
+    } else if (network_) {
+        numeric::scale_and_sum_ranks(ranks_, count, scale_, sums);
     } else {
         numeric::sum_float_ranks(ranks_, count, scale_, sums);
     }
+}
+
+// A chunk is a work of its own for the network.
+void HostDriver::send(const protocol::HostAction& action) {
+    const Part& part = part_of(action.chunk);
+    const tensor::Slice& tensor = part.work->slices().front();
+    ChunkTensor::Lanes lanes{
+        .sums = memory_->sums_of(action.slot), .count = units_of(part, action.chunk).count, .plain = tensor.plain()};
+    for (unsigned rank = 0; rank < ranks_.size(); ++rank) lanes.ranks.push_back(memory_->lanes_of(action.slot, rank));
+    const std::size_t count = lanes.count;
+    const auto work = std::make_shared<Work>(part.work->operation(),
+                                             std::make_unique<ChunkTensor>(std::move(lanes), shared_from_this()),
+                                             part.work->begun(), part.work->deadline());
+    work->add_slice(0, count, tensor.purpose());
+    work->set_called(part.work->called());
+    work->on_done([this, raw = work.get(), slot = action.slot, chunk = action.chunk] {
+        if (const auto outcome = raw->outcome(); !outcome) return abort(outcome.error());
+        memory_->complete(slot, chunk);
+        notify(slot);
+    });
+    network_->send(work, action.chunk);
+}
+
+void HostDriver::notify(unsigned slot) {
+    memory_->notify(slot);
+    if (network_ && slot != memory_->shape().slots) memory_->notify(memory_->shape().slots);
 }
 
 void HostDriver::store(const protocol::HostAction& action) {
@@ -301,7 +337,7 @@ void HostDriver::store(const protocol::HostAction& action) {
     tensor::Slice& tensor = part.work->slices().front();
     const UnitRange units = units_of(part, action.chunk);
     const std::span<const std::byte> sums(memory_->sums_of(action.slot), units.count * part.unit_bytes);
-    if (tensor.wide_integers() != 0) {
+    if (part.wide) {
         tensor.store_wide(units.first, sums);
     } else {
         tensor.store(units.first, sums);
@@ -320,43 +356,6 @@ void HostDriver::finish_stored() {
 
 // -------------------------------------------------------------------------------------------------------------- Errors
 
-Error HostDriver::error_of_lost(unsigned rank) const {
-    Error error{.operation = Operation::wait, .reason = Reason::closed, .peer = fmt::format("rank {}", rank)};
-    const std::uint32_t process = memory_->process_of(rank);
-    const std::string why = memory_->why_of(rank);
-    if (memory_->presence_of(rank) == shm::Presence::left) {
-        error.text = fmt::format("rank {} (process {}) left the job", rank, process);
-    } else if (why.empty()) {
-        error.text = fmt::format("the process {} of rank {}, on this host, has ended", process, rank);
-    } else {
-        error.text = fmt::format("rank {} (process {}) ended the job: {}", rank, process, why);
-    }
-    return error;
-}
-
-Error HostDriver::error_of_mismatch(const protocol::HostAction& action) const {
-    return {.operation = Operation::wait,
-            .reason = Reason::mismatched,
-            .peer = fmt::format("rank {}", action.rank),
-            .text = fmt::format("rank {} called {}, but rank {} called {}: make all ranks call the same sequence with "
-                                "equal types and sizes",
-                                action.rank, memory_->call_of(action.slot, action.rank), memory_->rank(),
-                                memory_->call_of(action.slot, memory_->rank()))};
-}
-
-Error HostDriver::error_of_silence(std::uint64_t chunk) const {
-    Error error{.operation = Operation::wait, .reason = Reason::timed_out};
-    std::vector<unsigned> missing = memory_->ranks_without(chunk);
-    std::erase(missing, memory_->rank());
-    if (missing.empty()) {
-        error.text = "timed out although all ranks of this host called it: raise the timeout";
-    } else {
-        error.peer = list_of(missing);
-        error.text = "no data of this operation arrived from them: check that these processes run and call it";
-    }
-    return error;
-}
-
 // Ends the group for good. The tensors are not accessed any more.
 void HostDriver::fail(const Error& error) {
     failed_ = true;
@@ -374,7 +373,7 @@ void HostDriver::fail(const Error& error) {
     }
     if (first) {
         memory_->blame(memory_->rank());
-        memory_->set_presence(memory_->rank(), shm::Presence::ended, to_string(error));
+        memory_->set_presence(memory_->rank(), shm::Presence::ended, note_of(error));
         if (on_end_) on_end_(error);
     }
     const Time now = net::now();

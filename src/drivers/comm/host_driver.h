@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "comm/chunks.h"
 #include "comm/work.h"
 #include "protocol/host_group.h"
 #include "shm/host_link.h"
@@ -20,9 +21,18 @@
 
 namespace atp::comm {
 
+// How the ranks of a host take part in a job that has other hosts.
+struct HostNetwork {
+    ChunkRules chunks;
+    // Of the rank that speaks for its host: takes each chunk, in order.
+    std::function<void(const Handle& work, std::uint64_t chunk)> send{};
+};
+
 struct HostPlan {
     std::unique_ptr<shm::HostMemory> memory;
-    std::optional<shm::HostLink> link;  // nullopt: the only rank
+    std::optional<shm::HostLink> link;     // nullopt: the only rank
+    std::vector<std::uint16_t> ranks;      // numbers in the job
+    std::optional<HostNetwork> network{};  // nullopt: there are no other hosts
     double scale = 1e8;
     bool spins = false;                         // before it sleeps: each rank has a core of its own
     std::function<void(const Error&)> ended{};  // called once, if an operation fails
@@ -62,6 +72,7 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
         std::uint64_t size = 0;         // in units
         std::uint64_t chunk_units = 0;  // of each chunk but the last
         std::uint64_t range_units = 0;  // of each range but the last
+        bool wide = false;              // integers of 64 bits
         std::size_t unit_bytes = 0;     // of a lane, or of a wide integer
         std::uint64_t purpose = 0;
     };
@@ -88,16 +99,15 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
     void wait(const protocol::HostAction& action, Time until);
     void load(const protocol::HostAction& action);
     void add(const protocol::HostAction& action);
+    void send(const protocol::HostAction& action);
     void store(const protocol::HostAction& action);
+    void notify(unsigned slot);
     void finish_stored();
     void call_thread();
 
     [[nodiscard]] Part& part_of(std::uint64_t chunk);
     [[nodiscard]] static UnitRange units_of(const Part& part, std::uint64_t chunk);
 
-    [[nodiscard]] Error error_of_lost(unsigned rank) const;
-    [[nodiscard]] Error error_of_mismatch(const protocol::HostAction& action) const;
-    [[nodiscard]] Error error_of_silence(std::uint64_t chunk) const;
     void fail(const Error& error);
 
     std::unique_ptr<shm::HostMemory> memory_;
@@ -105,6 +115,8 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
     double scale_;
     bool spins_;
     std::function<void(const Error&)> on_end_;
+    std::vector<std::uint16_t> numbers_;  // of the ranks, in the job
+    std::optional<HostNetwork> network_;
 
     // Of whoever drives:
     protocol::HostGroup group_;

@@ -3,10 +3,13 @@
 // it (H41, docs/protocol.md#h41).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
-#include <variant>
+#include <string_view>
+#include <vector>
 
 #include "comm/options.h"
 #include "shm/host_link.h"
@@ -14,17 +17,36 @@
 
 namespace atp::comm {
 
+// What one rank has of the memory of its host.
 struct SharedHost {
-    std::unique_ptr<shm::HostMemory> memory;
-    std::optional<shm::HostLink> link;  // nullopt: the only rank
-};
-// Why some ranks do not share memory. All ranks have the same text.
-struct Apart {
-    std::string why;
+    std::unique_ptr<shm::HostMemory> memory;  // nullptr: the rank shares no memory
+    std::optional<shm::HostLink> link;        // nullopt: the only rank
 };
 
-// All ranks return the same alternative. An error ends the formation.
-[[nodiscard]] Result<std::variant<SharedHost, Apart>> share_memory(store::Rendezvous& rendezvous,
-                                                                   const Options& options, Time deadline);
+// The ranks of a job by the memory that they share. All ranks find the same hosts.
+struct Hosts {
+    std::vector<std::vector<std::uint16_t>> ranks;  // of each host; the first one speaks for it. Hosts follow that rank
+    std::size_t own = 0;                            // host of this rank
+    SharedHost shared;
+    std::size_t chunk_lanes = 0;  // in the memory of each host
+    std::string why_apart;        // why some ranks that seemed to be on one host share no memory; empty: none
+
+    [[nodiscard]] const std::vector<std::uint16_t>& own_ranks() const { return ranks[own]; }
+    [[nodiscard]] bool any_shared() const { return ranks.size() != ranks_in_all(); }
+    [[nodiscard]] std::size_t ranks_in_all() const {
+        std::size_t count = 0;
+        for (const auto& host : ranks) count += host.size();
+        return count;
+    }
+};
+
+// Whether the ranks try to share memory, in a job on one host, and in one on several.
+[[nodiscard]] bool may_share(const Options& options);
+[[nodiscard]] bool may_share_per_host(const Options& options);
+
+// `names`: three for the rendezvous. `all_or_none`: if some ranks seem to be on another host, nobody tries, and
+// `why_apart` says who is. An error ends the formation.
+[[nodiscard]] Result<Hosts> find_hosts(store::Rendezvous& rendezvous, std::span<const std::string_view> names,
+                                       const Options& options, bool all_or_none, Time deadline);
 
 }  // namespace atp::comm

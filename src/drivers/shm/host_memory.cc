@@ -18,13 +18,13 @@ namespace {
 
 constexpr std::size_t line = 64;  // of a cache: words that different ranks write lie apart
 constexpr std::size_t page = 4096;
-constexpr std::size_t text_bytes = 200;
+constexpr std::size_t text_bytes = 400;
 constexpr unsigned range_bits = 16;
 // Each begins with a cache line of its own.
 constexpr std::size_t slots_at = line;
 constexpr std::size_t slot_bytes = 7 * line;
-constexpr std::size_t member_bytes = 5 * line;
-constexpr std::size_t call_bytes = 4 * line;
+constexpr std::size_t member_bytes = 8 * line;
+constexpr std::size_t call_bytes = 7 * line;
 
 constexpr std::size_t rounded_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 

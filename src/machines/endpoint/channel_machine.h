@@ -35,6 +35,9 @@ struct ChannelMachineConfig {
     protocol::WorkerConfig worker;
     std::shared_ptr<const RankProtocol> other{};  // replaces `worker`; nullptr: ATP
     wire::Address switch_address;
+    // For errors: the ranks for which each worker stands, the one that speaks for them first. Empty: one each (H46,
+    // docs/protocol.md#h46).
+    std::vector<std::vector<std::uint16_t>> ranks_of_workers{};
     std::optional<std::uint16_t> switch_rank{};  // whose process runs the switch; nullopt: no rank of this job
     std::optional<std::uint16_t> server_rank{};  // likewise the parameter server
     std::uint64_t nonce = 0;                     // random: of the JOINs of this rank

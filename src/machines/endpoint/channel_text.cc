@@ -12,6 +12,10 @@
 namespace atp::endpoint {
 namespace {
 
+std::uint16_t speaker_of(const ChannelMachineConfig& config, std::uint16_t worker) {
+    return config.ranks_of_workers.empty() ? worker : config.ranks_of_workers[worker].front();
+}
+
 using control::MemberCause;
 
 // Silence of the answerer that a text names.
@@ -32,7 +36,7 @@ Error error_of_mismatch(const OperationCause& cause, const ChannelMachineConfig&
     if (cause.statements.size() >= 2) {
         const wire::Statement& others = cause.statements.front();
         const wire::Statement& odd = cause.statements.back();
-        const std::string rank = list_of_ranks(*config.membership, 1U << odd.unit, 1U << odd.member);
+        const std::string rank = list_of_ranks(config, 1U << odd.unit, 1U << odd.member);
         return {.operation = Operation::wait,
                 .reason = Reason::mismatched,
                 .peer = rank,
@@ -48,16 +52,16 @@ Error error_of_mismatch(const OperationCause& cause, const ChannelMachineConfig&
 // The address of the switch, after the rank whose process runs it.
 std::string switch_peer(const ChannelMachineConfig& config) {
     const std::string address = to_string(config.switch_address);
-    return config.switch_rank ? fmt::format("rank {} (switch at {})", *config.switch_rank, address) : address;
+    return config.switch_rank ? fmt::format("rank {} (switch at {})", speaker_of(config, *config.switch_rank), address)
+                              : address;
 }
 
 Error error_of_silence(const OperationCause& cause, const ChannelMachineConfig& config) {
     const EngineEvent& event = cause.event;
     Error error{.operation = Operation::wait, .reason = Reason::timed_out, .elapsed = event.elapsed};
     // Ranks that were missing may have joined since the last message of the switch.
-    const std::string missing = cause.switch_is_silent
-                                    ? std::string()
-                                    : list_of_ranks(*config.membership, event.missing_units, event.missing_members);
+    const std::string missing =
+        cause.switch_is_silent ? std::string() : list_of_ranks(config, event.missing_units, event.missing_members);
     error.peer = missing.empty() ? switch_peer(config) : missing;
     if (!missing.empty()) {
         error.text = "no data of this operation arrived from them: check that these processes run and call it";
@@ -103,7 +107,7 @@ Error error_of_refusal(const MemberCause& cause) {
 }
 
 Error error_of_missing(const MemberCause& cause, const ChannelMachineConfig& config) {
-    const std::string ranks = list_of_ranks(*config.membership, cause.missing_units, cause.missing_members);
+    const std::string ranks = list_of_ranks(config, cause.missing_units, cause.missing_members);
     return {.operation = Operation::wait,
             .reason = Reason::failed,
             .peer = ranks.empty() ? to_string(config.switch_address) : ranks,
@@ -114,7 +118,7 @@ Error error_of_missing(const MemberCause& cause, const ChannelMachineConfig& con
 
 // The ranks that did not return may have failed because of the switch.
 Error error_of_restarted_switch(const MemberCause& cause, const ChannelMachineConfig& config) {
-    const std::string ranks = list_of_ranks(*config.membership, cause.missing_units, cause.missing_members);
+    const std::string ranks = list_of_ranks(config, cause.missing_units, cause.missing_members);
     return {.operation = Operation::wait,
             .reason = Reason::failed,
             .peer = switch_peer(config),
@@ -125,8 +129,9 @@ Error error_of_restarted_switch(const MemberCause& cause, const ChannelMachineCo
 
 Error error_of_silent_switch(const MemberCause& cause, const ChannelMachineConfig& config) {
     const std::string address = to_string(config.switch_address);
-    const std::string where =
-        config.switch_rank ? fmt::format("{} in the process of rank {}", address, *config.switch_rank) : address;
+    const std::string where = config.switch_rank ? fmt::format("{} in the process of rank {}", address,
+                                                               speaker_of(config, *config.switch_rank))
+                                                 : address;
     return {.operation = Operation::wait,
             .reason = Reason::unreachable,
             .peer = switch_peer(config),
@@ -141,7 +146,7 @@ Error error_of_ended_switch(const MemberCause& cause, const ChannelMachineConfig
     const std::string text =
         config.switch_rank
             ? fmt::format("the process of rank {} ended, and with it the switch at {}: check the output of that rank",
-                          *config.switch_rank, address)
+                          speaker_of(config, *config.switch_rank), address)
             : fmt::format(
                   "the process of the switch at {} ended, since its host reports that no process has this "
                   "port: start the switch and form the job again",
@@ -173,12 +178,12 @@ Error error_of_narrow_path(const MemberCause& cause, const ChannelMachineConfig&
         .elapsed = cause.elapsed,
         .text = fmt::format("path MTU of rank {} to the switch at {} is {}, {}: raise the MTU, or form the job again "
                             "for shorter packets",
-                            config.worker.rank, address, mtu, packets)};
+                            speaker_of(config, config.worker.rank), address, mtu, packets)};
 }
 
 // The rank at the place that an edge names; "a rank" if the place is unknown.
 std::string rank_at(const wire::Edge& edge, const ChannelMachineConfig& config) {
-    const std::string rank = list_of_ranks(*config.membership, 1U << edge.unit, 1U << edge.member);
+    const std::string rank = list_of_ranks(config, 1U << edge.unit, 1U << edge.member);
     return rank.empty() ? "a rank" : rank;
 }
 
@@ -208,13 +213,14 @@ std::string text_of_switch(const wire::Edge& edge, const ChannelMachineConfig& c
     const std::string address = to_string(control::address_of(edge.at));
     const bool is_parent = edge.kind == wire::EdgeKind::parent;
     const bool is_server = edge.kind == wire::EdgeKind::server;
-    const std::string server = config.server_rank ? fmt::format("the parameter server of rank {}", *config.server_rank)
-                                                  : "the parameter server";
+    const std::string server =
+        config.server_rank ? fmt::format("the parameter server of rank {}", speaker_of(config, *config.server_rank))
+                           : "the parameter server";
     if (is_server && config.server_rank && edge.evidence == wire::Evidence::closed) {
         return fmt::format(
             "the process of rank {} ended, and with it the parameter server at {}, as its host reports: "
             "check its output",
-            *config.server_rank, address);
+            speaker_of(config, *config.server_rank), address);
     }
     if (edge.evidence == wire::Evidence::closed) {
         return fmt::format("the process of the {} at {} ended, as its host reports: start it and form the job again",
@@ -276,7 +282,7 @@ Error error_of_edge(const MemberCause& cause, const ChannelMachineConfig& config
             break;
         default:
             error.peer = edge.kind == wire::EdgeKind::server && config.server_rank
-                             ? fmt::format("rank {}", *config.server_rank)
+                             ? fmt::format("rank {}", speaker_of(config, *config.server_rank))
                              : to_string(control::address_of(edge.at));
             error.text = text_of_switch(edge, config);
             break;
@@ -313,7 +319,7 @@ Error error_of(const ChannelCause& cause, const ChannelMachineConfig& config) {
 }
 
 std::string waiting_text(const MemberCause& missing, const ChannelMachineConfig& config) {
-    const std::string ranks = list_of_ranks(*config.membership, missing.missing_units, missing.missing_members);
+    const std::string ranks = list_of_ranks(config, missing.missing_units, missing.missing_members);
     if (!ranks.empty()) return ranks + " did not join";
     const wire::Endpoint& server = config.terms.server;
     const std::string where = server.family == 0 ? "" : " at " + to_string(control::address_of(server));
@@ -322,8 +328,7 @@ std::string waiting_text(const MemberCause& missing, const ChannelMachineConfig&
 
 std::string slow_text(const wire::Pace& pace, const ChannelMachineConfig& config) {
     const double waited = 100.0 * pace.waited_permille / wire::whole_permille;
-    const std::string ranks =
-        list_of_ranks(*config.membership, 1U << pace.unit, pace.whole_unit ? 0 : 1U << pace.member);
+    const std::string ranks = list_of_ranks(config, 1U << pace.unit, pace.whole_unit ? 0 : 1U << pace.member);
     const std::string late = pace.whole_unit ? "the switch of " + ranks : ranks;
     return fmt::format(
         "the others wait {:.0f} % of the time for {}, which is the last in {} % of the fragments: check its load and "
@@ -353,17 +358,22 @@ Error error_after_end(Error first, Operation operation) {
     return first;
 }
 
-std::string list_of_ranks(const protocol::Membership& membership, std::uint32_t units, std::uint32_t members) {
+std::string list_of_ranks(const ChannelMachineConfig& config, std::uint32_t units, std::uint32_t members) {
+    const protocol::Membership& membership = *config.membership;
     std::string list;
     unsigned count = 0;
+    const auto add = [&](std::uint16_t rank) { list += fmt::format("{}{}", count++ == 0 ? "" : ", ", rank); };
     for (; units != 0; units &= units - 1) {
         const auto unit = static_cast<unsigned>(std::countr_zero(units));
         if (unit >= membership.units()) break;
         const std::uint32_t mask = membership.unit_mask(unit);
         for (std::uint32_t bits = members == 0 ? mask : members & mask; bits != 0; bits &= bits - 1) {
-            list += fmt::format("{}{}", count == 0 ? "" : ", ",
-                                membership.rank_of(unit, static_cast<unsigned>(std::countr_zero(bits))));
-            ++count;
+            const std::uint16_t worker = membership.rank_of(unit, static_cast<unsigned>(std::countr_zero(bits)));
+            if (config.ranks_of_workers.empty()) {
+                add(worker);
+            } else {
+                std::ranges::for_each(config.ranks_of_workers[worker], add);
+            }
         }
     }
     if (count == 0) return {};

@@ -25,7 +25,6 @@ namespace atp::endpoint {
                                        const ChannelMachineConfig& config);
 
 // "rank 3", "ranks 3, 5"; empty if there are none. `members` 0: all members of the units.
-[[nodiscard]] std::string list_of_ranks(const protocol::Membership& membership, std::uint32_t units,
-                                        std::uint32_t members);
+[[nodiscard]] std::string list_of_ranks(const ChannelMachineConfig& config, std::uint32_t units, std::uint32_t members);
 
 }  // namespace atp::endpoint

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/host_text.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace atp::comm {
+namespace {
+
+constexpr std::string_view parts_end = "\n";
+
+std::string name_of(RankNumbers ranks, unsigned rank) { return fmt::format("rank {}", ranks[rank]); }
+
+std::string list_of(RankNumbers ranks, const std::vector<unsigned>& listed) {
+    std::string list;
+    for (const unsigned rank : listed) list += fmt::format("{}{}", list.empty() ? "" : ", ", ranks[rank]);
+    return (listed.size() == 1 ? "rank " : "ranks ") + list;
+}
+
+// The part of the note up to the next end, which is removed.
+std::string_view take_part(std::string_view& note) {
+    const std::size_t end = note.find(parts_end);
+    const std::string_view part = note.substr(0, end);
+    note.remove_prefix(end == std::string_view::npos ? note.size() : end + parts_end.size());
+    return part;
+}
+
+}  // namespace
+
+// The number of the reason, the peer and the text.
+std::string note_of(const Error& error) {
+    return fmt::format("{}{}{}{}{}", static_cast<unsigned>(error.reason), parts_end, error.peer, parts_end, error.text);
+}
+
+Error error_of_lost(const shm::HostMemory& memory, RankNumbers ranks, unsigned lost) {
+    const std::string rank = name_of(ranks, lost);
+    const std::uint32_t process = memory.process_of(lost);
+    Error error{.operation = Operation::wait, .reason = Reason::closed, .peer = rank};
+    const std::string note = memory.why_of(lost);
+    if (memory.presence_of(lost) == shm::Presence::left) {
+        error.text = fmt::format("{} (process {}) left the job", rank, process);
+        return error;
+    }
+    if (note.empty()) {
+        error.text = fmt::format("the process {} of {}, on this host, has ended", process, rank);
+        return error;
+    }
+    std::string_view left(note);
+    const std::string_view number = take_part(left);
+    unsigned reason = 0;
+    std::from_chars(number.data(), number.data() + number.size(), reason);
+    const std::string_view peer = take_part(left);
+    // A network, or a rank, that ends the job for one rank of a host ends it for all of them.
+    if (!peer.empty()) {
+        error.reason = static_cast<Reason>(reason);
+        error.peer = peer;
+        error.text = left;
+        return error;
+    }
+    error.text = fmt::format("{} (process {}) ended the job: {}", rank, process, left);
+    return error;
+}
+
+Error error_of_mismatch(const shm::HostMemory& memory, RankNumbers ranks, const protocol::HostAction& action) {
+    const std::string other = name_of(ranks, action.rank);
+    return {
+        .operation = Operation::wait,
+        .reason = Reason::mismatched,
+        .peer = other,
+        .text = fmt::format("{} called {}, but {} called {}: make all ranks call the same sequence with equal types "
+                            "and sizes",
+                            other, memory.call_of(action.slot, action.rank), name_of(ranks, memory.rank()),
+                            memory.call_of(action.slot, memory.rank()))};
+}
+
+Error error_of_silence(const shm::HostMemory& memory, RankNumbers ranks, std::uint64_t chunk) {
+    Error error{.operation = Operation::wait, .reason = Reason::timed_out};
+    std::vector<unsigned> missing = memory.ranks_without(chunk);
+    std::erase(missing, memory.rank());
+    if (missing.empty()) {
+        error.text = "timed out although all ranks of this host called it: raise the timeout";
+    } else {
+        error.peer = list_of(ranks, missing);
+        error.text = "no data of this operation arrived from them: check that these processes run and call it";
+    }
+    return error;
+}
+
+}  // namespace atp::comm

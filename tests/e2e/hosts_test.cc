@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs with several ranks on each of several hosts. Names of hosts keep the ranks of this test apart.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "fabric.h"
+
+namespace atp::test {
+namespace {
+
+using comm::Communicator;
+using comm::Reduction;
+using numeric::ElementType;
+
+// The host of each rank.
+using Placement = std::vector<unsigned>;
+
+Placement placed(std::uint32_t hosts, std::uint32_t ranks_each) {
+    Placement hosts_of_ranks;
+    for (std::uint32_t rank = 0; rank < hosts * ranks_each; ++rank) hosts_of_ranks.push_back(rank / ranks_each);
+    return hosts_of_ranks;
+}
+
+struct HostsJob {
+    HostsJob(Placement placement_, std::vector<std::string> switches_, comm::Options options = small_options())
+        : placement(std::move(placement_)),
+          switches(std::move(switches_)),
+          job(static_cast<std::uint32_t>(placement.size()), switches, with_host_level(std::move(options))) {}
+
+    static comm::Options with_host_level(comm::Options options) {
+        options.host_level = true;
+        return options;
+    }
+    // Hosts take the switches in turn. Without one, the addresses of loopback stand for hosts.
+    [[nodiscard]] comm::Options options_of(std::uint32_t rank) const {
+        comm::Options options = job.options_of(rank);
+        const unsigned host = placement[rank];
+        options.host_name = "host" + std::to_string(host);
+        options.switch_address = switches[host % switches.size()];
+        if (options.switch_address.empty()) options.listen = "127.0.0." + std::to_string(2 + host) + ":0";
+        return options;
+    }
+    void run(const std::function<void(Communicator&)>& body) {
+        each(job.world(), [&](std::uint32_t rank) {
+            const auto formed = Communicator::form(job.store(), rank, job.world(), options_of(rank));
+            ASSERT_TRUE(formed) << to_string(formed.error());
+            body(**formed);
+        });
+        ++job.options().generation;
+    }
+
+    Placement placement;
+    std::vector<std::string> switches;
+    Job job;
+};
+
+// Small numbers, and in some packets a number that fits no integer, or whose sum does not.
+float value_of(std::uint32_t rank, std::size_t at, bool only_integers) {
+    if (!only_integers && at / 1000 % 3 == 1) {
+        switch (at % 97) {
+            case 13: return rank == 1 ? 1e30F : 0.5F;
+            case 50: return rank == 0 ? std::numeric_limits<float>::infinity() : 1.0F;
+            case 77: return rank == 1 ? std::numeric_limits<float>::quiet_NaN() : 1.0F;
+            case 80: return 20.0F;
+            case 81: return rank % 2 == 0 ? 20.0F : -20.0F;
+            default: break;
+        }
+    }
+    return std::sin(static_cast<float>(at * 3 + rank)) * 1e-2F;
+}
+
+// The bits of the sum, equal on all ranks.
+std::vector<std::uint32_t> bits_of_sum(HostsJob& job, std::size_t elements, bool only_integers = false) {
+    std::mutex mutex;
+    std::vector<std::vector<std::uint32_t>> results;
+    job.run([&](Communicator& communicator) {
+        std::vector<float> values(elements);
+        for (std::size_t at = 0; at < elements; ++at) values[at] = value_of(communicator.rank(), at, only_integers);
+        ASSERT_TRUE(succeeds(
+            communicator.all_reduce({values.data(), values.data(), elements}, ElementType::float32, Reduction::sum)));
+        std::vector<std::uint32_t> bits(elements);
+        std::memcpy(bits.data(), values.data(), elements * sizeof bits[0]);
+        const std::scoped_lock lock(mutex);
+        results.push_back(std::move(bits));
+    });
+    if (results.empty()) return {};
+    for (const auto& result : results) EXPECT_EQ(result, results[0]);
+    return results[0];
+}
+
+// docs/protocol.md#h47, #h48
+TEST(Hosts, H47_BitsDoNotDependOnThePlacementOfRanks) {
+    const auto node = start(small_switch());
+    const std::vector<std::string> one_switch{address_of(*node)};
+    for (const std::size_t elements : {std::size_t{1}, several_windows * 2}) {
+        HostsJob apart(placed(6, 1), one_switch);
+        const std::vector<std::uint32_t> expected = bits_of_sum(apart, elements);
+        for (const Placement& placement :
+             {placed(3, 2), placed(2, 3), Placement{0, 0, 0, 0, 1, 2}, Placement{0, 1, 0, 1, 0, 1}, placed(1, 6)}) {
+            HostsJob job(placement, one_switch);
+            EXPECT_EQ(bits_of_sum(job, elements), expected) << testing::PrintToString(placement);
+        }
+        HostsJob no_switch(placed(3, 2), {""});
+        EXPECT_EQ(bits_of_sum(no_switch, elements), expected) << "no switch";
+    }
+}
+
+TEST(Hosts, BitsAreTheSameInRacks) {
+    const TwoLevels racks;
+    const std::vector<std::string> leaves{address_of(*racks.leaves[0]), address_of(*racks.leaves[1])};
+    HostsJob apart(placed(8, 1), leaves);
+    HostsJob together(placed(4, 2), leaves);
+    EXPECT_EQ(bits_of_sum(apart, several_windows), bits_of_sum(together, several_windows));
+}
+
+// docs/protocol.md#h48
+TEST(Hosts, H48_FloatsOfRanksOfOneHostSurviveLosses) {
+    const auto node = start(with_ports(small_switch(), {.loss = 0.02}));
+    HostsJob apart(placed(4, 1), {address_of(*node)});
+    HostsJob together(placed(2, 2), {address_of(*node)});
+    EXPECT_EQ(bits_of_sum(together, several_windows * 3), bits_of_sum(apart, several_windows * 3));
+}
+
+TEST(Hosts, OneRankOfEachHostUsesTheNetwork) {
+    const auto node = start(small_switch());
+    HostsJob(placed(2, 3), {address_of(*node)}).run([](Communicator& communicator) {
+        EXPECT_FALSE(communicator.formation().on_host);
+        EXPECT_EQ(communicator.formation().host_ranks, 3U);
+        EXPECT_EQ(communicator.formation().channels, 1U);
+        EXPECT_EQ(communicator.counters().size(), communicator.rank() % 3 == 0 ? 1U : 0U);
+        EXPECT_TRUE(succeeds(communicator.barrier()));
+    });
+}
+
+TEST(Hosts, AllOperationsWork) {
+    const auto node = start(small_switch());
+    comm::Options options = small_options();
+    options.channels = 3;
+    HostsJob({0, 0, 1, 1, 2}, {address_of(*node)}, options).run([](Communicator& communicator) {
+        const std::uint32_t rank = communicator.rank();
+        for (int round = 0; round < 10; ++round) {
+            std::vector<std::int64_t> wide(7001, (std::int64_t{1} << 40) + rank);
+            std::vector<std::int32_t> narrow(20'001, std::int32_t{1} << 30);
+            const std::vector<double> halves(333, 0.5);
+            std::vector<double> doubles(333);
+            std::vector<std::byte> bytes(1001, rank == 2 ? std::byte{7} : std::byte{0});
+            const auto a =
+                communicator.all_reduce({wide.data(), wide.data(), wide.size()}, ElementType::int64, Reduction::sum);
+            const auto b = communicator.all_reduce({halves.data(), doubles.data(), doubles.size()},
+                                                   ElementType::float64, Reduction::average);
+            const auto c = communicator.broadcast(bytes.data(), bytes.size(), 2);
+            const auto d = communicator.all_reduce({narrow.data(), narrow.data(), narrow.size()}, ElementType::int32,
+                                                   Reduction::sum);
+            ASSERT_TRUE(succeeds(communicator.barrier()));
+            ASSERT_TRUE(succeeds(d) && succeeds(c) && succeeds(b) && succeeds(a));
+            ASSERT_EQ(wide, std::vector<std::int64_t>(7001, 5 * (std::int64_t{1} << 40) + 10));
+            ASSERT_EQ(narrow, std::vector<std::int32_t>(20'001, std::int32_t{1} << 30)) << "modulo 2^32";
+            ASSERT_EQ(doubles, halves);
+            ASSERT_EQ(bytes, std::vector<std::byte>(1001, std::byte{7}));
+        }
+    });
+}
+
+// docs/protocol.md#h45
+TEST(Hosts, DifferentOperationsOfTwoHostsEndOnAllRanks) {
+    const auto node = start(small_switch());
+    HostsJob(placed(2, 2), {address_of(*node)}).run([](Communicator& communicator) {
+        std::vector<float> values(100, 1);
+        const std::size_t elements = communicator.rank() < 2 ? 100 : 99;
+        const Error error = error_of(
+            communicator.all_reduce({values.data(), values.data(), elements}, ElementType::float32, Reduction::sum));
+        EXPECT_EQ(error.reason, Reason::mismatched) << to_string(error);
+        EXPECT_EQ(values[0], 1.0F);
+    });
+}
+
+// docs/protocol.md#h46
+TEST(Hosts, H46_MissingRankIsNamedAmongThoseOfItsHost) {
+    const auto node = start(small_switch());
+    HostsJob(placed(2, 2), {address_of(*node)}).run([](Communicator& communicator) {
+        const auto deadline = net::now() + std::chrono::milliseconds(200);
+        if (communicator.rank() == 3) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(800));
+            return;
+        }
+        const Error error = error_of(communicator.barrier(deadline));
+        EXPECT_TRUE(error.reason == Reason::timed_out || error.reason == Reason::closed ||
+                    error.reason == Reason::unreachable)
+            << to_string(error);
+        if (communicator.rank() == 2) {
+            EXPECT_EQ(error.peer, "rank 3") << to_string(error);
+        } else {
+            EXPECT_EQ(error.peer, "ranks 2, 3") << to_string(error);
+        }
+    });
+}
+
+TEST(Hosts, RankThatLeavesEndsTheOthersOfTheJob) {
+    const auto node = start(small_switch());
+    HostsJob(placed(2, 2), {address_of(*node)}).run([](Communicator& communicator) {
+        ASSERT_TRUE(succeeds(communicator.barrier()));
+        if (communicator.rank() == 1) return;
+        const Error error = error_of(communicator.barrier());
+        EXPECT_NE(error.reason, Reason::timed_out) << to_string(error);
+        EXPECT_EQ(error.peer, communicator.rank() == 0 ? "rank 1" : "ranks 0, 1") << to_string(error);
+    });
+}
+
+}  // namespace
+}  // namespace atp::test
