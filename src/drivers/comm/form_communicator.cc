@@ -23,6 +23,8 @@ constexpr std::string_view speakers_suffix = ".hosts";
 constexpr Duration first_look = std::chrono::milliseconds(250);
 constexpr Duration longest_pause = std::chrono::seconds(2);
 
+bool finds_hosts(std::uint32_t world, const Options& options) { return world > 1 && may_share_per_host(options); }
+
 std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, const Options& options) {
     if (world == 0 || world > ATP_BITMAP_BITS * ATP_BITMAP_BITS) {
         return fmt::format("world is {} ranks; use 1 to {}", world, ATP_BITMAP_BITS * ATP_BITMAP_BITS);
@@ -68,7 +70,8 @@ Result<std::unique_ptr<Communicator>> Communicator::form_over_network(store::Sto
         return fail(Operation::rendezvous, Reason::malformed, {}, *problem);
     }
     std::unique_ptr<Communicator> communicator(new Communicator(rank, world, options));
-    auto done = communicator->set_up(store, names_of_network(), [&](store::Rendezvous& rendezvous, Time deadline) {
+    const auto names = finds_hosts(world, options) ? names_of_members_and_network() : names_of_network();
+    auto done = communicator->set_up(store, names, [&](store::Rendezvous& rendezvous, Time deadline) {
         auto traced = communicator->open_trace();
         return traced ? communicator->set_up_over_network(store, rendezvous, deadline) : traced;
     });
@@ -135,7 +138,7 @@ void Communicator::start_host(Hosts& hosts, std::optional<HostNetwork> network) 
 Result<void> Communicator::set_up_over_network(store::Store& store, store::Rendezvous& rendezvous, Time deadline) {
     const auto names = names_of_members();
     Hosts hosts;
-    if (world_ > 1 && may_share_per_host(options_)) {
+    if (finds_hosts(world_, options_)) {
         auto found = find_hosts(rendezvous, names, options_, false, deadline);
         if (!found) return tl::unexpected(found.error());
         hosts = *std::move(found);
@@ -146,10 +149,13 @@ Result<void> Communicator::set_up_over_network(store::Store& store, store::Rende
     if (!hosts.any_shared()) return open_channels(rendezvous, {}, deadline);
     const auto host = static_cast<std::uint32_t>(hosts.own);
     if (hosts.own_ranks().front() == rank_) {
+        std::vector<std::uint32_t> numbers;
+        for (const auto& ranks : hosts.ranks) numbers.push_back(ranks.front());
         store::Rendezvous speakers(store, {.prefix = options_.name + std::string(speakers_suffix),
                                            .generation = options_.generation,
                                            .rank = host,
-                                           .world = static_cast<std::uint32_t>(hosts.ranks.size())});
+                                           .world = static_cast<std::uint32_t>(hosts.ranks.size()),
+                                           .numbers = std::move(numbers)});
         if (auto opened = open_channels(speakers, hosts, deadline); !opened) {
             speakers.give_up(opened.error(), names_of_network());
             return opened;

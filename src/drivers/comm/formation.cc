@@ -241,13 +241,14 @@ std::uint32_t channels_of(const Options& options, std::size_t roots) {
 std::uint32_t lanes_to(const RootServer& root) { return root.reach.lanes; }
 
 // Empty: a switch adds.
-std::string layout_text(const RootServers& found, std::uint32_t world) {
+std::string layout_text(const RootServers& found, const store::Party& party) {
     const std::size_t hosts = found.roots.size();
     if (!found.why_one.empty()) {
-        return fmt::format("rank {} serves all sums, because {}", found.roots.front().rank, found.why_one);
+        return fmt::format("rank {} serves all sums, because {}", party.number_of(found.roots.front().rank),
+                           found.why_one);
     }
     if (hosts < 2) return {};
-    const double of_tensor = 2.0 * (world - 1) / world;
+    const double of_tensor = 2.0 * (party.world - 1) / party.world;
     return fmt::format("{} hosts serve the sums; a link carries {:.2f} tensors in each direction, with a switch 1",
                        hosts, of_tensor);
 }
@@ -257,7 +258,8 @@ std::string layout_text(const RootServers& found, std::uint32_t world) {
 std::span<const std::string_view> names_of_formation() { return names; }
 std::span<const std::string_view> names_of_host_level() { return std::span(names).first(host_names); }
 std::span<const std::string_view> names_of_members() { return std::span(names).subspan(host_names, member_names); }
-std::span<const std::string_view> names_of_network() { return std::span(names).subspan(host_names); }
+std::span<const std::string_view> names_of_network() { return std::span(names).subspan(announcement_at); }
+std::span<const std::string_view> names_of_members_and_network() { return std::span(names).subspan(host_names); }
 std::span<const std::string_view> names_of_roots() { return std::span(names).subspan(roots_at); }
 
 std::optional<Failure> dissent_about_terms(std::span<const std::string> terms) {
@@ -296,7 +298,7 @@ Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& giv
     options.channels = channels_of(given, roots.size());
     Formed formed;
     formed.node = std::move(found->own);
-    formed.layout = layout_text(*found, rendezvous.party().world);
+    formed.layout = layout_text(*found, rendezvous.party());
     auto sockets = open_sockets(options, reach.address);
     if (!sockets) return tl::unexpected(sockets.error());
     formed.sockets = *std::move(sockets);

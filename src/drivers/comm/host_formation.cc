@@ -202,7 +202,8 @@ Result<Announced> announce(store::Rendezvous& rendezvous, std::string_view name,
                          .socket = {},
                          .secret = net::random_secret(),
                          .terms = agreed_text(options)};
-    const auto [prefix, generation, rank, world] = rendezvous.party();
+    const std::uint32_t rank = rendezvous.party().rank;
+    const std::uint32_t world = rendezvous.party().world;
     if (own.shares && world > 1 && (rank == 0 || !all_or_none)) {
         if (auto listening = shm::HostLink::listen()) {
             own.socket = listening->name();
@@ -239,7 +240,8 @@ bool may_share_per_host(const Options& options) {
 
 Result<Hosts> find_hosts(store::Rendezvous& rendezvous, std::span<const std::string_view> names, const Options& options,
                          bool all_or_none, Time deadline) {
-    const auto [prefix, generation, rank, world] = rendezvous.party();
+    const std::uint32_t rank = rendezvous.party().rank;
+    const std::uint32_t world = rendezvous.party().world;
     auto announced = announce(rendezvous, names[0], options, all_or_none, deadline);
     if (!announced) return tl::unexpected(announced.error());
     const std::vector<HostAnnouncement>& all = announced->all;

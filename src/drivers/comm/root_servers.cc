@@ -107,7 +107,9 @@ Result<RootServers> find_roots(store::Rendezvous& rendezvous, const Options& opt
         } else if (rank == ranks.front()) {
             return tl::unexpected(reach.error());
         } else if (problem == yes) {
-            problem = fmt::format("rank {} does not reach rank {}: {}", own_rank, rank, to_string(reach.error()));
+            const store::Party& party = rendezvous.party();
+            problem = fmt::format("rank {} does not reach rank {}: {}", party.number_of(own_rank),
+                                  party.number_of(rank), to_string(reach.error()));
         }
     }
     const auto problems = rendezvous.all_gather(names[1], problem, deadline);

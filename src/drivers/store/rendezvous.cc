@@ -118,7 +118,8 @@ Failure Rendezvous::reason_of_giving_up(std::string_view value) {
     const bool known = reason && *reason <= static_cast<std::uint32_t>(Reason::failed);
     if (rank && known && static_cast<Reason>(*reason) == Reason::mismatched) return mismatched(std::string(value));
     return fail(Operation::rendezvous, known ? static_cast<Reason>(*reason) : Reason::failed,
-                rank ? fmt::format("rank {}", *rank) : "another rank", fmt::format("gave up: {}", value));
+                rank ? fmt::format("rank {}", party_.number_of(*rank)) : "another rank",
+                fmt::format("gave up: {}", value));
 }
 
 Result<void> Rendezvous::forget(std::uint32_t generation) {
@@ -168,7 +169,7 @@ Result<void> Rendezvous::announce(std::string_view name, std::string_view value)
         displaced_ = true;
         return mismatched(fmt::format(
             "'{}': rank {} arrived twice: give each process its own rank, and each communicator its own name", name,
-            party_.rank));
+            party_.number_of(party_.rank)));
     }
     return store_.set(key, with_world(party_.world, value));
 }
@@ -197,7 +198,7 @@ Result<std::vector<std::string>> Rendezvous::collect(std::string_view name, cons
     }
     if (const auto dissent = dissent_of(worlds)) {
         return mismatched(fmt::format("rank {} expects a world of {} ranks, the others {}: use one world size",
-                                      dissent->rank, dissent->own, dissent->others));
+                                      party_.number_of(dissent->rank), dissent->own, dissent->others));
     }
     for (std::string& value : *values) value.erase(0, world_bytes);
     return values;
@@ -214,7 +215,7 @@ Failure Rendezvous::missing_parties(std::string_view name, const std::vector<std
     auto next = missing->begin();  // in the order of the keys
     for (std::size_t at = 0; at < ranks.size() && next != missing->end(); ++at) {
         if (*next != keys[at]) continue;
-        names.push_back(std::to_string(ranks[at]));
+        names.push_back(std::to_string(party_.number_of(ranks[at])));
         ++next;
     }
     error.text = did_not_come(name, names, party_.world);

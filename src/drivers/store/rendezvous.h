@@ -19,6 +19,12 @@ struct Party {
     std::uint32_t generation = 0;  // grows each time the communicator forms
     std::uint32_t rank = 0;        // below `world`
     std::uint32_t world = 1;       // number of ranks
+    // For errors, if these are some ranks of a job: their numbers in it. Empty: as here.
+    std::vector<std::uint32_t> numbers{};
+
+    [[nodiscard]] std::uint32_t number_of(std::uint32_t rank_here) const {
+        return rank_here < numbers.size() ? numbers[rank_here] : rank_here;
+    }
 };
 
 // Collective operations of ranks that share only a store: gather, broadcast and barrier.
