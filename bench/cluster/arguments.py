@@ -73,6 +73,7 @@ examples
   bench/cluster/run --workers 4 --rate 500mbit --bytes 25MB --rounds 5 --peer gloo --json
   bench/cluster/run --topology racks:2x4 --rate 500mbit --uplink 500mbit --placement dealt
   bench/cluster/run --topology star:8 --rate 200mbit --systems gloo --json
+  bench/cluster/run --topology star:4 --ranks-per-host 4 --rate 200mbit
   bench/cluster/run --topology local:4 --bytes 25MB --rounds 15 --operations 10 --systems atp,torch-atp
   bench/cluster/run --topology star:4 --rate 200mbit --workload vgg --operations 5
   bench/cluster/run --topology star:4 --fault loss=0.1%@hosts --fault 'drop>1400@host2:up'
@@ -125,6 +126,9 @@ def _settle_work(parser, options):
     confined = [name for name in options.systems if not known[name].spans_racks]
     if confined and options.topology.has_racks:
         parser.error(f"argument --systems: {', '.join(confined)} cannot span racks; use a star topology")
+    alone = [name for name in options.systems if not known[name].shares_hosts]
+    if options.ranks_per_host > 1 and (alone or options.topology.is_local):
+        parser.error(f"argument --ranks-per-host: use a topology with links, and without {', '.join(alone) or 'local'}")
     if options.loss and any(issubclass(known[name], systems.InKernel) for name in options.systems):
         parser.error("argument --loss: the switch inside the kernel injects no loss; use --switch user")
     if options.warmup is None:
@@ -210,6 +214,13 @@ def _add_network(group):
         help="seed of lost and duplicated frames, 0 to 4294967295; each end of a link has its own sequence [1]",
     )
     group.add_argument(
+        "--ranks-per-host",
+        type=_ranks_of_host,
+        default=1,
+        metavar="N",
+        help="ranks of each job on each host, 1 to 63, which the systems may sum in memory first [1]",
+    )
+    group.add_argument(
         "--placement", choices=("packed", "dealt"), default="packed", help="placement of the ranks [packed]"
     )
 
@@ -257,7 +268,7 @@ def _add_work(group):
         type=count,
         default=1,
         metavar="N",
-        help="concurrent jobs, 1 to 10000, each with one rank per host [1]",
+        help="concurrent jobs, 1 to 10000, each with ranks on every host [1]",
     )
     group.add_argument(
         "--timeout",
@@ -353,6 +364,12 @@ def _fault(text):
         return faults.parse(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _ranks_of_host(text):
+    if not 1 <= count(text) <= 63:
+        raise argparse.ArgumentTypeError(f"{text} is outside 1 to 63 ranks")
+    return int(text)
 
 
 def _seed(text):

@@ -90,8 +90,10 @@ class Bench:
             processes.stop(ranks)
             processes.stop(switches)
         processes.require_orderly_end(switches)
+        results = [_result_of(rank) for rank in first_ranks]
+        self._require_hosts(system, results)
         return Turn(
-            [_result_of(rank) for rank in first_ranks],
+            results,
             sum(process.cpu_seconds for process in ranks + switches),
             sum(process.cpu_seconds for process in switches),
             None if ports is None else ports - ports_before,
@@ -101,6 +103,15 @@ class Bench:
             counters,
             faults.difference(faults_before, self._fault_counts()),
         )
+
+    def _require_hosts(self, system, results):
+        """No system may reach a bar by other hosts' memory, or miss it because its ranks share none."""
+        expected = self.hosts.count(self.hosts[0])
+        for result in results:
+            if system.sums_on_hosts and result["host_ranks"] != expected:
+                raise processes.Failed(
+                    f"{system.name}: {result['host_ranks']} ranks of a host summed in memory, not {expected}"
+                )
 
     def _fault_counts(self):
         return self.link_faults.counts() if self.link_faults else {}

@@ -36,6 +36,11 @@ class Setting:
     placement: str
     work: object
     faults: tuple = ()  # as --fault has them
+    ranks_per_host: int = 1
+
+    @property
+    def world(self):
+        return len(self.topology.hosts) * self.ranks_per_host
 
     def as_dict(self):
         return {
@@ -47,7 +52,8 @@ class Setting:
             "queue_bytes": self.links.queue_bytes,
             "offloads": self.links.offloads,
             "bytes": self.work.bytes,
-            "world": len(self.topology.hosts),
+            "world": self.world,
+            "ranks_per_host": self.ranks_per_host,
             "jobs": self.work.jobs,
             "operations": self.work.operations,
             "faults": list(self.faults),
@@ -68,10 +74,11 @@ class Setting:
         uplinks = ""
         if any(switch.parent for switch in self.topology.switches):
             uplinks = f", uplinks of {self.links.uplink_bps / 1e6:g} Mbit/s"
+        each = f" ({self.ranks_per_host} on each host)" if self.ranks_per_host > 1 else ""
         frames = "" if self.links.offloads else ", without offloads"
         faulty = f", faults {' '.join(self.faults)}" if self.faults else ""
         return (
-            f"{self.topology.text}, ranks {self.placement}, links of {self.links.host_bps / 1e6:g} Mbit/s"
+            f"{self.topology.text}, ranks {self.placement}{each}, links of {self.links.host_bps / 1e6:g} Mbit/s"
             f"{uplinks}{frames}{faulty}"
         )
 
@@ -135,7 +142,7 @@ class Report:
         ratios = [own / other for own, other in zip(goodputs, peers)]
         system = self._system(name)
         return {
-            "workers": len(self._topology.hosts),
+            "workers": self._setting.world,
             "rate_mbps": None if self._topology.is_local else self._setting.links.host_bps / 1e6,
             **with_ends("goodput_mbps", [goodput / 1e6 for goodput in goodputs]),
             "limit_mbps": self._limit_bps / 1e6 if self._limit_bps else None,
@@ -260,7 +267,7 @@ class Report:
     def _of_a_gigabyte(self, of_turns):
         """Median of the times of the turns, per gigabyte that all ranks contributed. The bytes of the warm-up are
         included, because the times include the warm-up too."""
-        gigabytes = self._work.bytes * self._setting.operations_of_a_turn() * len(self._topology.hosts) / 1e9
+        gigabytes = self._work.bytes * self._setting.operations_of_a_turn() * self._setting.world / 1e9
         return statistics.median(of_turns) / gigabytes
 
 

@@ -59,6 +59,10 @@ class Rank:
     def host(self):
         return self.hosts[self.number]
 
+    @property
+    def shares_host(self):
+        return len(set(self.hosts)) != len(self.hosts)
+
 
 # Flags of `atp-lab switch` and `atp-lab bench` that `atp` lacks.
 EXPERIMENTS = {
@@ -71,7 +75,8 @@ class System:
     """A measured system. It needs `programs`, which the build targets `targets` build, and the Python modules
     `modules`. If it has several `variants`, the benchmark uses the fastest. With `first_rank_starts_others`, the
     benchmark starts only the first rank, which starts the other ranks. Without `spans_racks`, the system supports one
-    switch only."""
+    switch only; without `shares_hosts`, one rank on each host. With `sums_on_hosts`, the result states how many ranks
+    of a host summed in memory."""
 
     programs = ()
     modules = ()
@@ -79,6 +84,8 @@ class System:
     variants = ("",)
     first_rank_starts_others = False
     spans_racks = True
+    shares_hosts = True
+    sums_on_hosts = False
 
     def __init__(self, name):
         self.name = name
@@ -155,6 +162,8 @@ class InKernel:
 class Atp(AtpSwitches):
     """Ranks are processes of `atp bench` in the namespaces of the hosts."""
 
+    sums_on_hosts = True
+
     def __init__(self, name, programs, options):
         super().__init__(name, programs, options)
         self._rank_flags = options.rank_flags
@@ -177,6 +186,7 @@ class Atp(AtpSwitches):
             "--warmup",
             str(work.warmup),
             "--json",
+            *(["--host-level"] if rank.shares_host else []),
             *self._rank_flags,
         ]
 
@@ -210,6 +220,8 @@ class SwitchMl(Atp):
 
     experiment = True
     spans_racks = False
+    shares_hosts = False
+    sums_on_hosts = False
     tunings = {
         f"{slots} slots, {timeout}": ("--window", str(slots), "--switchml-timeout", timeout)
         for slots, timeout in ((16, "1ms"), (64, "5ms"), (256, "20ms"))
@@ -359,7 +371,7 @@ class TorchRanks:
             "OMP_NUM_THREADS=1",
             f"GLOO_SOCKET_IFNAME={rank.device}",
             f"ATP_SWITCH={_endpoint(rank.host.switch, SWITCH_PORT)}",
-            "ATP_HOST_LEVEL=off",
+            f"ATP_HOST_LEVEL={'on' if rank.shares_host else 'off'}",
             self._python,
             *self._task(work),
             "--backend",

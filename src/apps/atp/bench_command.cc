@@ -53,6 +53,7 @@ Json to_json(const BenchSize& size, const BenchRank& bench) {
               {"verified", true}};
     for (const auto& field : bench_fields) json[std::string(field.name)] = field.value_of(size.counters);
     json.update({{"results", size.results_by_group ? "multicast" : "unicast"},
+                 {"host_ranks", size.host_ranks},
                  {"lanes", size.lanes},
                  {"window", size.window},
                  {"without", size.without}});
@@ -100,8 +101,10 @@ void print_results(const BenchOptions& options, const BenchTimes& atp, const Ben
                    const std::string& algorithm, const Json& last) {
     if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
     if (!options.json) {
-        fmt::print("{} workers on this host, {}, {}, {} rounds{}; every bit of every result verified\n",
-                   options.workers, wire::to_string(protocol_of(options.bench.options)), to_string(options.bench.type),
+        const std::string places =
+            options.hosts == 0 ? "on this host" : fmt::format("on {} emulated hosts of this one", options.hosts);
+        fmt::print("{} workers {}, {}, {}, {} rounds{}; every bit of every result verified\n", options.workers, places,
+                   wire::to_string(protocol_of(options.bench.options)), to_string(options.bench.type),
                    atp.begin()->second.size(),
                    peer.empty() ? "" : fmt::format(", alternating with Gloo ({})", algorithm));
         for (const Json& missing : last.begin()->value("without", Json::array())) {

@@ -15,6 +15,7 @@ namespace atp::apps {
 namespace {
 
 constexpr std::uint32_t most_ranks = ATP_BITMAP_BITS * ATP_BITMAP_BITS;
+constexpr std::uint32_t most_ranks_of_host = ATP_PART_RANK_MASK;
 
 std::optional<numeric::ElementType> parse_bench_type(std::string_view text) {
     const auto type = numeric::parse_element_type(text);
@@ -41,7 +42,7 @@ void add_what(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
     what.parsed("--type", bench.type, "TYPE", parse_bench_type, "float32, float64, int32 or int64",
                 "Type of the elements [float32]");
     bench.options.host_level = false;
-    what.flag("--host-level", bench.options.host_level, "Sum in the memory of this host, without packets");
+    what.flag("--host-level", bench.options.host_level, "Sum in the memory of each host before anything is sent");
     what.flag("--json", options->json, "Print one JSON object per size");
 }
 
@@ -66,9 +67,18 @@ void add_where(CLI::App& command, const std::shared_ptr<BenchOptions>& options) 
     add_option_flag(rank, "--listen", comm)->needs(single)->excludes(at_switch);
     rank.flag("--store-elsewhere", options->store_elsewhere, "Let another process serve the store")->needs(single);
     Flags here(command, "All ranks on this host (the default)");
-    here.number("--workers", options->workers, 1, ATP_BITMAP_BITS,
-                "Number of ranks, one process each, at one switch [4]")
-        ->excludes(single);
+    CLI::Option* const workers = here.number("--workers", options->workers, 1, ATP_BITMAP_BITS,
+                                             "Number of ranks, one process each, at one switch [4]")
+                                     ->excludes(single);
+    CLI::Option* const hosts =
+        here.number("--hosts", options->hosts, 1, ATP_BITMAP_BITS,
+                    "Number of hosts that groups of ranks stand for; needs --ranks-per-host and replaces --workers")
+            ->excludes(single)
+            ->excludes(workers);
+    CLI::Option* const ranks_per_host = here.number("--ranks-per-host", options->ranks_per_host, 1, most_ranks_of_host,
+                                                    "Ranks of each host: they sum in memory, and one of them sends [1]")
+                                            ->needs(hosts);
+    hosts->needs(ranks_per_host);
     here.parsed("--memory", options->memory, "SIZE", parse_size, size_forms, "Memory of the started switch [64MB]")
         ->excludes(single)
         ->excludes(at_switch);
@@ -99,7 +109,11 @@ void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& opt
     add_option_flags(how, options->bench.options, {"--switch", "--rack", "--listen"});
     if (options->additions.add_flags) options->additions.add_flags(command);
     command.parse_complete_callback([options] {
-        const comm::Options& comm = options->bench.options;
+        comm::Options& comm = options->bench.options;
+        if (options->hosts != 0) {
+            options->workers = options->hosts * options->ranks_per_host;
+            comm.host_level = true;
+        }
         if (options->single && comm.switch_address.empty() && comm.listen.empty() && !comm.host_level) {
             throw CLI::RequiredError("--rank needs --switch, --listen or --host-level:");
         }

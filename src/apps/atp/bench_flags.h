@@ -23,6 +23,8 @@ struct BenchOptions {
     BenchRank bench;
     bool single = false;  // this process is one rank
     std::uint32_t workers = 4;
+    std::uint32_t hosts = 0;  // 0: each worker is a host of its own, or with --host-level all are one
+    std::uint32_t ranks_per_host = 1;
     std::uint32_t repeats = 0;  // 0: 5 if Gloo runs too, else 1
     std::uint64_t memory = 64'000'000;
     std::string peer;

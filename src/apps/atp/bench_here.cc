@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/atp/bench_here.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
@@ -103,6 +105,7 @@ std::vector<std::string> BenchHere::rank_command(std::uint32_t rank, const std::
     const BenchRank& bench = options_.bench;
     comm::Options comm = bench.options;
     comm.switch_address = switch_address_;
+    if (options_.hosts != 0) comm.host_name = fmt::format("host{}", rank / options_.ranks_per_host);
     std::vector<std::string> command{own_program(),
                                      "bench",
                                      "--rank",

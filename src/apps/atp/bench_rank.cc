@@ -151,6 +151,7 @@ class Measurement {
         result.counters = growth(bench_fields, counted, std::exchange(counted_, counted));
         result.results_by_group = communicator_.results_by_group();
         result.without = communicator_.without();
+        result.host_ranks = communicator_.formation().host_ranks;
         result.lanes = communicator_.formation().lanes;
         result.window = communicator_.formation().window;
         return result;

@@ -197,6 +197,8 @@ constexpr std::array rows{
               .accepted = "any word",
               .python = "host_name",
               .environment = "ATP_HOST_NAME",
+              .flag = "--host-name",
+              .placeholder = "NAME",
               .c_field = "host_name",
               .help = "Name of the host of this rank; ranks with different names never share memory",
               .page = "pytorch.md#one-machine"},
