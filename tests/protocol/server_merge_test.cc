@@ -229,6 +229,45 @@ TEST(ServerMerge, OverlappingSetIsDroppedAndMissingWorkersGetANack) {
     EXPECT_EQ(answers[0].transmit.worker, ATP_WORKER_ALL);
 }
 
+// Floats of one rank of a member.
+Bytes floats_of_rank(const ServerBench& bench, std::uint16_t worker, unsigned rank, bool last, float value) {
+    Bytes bytes = bench.floats(worker, 0, value);
+    bytes[ATP_OFFSET_PART] = static_cast<std::byte>(rank);
+    const auto flags = static_cast<std::uint16_t>(ATP_FLAG_BYPASS | (last ? ATP_FLAG_LAST_RANK : 0));
+    wire::store_u16(&bytes[ATP_OFFSET_FLAGS], flags);
+    return bytes;
+}
+
+// docs/protocol.md#h48
+TEST(ServerMerge, H48_MemberIsIncludedWithTheLastOfItsRanksInAnyOrder) {
+    std::vector<unsigned> order{1, 2, 3};
+    do {
+        ServerBench bench(*Membership::star(2));
+        bench.handle(bench.floats(1, 0, 0.25F));
+        (void)bench.answers();
+        for (const unsigned rank : order) {
+            EXPECT_EQ(bench.server.base(), 0U) << "rank " << rank << " is missing";
+            const float value = rank == 1 ? 1e30F : rank == 2 ? 0.5F : -1e30F;
+            for (int copies = 0; copies < 2; ++copies) {
+                bench.handle(floats_of_rank(bench, 0, rank, rank == 3, value));
+            }
+        }
+        EXPECT_EQ(bench.answers().at(0).sums.at(0), 0.75F);
+    } while (std::ranges::next_permutation(order).found);
+}
+
+TEST(ServerMerge, IntegersOfOneRankAndFloatsOfNoRankBesideThoseOfOneAreNotAdded) {
+    ServerBench bench(*Membership::star(2));
+    Bytes integers = bench.gradient(0, 0, 1, ATP_FLAG_BYPASS);
+    integers[ATP_OFFSET_PART] = std::byte{1};
+    bench.handle(integers);
+    EXPECT_EQ(bench.server.counters().refused, 1U);
+    bench.handle(floats_of_rank(bench, 0, 1, false, 1));
+    bench.handle(bench.floats(0, 0, 1));
+    EXPECT_EQ(bench.server.counters().duplicates, 1U);
+    EXPECT_EQ(bench.server.base(), 0U);
+}
+
 TEST(ServerMerge, WholeUnitsReplaceGradientsOfTheirMembers) {
     ServerBench bench(*Membership::racks(2, 2));
     bench.handle(bench.gradient(0, 0, 1));

@@ -105,6 +105,40 @@ class SlowTensor final : public Tensor {
     Values values_;
 };
 
+// Stands for two ranks. Its second element is no integer.
+class TensorOfTwoRanks final : public Tensor {
+  public:
+    [[nodiscard]] std::uint64_t size() const override { return 2; }
+    [[nodiscard]] bool load_integers(std::uint64_t /*first*/, std::span<std::byte> /*lanes*/) const override {
+        return false;
+    }
+    void load_floats(std::uint64_t /*first*/, std::span<std::byte> /*lanes*/) const override { ADD_FAILURE(); }
+    [[nodiscard]] unsigned float_ranks() const override { return 2; }
+    void load_floats_of(unsigned rank, std::uint64_t /*first*/, std::span<std::byte> lanes) const override {
+        wire::store_u32(lanes.data(), rank);
+    }
+    void store(std::uint64_t /*first*/, std::span<const std::byte> /*lanes*/) override {}
+};
+
+// docs/protocol.md#h48
+TEST(WorkerTest, H48_FloatsTravelRankByRankAndAreResentTogether) {
+    WorkerBench bench;
+    TensorOfTwoRanks tensor;
+    ASSERT_TRUE(bench.worker.submit(tensor, bench.now));
+    for (int sending = 0; sending < 2; ++sending) {
+        const auto packets = bench.packets();
+        ASSERT_EQ(packets.size(), 2U);
+        for (unsigned rank = 0; rank < 2; ++rank) {
+            const atp_header& header = packets[rank].header;
+            EXPECT_EQ(header.part, rank + 1);
+            EXPECT_EQ((header.flags & ATP_FLAG_LAST_RANK) != 0, rank == 1);
+            EXPECT_EQ((header.flags & ATP_FLAG_RESEND) != 0, sending == 1);
+            EXPECT_NE(header.flags & ATP_FLAG_BYPASS, 0);
+        }
+        bench.handle(bench.nack(0));
+    }
+}
+
 TEST(WorkerTest, FragmentThatIsNotReadyHoldsBackLaterOnes) {
     WorkerBench bench;
     SlowTensor slow(Values{1, 2, 3, 4, 5});

@@ -57,6 +57,20 @@ def test_all_types_have_the_bits_of_the_network():
     assert alone[0] == network[0]
 
 
+def on_two_hosts(switch, ranks_each):
+    def environment(rank):
+        return {"ATP_SWITCH": switch.address, "ATP_HOST_NAME": f"host{rank // ranks_each}"}
+
+    return environment
+
+
+def test_two_hosts_have_the_bits_of_one():
+    alone = values_of(run_ranks(reduce_everything, RANKS))
+    with running_switch() as switch:
+        hosts = values_of(run_ranks(reduce_everything, RANKS, on_two_hosts(switch, 2)))
+    assert hosts == alone
+
+
 def train_cnn(rank, size):
     model = make_model()
     parallel = DistributedDataParallel(model)
@@ -69,6 +83,13 @@ def test_training_has_the_bits_of_the_network():
     with running_switch() as switch:
         network = values_of(run_ranks(train_cnn, 2, {"ATP_SWITCH": switch.address, "ATP_HOST_LEVEL": "off"}))
     assert alone == network
+
+
+def test_training_on_two_hosts_has_the_bits_of_the_network():
+    with running_switch() as switch:
+        network = values_of(run_ranks(train_cnn, 4, {"ATP_SWITCH": switch.address, "ATP_HOST_LEVEL": "off"}))
+        hosts = values_of(run_ranks(train_cnn, 4, on_two_hosts(switch, 2)))
+    assert hosts == network
 
 
 def is_on_host(rank, size):
@@ -128,3 +149,29 @@ def test_killed_rank_is_named_with_its_process(tmp_path):
     left = (set(os.listdir("/dev/shm")) | set(os.listdir("/tmp"))) - before
     assert not [name for name in left if "atp" in name]
     print(f"{KILLS} kills, the latest error after {latest_s * 1000:.1f} ms")
+
+
+def test_killed_rank_ends_the_other_host(tmp_path):
+    latest_s = {"its host": 0.0, "the other": 0.0}
+    for attempt in range(KILLS):
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        chance = random.Random(attempt)
+        victim = chance.randrange(4)
+        body = functools.partial(lose_a_rank, victim=victim, delay_s=chance.uniform(0.001, 0.05), folder=folder)
+        with running_switch() as switch:
+            outcomes = run_ranks(body, 4, on_two_hosts(switch, 2))
+        assert outcomes[victim].exit_code == -signal.SIGKILL
+        died = float((folder / "died").read_text())
+        for rank in set(range(4)) - {victim}:
+            assert outcomes[rank].error == "DistBackendError", outcomes[rank]
+            after_s = float((folder / f"raised-{rank}").read_text()) - died
+            if rank // 2 == victim // 2:
+                assert f"of rank {victim}, on this host, has ended" in outcomes[rank].text
+                latest_s["its host"] = max(latest_s["its host"], after_s)
+            else:
+                first = victim // 2 * 2
+                assert f"{first}, {first + 1}" in outcomes[rank].text, outcomes[rank].text
+                latest_s["the other"] = max(latest_s["the other"], after_s)
+    for place, seconds in latest_s.items():
+        print(f"{KILLS} kills, the latest error on {place} after {seconds * 1000:.1f} ms")
