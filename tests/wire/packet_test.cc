@@ -363,7 +363,7 @@ TEST(ToString, WidestHeaderFits) {
         "UNKNOWN job=4294967295 token=0xffffffffffffffff ch=65535 seq=4294967295 w=65534 hop=255 win=255 "
         "scale=255 idx=4294967295 arg=4294967295 peer=65534 sending=255 part=3.63 form=unknown "
         "unknownx18446744073709551615 set=0xffffffff/0xffffffff,0xffffffff/0xffffffff resend bypass collision ecn "
-        "overflow whole audit plain alternate_free one_sender ecn_down proof unknown");
+        "overflow whole audit plain alternate_free one_sender ecn_down proof last_rank unknown");
 }
 
 TEST(ToString, EveryReasonHasItsOwnName) {

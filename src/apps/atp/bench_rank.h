@@ -55,8 +55,8 @@ static_assert(names_all(bench_fields));
 
 struct BenchSize {
     std::uint64_t bytes = 0;
-    std::vector<double> seconds;  // per round, of the slowest rank
-    BenchCounters counters;       // while this size was measured, warm-up included
+    std::vector<double> seconds;   // per round, of the slowest rank
+    BenchCounters counters;        // while this size was measured, warm-up included
     std::uint32_t host_ranks = 1;  // that shared memory with rank 0, itself included
     std::uint32_t lanes = 0;
     std::uint32_t window = 0;

@@ -47,6 +47,7 @@ TEST(OptionFlags, EachOptionPassesToAChildUnchanged) {
     const std::vector<std::vector<std::string>> lines{
         {"--switch", "a:1"},
         {"--rack", "row 7"},
+        {"--host-name", "node7"},
         {"--listen", "10.0.0.1:5000-5009"},
         {"--channels", "4"},
         {"--lanes", "352"},
