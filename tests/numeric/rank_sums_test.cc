@@ -42,6 +42,19 @@ std::uint32_t reference(std::vector<Wire>& ranks, std::size_t at) {
     return rounded.get(0);
 }
 
+// The integer that a worker sends for these ranks, or INT32_MIN.
+std::uint32_t reference_integer(std::vector<Wire>& ranks, std::size_t at) {
+    std::int64_t sum = 0;
+    bool integers = true;
+    for (Wire& rank : ranks) {
+        const float product = as_float(rank.get(at)) * static_cast<float>(job_scale);
+        integers = integers && std::fabs(product) < 0x1p31F;
+        if (integers) sum += std::llrint(product);
+    }
+    const bool fits = integers && std::abs(sum) <= INT32_MAX;
+    return static_cast<std::uint32_t>(fits ? static_cast<std::int32_t>(sum) : INT32_MIN);
+}
+
 class RankSums : public LanesOfTarget {
   protected:
     // Numbers of ranks that need one block and several, vectors and tails.
@@ -57,6 +70,9 @@ class RankSums : public LanesOfTarget {
                 sum_float_ranks(starts(ranks), count, job_scale, sums.data());
                 ASSERT_TRUE(sums.guards_intact());
                 for (std::size_t at = 0; at < count; ++at) ASSERT_EQ(sums.get(at), reference(ranks, at)) << at;
+                scale_and_sum_ranks(starts(ranks), count, job_scale, sums.data());
+                ASSERT_TRUE(sums.guards_intact());
+                for (std::size_t at = 0; at < count; ++at) ASSERT_EQ(sums.get(at), reference_integer(ranks, at)) << at;
             }
         }
     }

@@ -165,7 +165,7 @@ void scale_large_floats(std::span<const std::byte* const> ranks, std::size_t fir
         sums_add_floats(rank + 4 * first, count, static_cast<float>(scale), sums.data());
     }
     for (std::size_t at = 0; at < count; ++at) {
-        const bool fits = sums[at] != no_sum && sums[at] >= -most && sums[at] <= most;
+        const bool fits = sums[at] >= -most && sums[at] <= most;  // `no_sum` does not
         const auto integer = fits ? static_cast<std::int32_t>(sums[at]) : lane::refused;
         lane::store(static_cast<std::uint32_t>(integer), wire + 4 * (first + at));
     }
