@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "numeric/exact_sum.h"
@@ -25,18 +26,24 @@ std::vector<const std::byte*> starts(std::vector<Wire>& ranks) {
     return found;
 }
 
-// One element, by the definition in docs/protocol.md#result.
-std::uint32_t reference(std::vector<Wire>& ranks, std::size_t at) {
-    ExactLane exact{};
+// Of one element; nullopt: some rank has no integer.
+std::optional<std::int64_t> sum_of_integers(std::vector<Wire>& ranks, std::size_t at) {
     std::int64_t sum = 0;
-    bool integers = true;
     for (Wire& rank : ranks) {
         const float product = as_float(rank.get(at)) * static_cast<float>(job_scale);
-        integers = integers && std::fabs(product) < 0x1p31F;
-        if (integers) sum += std::llrint(product);
-        exact_add(rank.data() + at * lane_bytes, 1, &exact);
+        if (!(std::fabs(product) < 0x1p31F)) return std::nullopt;
+        sum += std::llrint(product);
     }
-    if (integers) return bits_of(static_cast<float>(static_cast<double>(sum) * (1 / job_scale)));
+    return sum;
+}
+
+// One element, by the definition in docs/protocol.md#result.
+std::uint32_t reference(std::vector<Wire>& ranks, std::size_t at) {
+    if (const auto sum = sum_of_integers(ranks, at)) {
+        return bits_of(static_cast<float>(static_cast<double>(*sum) * (1 / job_scale)));
+    }
+    ExactLane exact{};
+    for (Wire& rank : ranks) exact_add(rank.data() + at * lane_bytes, 1, &exact);
     Wire rounded(1);
     exact_round(&exact, 1, rounded.data());
     return rounded.get(0);
@@ -44,15 +51,9 @@ std::uint32_t reference(std::vector<Wire>& ranks, std::size_t at) {
 
 // The integer that a worker sends for these ranks, or INT32_MIN.
 std::uint32_t reference_integer(std::vector<Wire>& ranks, std::size_t at) {
-    std::int64_t sum = 0;
-    bool integers = true;
-    for (Wire& rank : ranks) {
-        const float product = as_float(rank.get(at)) * static_cast<float>(job_scale);
-        integers = integers && std::fabs(product) < 0x1p31F;
-        if (integers) sum += std::llrint(product);
-    }
-    const bool fits = integers && std::abs(sum) <= INT32_MAX;
-    return static_cast<std::uint32_t>(fits ? static_cast<std::int32_t>(sum) : INT32_MIN);
+    const auto sum = sum_of_integers(ranks, at);
+    const bool fits = sum && std::abs(*sum) <= INT32_MAX;
+    return static_cast<std::uint32_t>(fits ? static_cast<std::int32_t>(*sum) : INT32_MIN);
 }
 
 class RankSums : public LanesOfTarget {

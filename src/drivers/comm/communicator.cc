@@ -161,7 +161,7 @@ Result<Handle> Communicator::submit(Operation operation, std::unique_ptr<protoco
     const std::uint64_t parts = std::clamp<std::uint64_t>(fragments / least_fragments_of_slice, 1, channels_.size());
     const std::uint64_t share = (fragments + parts - 1) / parts * payload;
     std::uint64_t step = (share + alignment - 1) / alignment * alignment;
-    if (chunks_) step = lanes_of_chunk(*chunks_, lanes);
+    if (chunks_) step = tensor::lanes_of_chunk(*chunks_, lanes);
     for (std::uint64_t first = 0; first < lanes; first += step) {
         work->add_slice(first, std::min(step, lanes - first), purpose);
     }

@@ -15,7 +15,6 @@
 
 #include "base/result.h"
 #include "comm/channel_driver.h"
-#include "comm/chunks.h"
 #include "comm/feed.h"
 #include "comm/host_driver.h"
 #include "comm/host_formation.h"
@@ -27,6 +26,7 @@
 #include "store/rendezvous.h"
 #include "store/store.h"
 #include "switchd/node.h"
+#include "tensor/chunks.h"
 #include "tensor/scale_history.h"
 
 namespace atp::comm {
@@ -190,7 +190,7 @@ class Communicator {
     std::atomic<Duration::rep> slow_next_{0};    // earliest time of the next line about a slow rank
     std::shared_ptr<Feed> feed_ = std::make_shared<Feed>(*this);
     std::shared_ptr<HostDriver> host_;           // nullptr: this rank shares no memory
-    std::optional<ChunkRules> chunks_;           // some ranks of the job share memory; nullopt: none do
+    std::optional<tensor::ChunkRules> chunks_;   // some ranks of the job share memory; nullopt: none do
     std::unique_ptr<switchd::SwitchNode> node_;  // without a switch: the sums that this rank serves
     std::vector<std::unique_ptr<ChannelDriver>> channels_;
     std::mutex order_;         // gives all channels the operations in one order

@@ -165,8 +165,8 @@ Result<void> Communicator::set_up_over_network(store::Store& store, store::Rende
     if (!formed) return tl::unexpected(formed.error());
     formation_ = *formed;
     formation_.host_ranks = static_cast<std::uint32_t>(hosts.own_ranks().size());
-    chunks_ =
-        ChunkRules{.payload_lanes = payload_lanes(), .channels = formation_.channels, .most_lanes = hosts.chunk_lanes};
+    chunks_ = tensor::ChunkRules{
+        .payload_lanes = payload_lanes(), .channels = formation_.channels, .most_lanes = hosts.chunk_lanes};
     if (hosts.shared.memory == nullptr) return {};
     HostNetwork network{.chunks = *chunks_};
     if (!channels_.empty()) {

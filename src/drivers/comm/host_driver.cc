@@ -201,7 +201,7 @@ void HostDriver::take_submissions() {
         part.range_units = range_bytes / part.unit_bytes;
         const std::uint64_t most = memory_->shape().chunk_lanes * ATP_LANE_BYTES / part.unit_bytes;
         part.chunk_units = wide != 0 ? most : most / submission.alignment * submission.alignment;
-        if (network_) part.chunk_units = lanes_of_chunk(network_->chunks, part.size);
+        if (network_) part.chunk_units = tensor::lanes_of_chunk(network_->chunks, part.size);
         part.chunks = (part.size + part.chunk_units - 1) / part.chunk_units;
         part.purpose = tensor.size() << 16U | tensor.purpose();
         const auto ranges = [&](std::uint64_t units) {

@@ -13,17 +13,17 @@
 #include <thread>
 #include <vector>
 
-#include "comm/chunks.h"
 #include "comm/work.h"
 #include "protocol/host_group.h"
 #include "shm/host_link.h"
 #include "shm/host_memory.h"
+#include "tensor/chunks.h"
 
 namespace atp::comm {
 
 // How the ranks of a host take part in a job that has other hosts.
 struct HostNetwork {
-    ChunkRules chunks;
+    tensor::ChunkRules chunks;
     // Of the rank that speaks for its host: takes each chunk, in order.
     std::function<void(const Handle& work, std::uint64_t chunk)> send{};
 };

@@ -44,8 +44,8 @@ struct Hosts {
 [[nodiscard]] bool may_share(const Options& options);
 [[nodiscard]] bool may_share_per_host(const Options& options);
 
-// `names`: three for the rendezvous. `all_or_none`: if some ranks seem to be on another host, nobody tries, and
-// `why_apart` says who is. An error ends the formation.
+// `names`: three for the rendezvous. `all_or_none`: if some ranks seem to be on another host, no rank tries, and
+// `why_apart` names one of them. An error ends the formation.
 [[nodiscard]] Result<Hosts> find_hosts(store::Rendezvous& rendezvous, std::span<const std::string_view> names,
                                        const Options& options, bool all_or_none, Time deadline);
 

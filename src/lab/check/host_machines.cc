@@ -196,7 +196,7 @@ void HostMachines::send(const HostAction& action, Step& step) {
     step.sent.push_back(answer);
 }
 
-// The other hosts add nothing. If the rank that speaks has ended, nobody takes the answer.
+// The other hosts add nothing. If the rank that speaks has ended, the answer is lost.
 void HostMachines::answer(std::uint64_t chunk, Step& step) {
     if (states_[0].life == Life::ended) return;
     const auto slot = static_cast<unsigned>(chunk % configuration_.aggregators);

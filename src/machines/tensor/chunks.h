@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace atp::comm {
+namespace atp::tensor {
 
 struct ChunkRules {
     std::uint64_t payload_lanes = 1;  // of a packet
@@ -27,4 +27,4 @@ struct ChunkRules {
     return std::clamp(share / step + 1, std::min(least_steps, most), most) * step;
 }
 
-}  // namespace atp::comm
+}  // namespace atp::tensor
