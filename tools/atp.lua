@@ -157,6 +157,7 @@ local STRUCTS = {
         { name = "server", kind = "endpoint", text = "where the server runs; family 0: on the last switch" },
         { name = "protocol", kind = "u8", text = "packet format of the channel", size = 1, enum = "protocol", least = 1, most = 4 },
         { name = "group", kind = "endpoint", text = "family 0: each member gets its own copy of a result" },
+        { name = "root", kind = "endpoint", text = "switch of level 1 above all switches of level 0; family 0: each has a parent of its own" },
     },
     path_switch = {
         { name = "id", kind = "u64", text = "random, new at each start", size = 8, hex = true },

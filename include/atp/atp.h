@@ -152,7 +152,11 @@ typedef struct atp_communicator atp_communicator;
 enum atp_server {
     ATP_SERVER_ON_SWITCH = 0, /* in the last switch: no further host */
     ATP_SERVER_COLOCATED = 1, /* in the ranks: channel c has its server in rank (c modulo the number of ranks) */
-    ATP_SERVER_DEDICATED = 2  /* on hosts of their own: `dedicated_servers` */
+    ATP_SERVER_DEDICATED = 2, /* on hosts of their own: `dedicated_servers` */
+    ATP_SERVER_AUTOMATIC = 3, /* as the one of the others that has the least to carry on its busiest link */
+    ATP_SERVER_HOSTS = 4,     /* on every host; no switch adds */
+    ATP_SERVER_LEAVES = 5,    /* on every host, behind the switches of racks */
+    ATP_SERVER_RACKS = 6      /* the same; in a rack without a switch its hosts take turns as one */
 };
 
 enum atp_scaling {
@@ -186,10 +190,7 @@ struct atp_options {
     double scale;
     /* Must be 1, as atp_options_init() writes it. */
     int32_t reserved_1;
-    /*
-     * Location of the parameter servers: in the last switch, in the ranks, or on separate hosts (enum atp_server).
-     * [ATP_SERVER_ON_SWITCH]
-     */
+    /* Layout: where the servers are, and which switches add (enum atp_server). [ATP_SERVER_AUTOMATIC] */
     int32_t server;
     /* Addresses of dedicated parameter servers; the channels take them in turn (host:port). [none] */
     const char* const* dedicated_servers;
@@ -220,7 +221,7 @@ struct atp_options {
     int32_t scaling;
     /* Type of a scaled value in a packet; int16 takes half the bytes (enum atp_lane_type). [ATP_LANE_INT32] */
     int32_t lane_type;
-    /* Name of the rack of this rank; needed if the racks have switches that workers do not address. Own. [none] */
+    /* Name of the rack of this rank; needed if its switch is in the path, or if it has none. Own. [none] */
     const char* rack;
     /*
      * Send each result once, to a multicast group, if every rank receives the group (off, on, or IPv4 groups such as
@@ -232,10 +233,20 @@ struct atp_options {
     /* Name of the host of this rank; ranks with different names never share memory (any word). Own. [none] */
     const char* host_name;
     /*
-     * Without a switch: address at which this rank serves a part of the sums to the other hosts (host:port, host:0
-     * for any port, or host:first-last). Own. [none]
+     * Address at which this rank may serve a part of the sums to the other hosts (host:port, host:0 for any port, or
+     * host:first-last). Own. [none]
      */
     const char* listen;
+    /*
+     * Rate of the link of this host in each direction, to choose a layout (such as 25gbit). Own. [0: the slowest
+     * that a rank names]
+     */
+    double link_rate;
+    /*
+     * Rate of the link above the rack of this host in each direction, to choose a layout (such as 25gbit). Own. [0:
+     * that of the slowest host]
+     */
+    double uplink_rate;
 };
 
 /* Writes the defaults. `struct_size` is sizeof(struct atp_options). */

@@ -15,13 +15,17 @@ class Options:
     Attributes:
         switch: Address of the switch of this rank (host:port or [host]:port). Variable ATP_SWITCH. [rank 0
             starts one in its process]
-        listen: Without a switch: address at which this rank serves a part of the sums to the other hosts
-            (host:port, host:0 for any port, or host:first-last). Variable ATP_LISTEN. [the address that reaches
-            MASTER_ADDR, and any port]
+        listen: Address at which this rank may serve a part of the sums to the other hosts (host:port, host:0
+            for any port, or host:first-last). Variable ATP_LISTEN. [the address that reaches MASTER_ADDR, and
+            any port]
         topology: File that assigns ranks to switches; it replaces the address of the switch (the path of a TOML
             file). Variable ATP_TOPOLOGY. [none]
-        rack: Name of the rack of this rank; needed if the racks have switches that workers do not address (any
-            name). Variable ATP_RACK. [none]
+        rack: Name of the rack of this rank; needed if its switch is in the path, or if it has none (any name).
+            Variable ATP_RACK. [none]
+        link_rate: Rate of the link of this host in each direction, to choose a layout (such as 25gbit).
+            Variable ATP_LINK_RATE. [that of the topology file]
+        uplink_rate: Rate of the link above the rack of this host in each direction, to choose a layout (such as
+            25gbit). Variable ATP_UPLINK_RATE. [that of the topology file]
         channels: Independent streams of a rank, each with an I/O thread (1 to 64). Variable ATP_CHANNELS. [1]
         scaling: Scale of a fragment: that of the job, or one that fits the last sum of the same fragment
             (fixed, dynamic). Variable ATP_SCALING. [fixed]
@@ -29,8 +33,8 @@ class Options:
             ATP_LANES. [int32]
         multicast: Send each result once, to a multicast group, if every rank receives the group (off, on, or
             IPv4 groups such as 239.192.0.0/16). Variable ATP_MULTICAST. [off]
-        server: Location of the parameter servers: in the last switch, in the ranks, or on separate hosts
-            (switch, colocated, or dedicated:host:port[,host:port...]). Variable ATP_SERVER. [switch]
+        server: Layout: where the servers are, and which switches add (auto, switch, hosts, leaves, racks,
+            colocated, or dedicated:host:port[,host:port...]). Variable ATP_SERVER. [auto]
         host_level: Ranks that can share memory sum there (true, on, false or off). Variable ATP_HOST_LEVEL.
             [true]
         host_name: Name of the host of this rank; ranks with different names never share memory (any word).
@@ -45,6 +49,8 @@ class Options:
     listen: str | None = None
     topology: str | os.PathLike[str] | None = None
     rack: str | None = None
+    link_rate: str | None = None
+    uplink_rate: str | None = None
     channels: int | None = None
     scaling: str | None = None
     lanes: str | None = None
@@ -62,6 +68,8 @@ class PlainSettings:
 
     listen: str
     rack: str
+    link_rate: str
+    uplink_rate: str
     channels: int
     scaling: str
     lanes: str
@@ -77,6 +85,8 @@ VARIABLES = {
     "listen": "ATP_LISTEN",
     "topology": "ATP_TOPOLOGY",
     "rack": "ATP_RACK",
+    "link_rate": "ATP_LINK_RATE",
+    "uplink_rate": "ATP_UPLINK_RATE",
     "channels": "ATP_CHANNELS",
     "scaling": "ATP_SCALING",
     "lanes": "ATP_LANES",
@@ -90,6 +100,8 @@ VARIABLES = {
 NATIVE_NAMES = {
     "listen": "listen",
     "rack": "rack",
+    "link_rate": "link_rate",
+    "uplink_rate": "uplink_rate",
     "channels": "channels",
     "scaling": "scaling",
     "lanes": "lane_type",
@@ -101,6 +113,8 @@ NATIVE_NAMES = {
 DEFAULTS = {
     "listen": "",
     "rack": "",
+    "link_rate": "0",
+    "uplink_rate": "0",
     "channels": "1",
     "scaling": "fixed",
     "lanes": "int32",

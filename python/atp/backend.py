@@ -19,7 +19,7 @@ import torch.distributed as dist
 
 from . import _C, _log
 from .options import Options, Settings, settle
-from .topology import Place
+from .topology import NO_SWITCH, Place
 
 logger = _log.logger
 
@@ -38,7 +38,7 @@ _EXPECTED_IN_NETWORK = {
 }
 _ADDRESS_KEY = "switch-address"
 _PROBLEM = "!"  # precedes an error text that is stored in place of the address
-_NO_SWITCH = "none"  # stored in place of the address
+_LAYOUTS_ON_HOSTS = ("auto", "hosts", "leaves", "racks")
 
 
 class _Process:
@@ -78,10 +78,8 @@ def create_backend(given: Any, options: Options | None) -> Any:
         communicator = _C.form_on_host(own_store, rank, size, native, settings.timeout_s)
         if communicator is None:
             address, hosts = _find_switch(settings, store, rank, timeout)
-            if address is None:
-                native["listen"] = settings.listen or _listen_address()
-            else:
-                native["switch_address"] = address
+            native["listen"] = settings.listen or _address_to_serve(settings, address)
+            native["switch_address"] = address or ""
             communicator = _C.form_over_network(own_store, rank, size, native, hosts, settings.timeout_s)
         fallback = _make_fallback(dist.PrefixStore("gloo", store), rank, size, timeout, address or native["listen"])
         ranks = list(given.global_ranks_in_group) or list(range(size))
@@ -139,7 +137,7 @@ def _find_switch(settings: Settings, store: Any, rank: int, timeout: timedelta) 
     if rank == 0:
         try:
             if address is None and _may_listen(settings):
-                address = _NO_SWITCH
+                address = NO_SWITCH
             address = address or _own_switch()
         except RuntimeError as error:
             store.set(_ADDRESS_KEY, f"{_PROBLEM}rank 0 could not start a switch: {error}")
@@ -150,7 +148,7 @@ def _find_switch(settings: Settings, store: Any, rank: int, timeout: timedelta) 
         address = store.get(_ADDRESS_KEY).decode()
         if address.startswith(_PROBLEM):
             raise dist.DistBackendError(address[len(_PROBLEM) :])
-    if address == _NO_SWITCH:
+    if address == NO_SWITCH:
         return None, False
     try:
         _C.reach_switch(address, min(timeout.total_seconds(), _REACH_S))
@@ -165,9 +163,21 @@ def _find_switch(settings: Settings, store: Any, rank: int, timeout: timedelta) 
 
 def _may_listen(settings: Settings) -> bool:
     """Returns whether ranks on several hosts can serve the sums. Parameter servers elsewhere need a switch."""
-    if settings.server != "switch":
+    if settings.server not in _LAYOUTS_ON_HOSTS:
         return False
     return settings.listen != "" or not _listen_address().startswith(("127.", "[::1]"))
+
+
+def _address_to_serve(settings: Settings, switch: str | None) -> str:
+    """Returns where this rank may serve a part of the sums; empty: nowhere. With a switch, this is one of several
+    possible layouts, and the loopback would only lead back to this host."""
+    if switch is None:
+        return _listen_address()
+    try:
+        address = _listen_address() if settings.server in _LAYOUTS_ON_HOSTS else ""
+    except RuntimeError:
+        return ""
+    return "" if address.startswith(("127.", "[::1]")) else address
 
 
 def _wait_for_key(store: Any, key: str, timeout: timedelta) -> None:

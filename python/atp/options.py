@@ -12,14 +12,15 @@ from datetime import timedelta
 from typing import Any
 
 from ._options import BOUNDS, CHOICES, DEFAULTS, NATIVE_NAMES, VARIABLES, Options, PlainSettings
-from .topology import Place, Topology, is_address
+from .topology import NO_SWITCH, Place, Position, Topology, is_address
 
-_SERVERS = "'switch', 'colocated' or 'dedicated:host:port[,host:port...]'"
+_SERVERS = "'auto', 'switch', 'hosts', 'leaves', 'racks', 'colocated' or 'dedicated:host:port[,host:port...]'"
 
 
 @dataclass(frozen=True)
 class Settings(PlainSettings):
-    """The settings after look-up and validation."""
+    """The settings after look-up and validation. `switch`: None if the rank follows rank 0, NO_SWITCH if its rack has
+    none."""
 
     switch: str | None
     server: str
@@ -45,10 +46,15 @@ def settle(
         # If the program names the switch in either option, the environment must not override it.
         environment = {key: value for key, value in environment.items() if key not in ("ATP_SWITCH", "ATP_TOPOLOGY")}
     found = {name: _look_up(getattr(options, name), name, environment) for name in VARIABLES}
+    position = _position(found["switch"], found["topology"], place)
+    named = {"rack": position.rack, "link_rate": position.link_rate, "uplink_rate": position.uplink_rate}
+    for name, text in named.items():
+        if found[name][0] is None and text:
+            found[name] = (text, found["topology"][1])
     server, servers = _server(*found["server"])
     timeout_s = _seconds(*found["timeout"])
     return Settings(
-        switch=_switch(found["switch"], found["topology"], place),
+        switch=position.switch or None,
         server=server,
         dedicated_servers=servers,
         timeout_s=timeout_s or default_timeout.total_seconds(),
@@ -67,7 +73,7 @@ def _look_up(option: object, name: str, environment: Mapping[str, str]) -> _Foun
     return text or None, f"{variable}={text!r}"
 
 
-def _switch(switch: _Found, topology: _Found, place: Place) -> str | None:
+def _position(switch: _Found, topology: _Found, place: Place) -> Position:
     address, name = switch
     path, file_name = topology
     if address is not None and path is not None:
@@ -76,18 +82,18 @@ def _switch(switch: _Found, topology: _Found, place: Place) -> str | None:
         if not isinstance(path, (str, os.PathLike)):
             raise ValueError(f"{file_name}: use the path of a TOML file")
         try:
-            return Topology.read(os.fspath(path)).switch_of(place)
+            return Topology.read(os.fspath(path)).position_of(place)
         except ValueError as error:
             raise ValueError(f"{file_name}: {error}") from None
-    if address is None or is_address(address):
-        return address
-    raise ValueError(f"{name}: use the address of a switch, 'host:port' or '[host]:port'")
+    if address is None or address == NO_SWITCH or is_address(address):
+        return Position(str(address or ""))
+    raise ValueError(f"{name}: use the address of a switch, 'host:port' or '[host]:port', or '{NO_SWITCH}'")
 
 
 def _server(value: object, name: str) -> tuple[str, tuple[str, ...]]:
     if value is None:
-        return "switch", ()
-    if value in ("switch", "colocated"):
+        return "auto", ()
+    if value in ("auto", "switch", "hosts", "leaves", "racks", "colocated"):
         return str(value), ()
     place, _, servers = str(value).partition(":")
     addresses = tuple(servers.split(","))

@@ -10,8 +10,10 @@
     ranks = ["4-7", 9]
 
 A host is an IP address, a network, or a name with wildcards as in a shell. A rank is a number or a range. Every rank
-must match exactly one switch. A switch that is the 'parent' of another switch needs neither hosts nor ranks. Further
-keys of `atp-lab plan` (rates, memory and others) are accepted and ignored.
+must match exactly one switch. A switch that is the 'parent' of another switch needs neither hosts nor ranks. A switch
+with `aggregates = false` adds nothing and needs no address: its ranks use the next switch above that aggregates, or
+none. `name`, `host_rate` and `uplink_rate` tell ranks about their rack and its links. Further keys of `atp-lab plan`
+(memory and others) are accepted and ignored.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ class Place:
     address_towards: Callable[[str], str]
 
 
+NO_SWITCH = "none"
+
 _KEYS = frozenset({"address", "hosts", "ranks"})
 _KEYS_OF_PLANS = frozenset(
     {"name", "parent", "host_rate", "uplink_rate", "card_rate", "delay", "queue", "memory", "lanes", "aggregates"}
@@ -45,10 +49,26 @@ _KEYS_OF_PLANS = frozenset(
 
 
 @dataclass(frozen=True)
+class Position:
+    """What is known about one rank. `switch`: its address, or NO_SWITCH if none aggregates for the rank. Only then it
+    has a `rack`. Rates are texts such as 25gbit. A text may be empty: not known."""
+
+    switch: str = ""
+    rack: str = ""
+    link_rate: str = ""
+    uplink_rate: str = ""
+
+
+@dataclass(frozen=True)
 class _Switch:
-    address: str
+    address: str | None
     hosts: tuple[str, ...]
     ranks: tuple[range, ...]
+    name: str = ""
+    parent: str | None = None
+    aggregates: bool = True
+    link_rate: str = ""
+    uplink_rate: str = ""
 
     def has(self, place: Place) -> bool:
         if any(place.rank in ranks for ranks in self.ranks):
@@ -58,7 +78,8 @@ class _Switch:
     def _is_host(self, pattern: str, place: Place) -> bool:
         network = _network_or_none(pattern)
         if network is not None:
-            return ipaddress.ip_address(place.address_towards(self.address)) in network
+            towards = self.address or f"{network.network_address}:1"
+            return ipaddress.ip_address(place.address_towards(towards)) in network
         names = (place.host.lower(), place.host.lower().partition(".")[0])
         return any(fnmatch.fnmatchcase(name, pattern.lower()) for name in names)
 
@@ -91,15 +112,34 @@ class Topology:
                 raise ValueError(f"{path}: [[switch]] number {number}: {error}") from None
         return Topology(path, switches)
 
-    def switch_of(self, place: Place) -> str:
+    def position_of(self, place: Place) -> Position:
         """Raises ValueError if the rank matches no switch, or more than one."""
-        found = [switch.address for switch in self._switches if switch.has(place)]
+        found = [switch for switch in self._switches if switch.has(place)]
         if len(found) == 1:
-            return found[0]
-        which = "no switch has" if not found else f"the switches {', '.join(found)} all have"
+            [own] = found
+            adding = self._adding(own)
+            if adding is None or adding.address is None:
+                return Position(NO_SWITCH, own.name, own.link_rate, own.uplink_rate)
+            return Position(adding.address, "", own.link_rate, own.uplink_rate)
+        names = ", ".join(switch.address or switch.name for switch in found)
+        which = "no switch has" if not found else f"the switches {names} all have"
         raise ValueError(
             f"{self._path}: {which} rank {place.rank} on host {place.host!r} in 'hosts' or 'ranks'; use exactly one"
         )
+
+    def _parent(self, switch: _Switch) -> _Switch | None:
+        return next(
+            (other for other in self._switches if switch.parent is not None and other.name == switch.parent), None
+        )
+
+    def _adding(self, switch: _Switch) -> _Switch | None:
+        """Returns the lowest switch from this one upwards that aggregates."""
+        above: _Switch | None = switch
+        for _ in self._switches:  # parents of parents may form a circle
+            if above is None or above.aggregates:
+                break
+            above = self._parent(above)
+        return above if above is not None and above.aggregates else None
 
 
 def is_address(text: object) -> TypeGuard[str]:
@@ -122,7 +162,8 @@ def _switch_from(table: Any, parents: list[Any]) -> _Switch:
     if not isinstance(table, dict) or not set(table) <= _KEYS | _KEYS_OF_PLANS:
         raise ValueError("unknown keys: use 'address', 'hosts', 'ranks' and the keys of `atp-lab plan`")
     address = table.get("address")
-    if not is_address(address):
+    aggregates = table.get("aggregates", True)
+    if not is_address(address) and (aggregates is not False or address is not None):
         raise ValueError(f"address={address!r}: use 'host:port' or '[host]:port'")
     hosts, ranks = table.get("hosts", []), table.get("ranks", [])
     if not isinstance(hosts, list) or not all(isinstance(host, str) and host for host in hosts):
@@ -132,7 +173,16 @@ def _switch_from(table: Any, parents: list[Any]) -> _Switch:
     is_parent = "name" in table and table["name"] in parents
     if not hosts and not ranks and not is_parent:
         raise ValueError("'hosts' and 'ranks' are missing: use one or both")
-    return _Switch(address, tuple(hosts), tuple(_range_from(value) for value in ranks))
+    return _Switch(
+        address,
+        tuple(hosts),
+        tuple(_range_from(value) for value in ranks),
+        name=str(table.get("name") or address),
+        parent=table.get("parent"),
+        aggregates=bool(aggregates),
+        link_rate=str(table.get("host_rate", "")),
+        uplink_rate=str(table.get("uplink_rate", "")),
+    )
 
 
 def _range_from(value: object) -> range:

@@ -50,6 +50,7 @@ std::string another_text(const OptionRow& row) {
         case OptionType::count: return std::to_string(row.least + 6);
         case OptionType::power: return "64";
         case OptionType::number: return "0.1";
+        case OptionType::rate: return "25000000000";
         case OptionType::flag: return row.fallback == "true" ? "false" : "true";
         case OptionType::scaling: return "dynamic";
         case OptionType::lane_type: return "int16";
@@ -87,7 +88,7 @@ TEST(OptionTable, RefusalsNameOptionValueAndAcceptedValues) {
         {"lane_type", "int8", "int32 or int16"},
         {"audit", "yes", "true, on, false or off"},
         {"multicast", "10.0.0.0/8", "off, on, or IPv4 groups such as 239.192.0.0/16"},
-        {"server", "elsewhere", "switch, colocated or dedicated"},
+        {"server", "elsewhere", "switch, colocated, dedicated, auto, hosts, leaves or racks"},
         {"dedicated_servers", "a:1,", "host:port"},
         {"join_timeout", "0", "a number above 0 with ns, us, ms or s"},
         {"timeout", "5", "a number above 0 with ns, us, ms or s"},
@@ -128,7 +129,7 @@ TEST(OptionTable, ValuesOutsideOfTheirBoundsAreAProblem) {
     EXPECT_THAT(problem([](Options& options) { options.lanes = 1; }), HasSubstr("lanes: '1'"));
     EXPECT_THAT(problem([](Options& options) { options.window = 3; }), HasSubstr("window: '3'"));
     EXPECT_THAT(problem([](Options& options) { options.scale = -1; }), HasSubstr("scale: '-1'"));
-    EXPECT_THAT(problem([](Options& options) { options.server = ServerPlace{3}; }), HasSubstr("server: '3'"));
+    EXPECT_THAT(problem([](Options& options) { options.server = ServerPlace{7}; }), HasSubstr("server: '7'"));
     EXPECT_THAT(problem([](Options& options) { options.lane_type = tensor::LaneType{2}; }),
                 HasSubstr("lane_type: '2'"));
 }

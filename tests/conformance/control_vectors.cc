@@ -178,6 +178,12 @@ void add_good(Table& table) {
                        join.terms.server.family = 6;
                        join.terms.server.host.back() = std::byte{1};
                    })));
+    table.accepted("a worker joins that names the switch above the racks",
+                   encoded(but<wire::Join>(join_of_worker(), [](wire::Join& join) {
+                       join.terms.root.family = 4;
+                       join.terms.root.port = 4793;
+                       join.terms.root.host = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{9}};
+                   })));
     table.accepted("a worker joins that wants results by multicast", encoded(join_of_listener()));
     table.accepted("a worker joins that hears its group",
                    encoded(but<wire::Join>(join_of_listener(), [](wire::Join& join) { join.receives_group = true; })));
@@ -409,6 +415,9 @@ Json to_json(const wire::Join& join) {
             {"group_family", terms.group.family},
             {"group_port", terms.group.port},
             {"group_host", host_of(terms.group)},
+            {"root_family", terms.root.family},
+            {"root_port", terms.root.port},
+            {"root_host", host_of(terms.root)},
             {"cookie", join.cookie},
             {"epoch", join.epoch},
             {"level", join.level},

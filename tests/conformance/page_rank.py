@@ -177,10 +177,15 @@ class Rank:
         flag = "true" if self._audits else "false"
         terms = (
             "version=4 protocol=atp channels=1 lanes=0 window=0 scale=100000000 scaling=fixed lane_type=int32 "
-            f"audit={flag} halve=true multicast=off server=0 host_level=false"
+            f"audit={flag} halve=true multicast=off server=3 host_level=false"
         )
         address, port = self._socket.getsockname()
-        own = {"path": greet(self._switch), "lanes": 1000, "terms": terms, "rack": "", "servers": [f"{address}:{port}"]}
+        path = greet(self._switch)
+        place = f"{path[0]['id']} {path[-1]['id']} 0 {address} - 0 0\n{terms}"
+        places = [text.decode() for text in self._rendezvous.gather("layout", place.encode())]
+        if len({text.split()[1] for text in places}) != 1:
+            raise RuntimeError(f"no switch is above all ranks: {places}")
+        own = {"path": path, "lanes": 1000, "terms": terms, "rack": "", "servers": [f"{address}:{port}"]}
         texts = self._rendezvous.gather("announcement-0", json.dumps(own).encode())
         announcements = [json.loads(text) for text in texts]
         for announcement in announcements:

@@ -62,7 +62,8 @@ def message_of(row: dict[str, Any]) -> tuple[wire_format.Message, dict[str, Any]
         return kind, row
     terms = {name: row[name] for name in ("job", "token", "channel", "lanes", "window_log2", "audit", "aggregators",
                                           "first_seq", "mask1", "scale")}  # fmt: skip
-    terms["server"], terms["group"] = endpoint(row, "server"), endpoint(row, "group")
+    for name in ("server", "group", "root"):
+        terms[name] = endpoint(row, name)
     terms["protocol"] = numbered(wire_format.Protocol, row["protocol"])
     return kind, {"nonce": row["nonce"], "terms": terms, "cookie": row["cookie"], "epoch": row["epoch"],
                   "level": row["level"], "begun": row["begun"],

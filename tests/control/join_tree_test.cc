@@ -105,6 +105,30 @@ TEST(JoinTree, RackSwitchJoinsItsParentWhenAllItsWorkersJoined) {
     EXPECT_EQ(rack.count(Kind::opened), 0U);
 }
 
+TEST(JoinTree, RackSwitchJoinsTheRootThatTheJobNamesInPlaceOfItsParent) {
+    const auto named = [](wire::Join join) {
+        join.terms.root = endpoint_of(host(60));
+        return join;
+    };
+    for (const bool has_parent : {false, true}) {
+        Tree rack(has_parent ? below(host(1)) : JoinTreeConfig{});
+        rack.join(named(join_of_member(1, 2, 0, 2, 0x7)), worker(2));
+        rack.join(named(join_of_member(1, 2, 1, 2, 0x7)), worker(3));
+        EXPECT_TRUE(rack.sent_to<wire::Join>(host(1)).empty());
+        const auto up = rack.sent_to<wire::Join>(host(60));
+        ASSERT_EQ(up.size(), 1U);
+        EXPECT_EQ(up[0].level, 1);
+        EXPECT_EQ(up[0].terms.root, endpoint_of(host(60)));
+
+        Tree root;
+        root.join(up[0], host(2));
+        root.join(named(join_of_unit(0, 0, 1, 0x7, true)), worker(0));
+        root.join(named(join_of_unit(2, 1, 1, 0x7, true)), worker(1));
+        EXPECT_EQ(root.count(Kind::opened), 1U) << "the root hosts the server";
+        EXPECT_TRUE(root.told_ready(host(2)));
+    }
+}
+
 TEST(JoinTree, RootIsReadyWithRacksAndDirectWorkers) {
     Tree root;
     root.join(join_of_unit(0, 0, 2, 0x7), host(2));

@@ -41,7 +41,7 @@ def file(tmp_path):
 def test_unset_options_have_the_defaults():
     settings = settle(Options(), HALF_AN_HOUR, {})
     assert settings.switch is None
-    assert (settings.server, settings.dedicated_servers) == ("switch", ())
+    assert (settings.server, settings.dedicated_servers) == ("auto", ())
     assert (settings.scaling, settings.lanes) == ("fixed", "int32")
     assert (settings.rack, settings.multicast) == ("", "off")
     assert settings.channels == 1
@@ -120,14 +120,57 @@ def test_error_for_a_wrong_option_names_the_option():
     ],
 )
 def test_topology_gives_each_rank_its_switch(file, rank, host, address, switch):
-    assert Topology.read(file(TWO_RACKS)).switch_of(Place(rank, host, lambda _: address)) == switch
+    assert Topology.read(file(TWO_RACKS)).position_of(Place(rank, host, lambda _: address)).switch == switch
 
 
 def test_file_of_a_plan_is_accepted_as_a_topology():
     path = Path(__file__).parents[2] / "examples" / "cluster.toml"
     topology = Topology.read(str(path))
-    assert topology.switch_of(Place(0, "node-17", lambda _: "10.9.9.9")) == "10.0.1.1:4790"
-    assert topology.switch_of(Place(0, "elsewhere", lambda _: "10.0.2.9")) == "10.0.2.1:4790"
+    assert topology.position_of(Place(0, "node-17", lambda _: "10.9.9.9")).switch == "10.0.1.1:4790"
+    assert topology.position_of(Place(0, "elsewhere", lambda _: "10.0.2.9")).switch == "10.0.2.1:4790"
+
+
+RACKS_WITH_RATES = """
+[[switch]]
+name = "core"
+aggregates = false
+
+[[switch]]
+name = "with"
+parent = "core"
+address = "10.0.1.1:4790"
+ranks = ["0-1"]
+host_rate = "25gbit"
+
+[[switch]]
+name = "without"
+parent = "core"
+aggregates = false
+ranks = ["2-3"]
+host_rate = "10gbit"
+uplink_rate = "40gbit"
+"""
+
+
+def test_rank_of_a_rack_without_a_switch_has_its_rack_and_rates(file):
+    path = file(RACKS_WITH_RATES)
+    with_switch = settle_at(Options(topology=path), HALF_AN_HOUR, Place(0, "h", lambda _: "10.0.9.9"), {})
+    assert (with_switch.switch, with_switch.rack, with_switch.link_rate) == ("10.0.1.1:4790", "", "25gbit")
+    without = settle_at(Options(topology=path), HALF_AN_HOUR, Place(3, "h", lambda _: "10.0.9.9"), {})
+    assert (without.switch, without.rack) == ("none", "without")
+    assert (without.link_rate, without.uplink_rate) == ("10gbit", "40gbit")
+    own_rate = Options(topology=path, link_rate="1gbit")
+    assert settle_at(own_rate, HALF_AN_HOUR, Place(3, "h", lambda _: "10.0.9.9"), {}).link_rate == "1gbit"
+
+
+def test_rack_that_aggregates_nothing_uses_the_switch_above(file):
+    path = file(RACKS_WITH_RATES.replace("aggregates = false", 'address = "10.0.0.1:4790"', 1))
+    settings = settle_at(Options(topology=path), HALF_AN_HOUR, Place(3, "h", lambda _: "10.0.9.9"), {})
+    assert (settings.switch, settings.rack) == ("10.0.0.1:4790", "")
+
+
+def test_rank_may_name_no_switch():
+    assert settle(Options(), HALF_AN_HOUR, {"ATP_SWITCH": "none"}).switch == "none"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +179,7 @@ def test_file_of_a_plan_is_accepted_as_a_topology():
 )
 def test_error_names_a_rank_with_no_switch_or_with_two(file, rank, host, which):
     with pytest.raises(ValueError) as raised:
-        Topology.read(file(TWO_RACKS)).switch_of(Place(rank, host, lambda _: "10.0.9.9"))
+        Topology.read(file(TWO_RACKS)).position_of(Place(rank, host, lambda _: "10.0.9.9"))
     assert which in str(raised.value)
     assert f"rank {rank} on host '{host}'" in str(raised.value)
 

@@ -188,6 +188,21 @@ TEST(Rendezvous, LateRankLearnsTheFirstReason) {
     EXPECT_EQ(reason->value().reason, Reason::rejected);
 }
 
+// Rank 0 is past the operation in which the others learn the reason, and waits for them in the next one.
+TEST(Rendezvous, RankThatWaitsForOneThatLearnedTheReasonFailsToo) {
+    MemoryStore store;
+    Rendezvous zero(store, party(0, 3));
+    Rendezvous one(store, party(1, 3));
+    Rendezvous two(store, party(2, 3));
+    ASSERT_TRUE(one.announce("addresses", ""));
+    two.give_up(refused_by_switch(), all_names);
+    ASSERT_TRUE(one.given_up());
+    one.give_up({.operation = Operation::join, .reason = Reason::failed, .text = "consequence"}, all_names);
+    const auto values = zero.all_gather(all_names[1], "", longest_wait());
+    ASSERT_TRUE(failed_with(values, Reason::rejected)) << error_of(values);
+    EXPECT_EQ(values.error().peer, "rank 2");
+}
+
 TEST(Rendezvous, SecondProcessOfARankLeavesTheOthersRunning) {
     MemoryStore store;
     Rendezvous zero(store, party(0, 2));

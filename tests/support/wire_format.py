@@ -213,6 +213,7 @@ STRUCTS: dict[str, list[Field]] = {
         Field("server", "endpoint"),
         Field("protocol", "u8"),
         Field("group", "endpoint"),
+        Field("root", "endpoint"),
     ],
     "path_switch": [
         Field("id", "u64"),

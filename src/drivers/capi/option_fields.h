@@ -33,6 +33,8 @@ void visit_options(const Visitor& visit) {
     visit("switch_address", &C::switch_address, &Own::switch_address);
     visit("listen", &C::listen, &Own::listen);
     visit("rack", &C::rack, &Own::rack);
+    visit("link_rate", &C::link_rate, &Own::link_rate);
+    visit("uplink_rate", &C::uplink_rate, &Own::uplink_rate);
     visit("channels", &C::channels, &Own::channels);
     visit("lanes", &C::lanes, &Own::lanes);
     visit("window", &C::window, &Own::window);

@@ -110,12 +110,15 @@ void Communicator::log_ready() {
 
 // Ranks whose last results were lost still need the sums that this rank serves.
 void Communicator::end_service() {
-    if (node_ == nullptr) return;
+    if (nodes_.empty()) return;
     constexpr Duration longest_wait = std::chrono::seconds(10);
     constexpr Duration pause = std::chrono::milliseconds(2);
     const Time until = net::now() + longest_wait;
     const auto serves = [this] {
-        return std::ranges::any_of(node_->snapshot().shards, [](const auto& shard) { return !shard.channels.empty(); });
+        return std::ranges::any_of(nodes_, [](const auto& node) {
+            return std::ranges::any_of(node->snapshot().shards,
+                                       [](const auto& shard) { return !shard.channels.empty(); });
+        });
     };
     while (net::now() < until && serves()) std::this_thread::sleep_for(pause);
 }

@@ -189,9 +189,9 @@ class Communicator {
     std::atomic<bool> failed_{false};            // the log has the first failure
     std::atomic<Duration::rep> slow_next_{0};    // earliest time of the next line about a slow rank
     std::shared_ptr<Feed> feed_ = std::make_shared<Feed>(*this);
-    std::shared_ptr<HostDriver> host_;           // nullptr: this rank shares no memory
-    std::optional<tensor::ChunkRules> chunks_;   // some ranks of the job share memory; nullopt: none do
-    std::unique_ptr<switchd::SwitchNode> node_;  // without a switch: the sums that this rank serves
+    std::shared_ptr<HostDriver> host_;                         // nullptr: this rank shares no memory
+    std::optional<tensor::ChunkRules> chunks_;                 // some ranks of the job share memory; nullopt: none do
+    std::vector<std::unique_ptr<switchd::SwitchNode>> nodes_;  // servers and switches that this rank runs for the job
     std::vector<std::unique_ptr<ChannelDriver>> channels_;
     std::mutex order_;         // gives all channels the operations in one order
     std::uint64_t calls_ = 0;  // operations submitted; `order_` guards it

@@ -32,13 +32,14 @@ std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, c
     if (rank >= world) return fmt::format("rank {} is out of range; a world of {} ranks counts from 0", rank, world);
     if (auto problem = option_problem(options)) return problem;
     if (options.protocol == nullptr) return std::nullopt;
-    return options.protocol->objection_to({.world = world,
-                                           .audit = options.audit,
-                                           .adaptive_scale = options.scaling != tensor::Scaling::fixed,
-                                           .narrow_lanes = options.lane_type != tensor::LaneType::int32,
-                                           .placed_servers = options.server != ServerPlace::on_switch,
-                                           .names_racks = !options.rack.empty(),
-                                           .multicast = options.multicast.requested});
+    return options.protocol->objection_to(
+        {.world = world,
+         .audit = options.audit,
+         .adaptive_scale = options.scaling != tensor::Scaling::fixed,
+         .narrow_lanes = options.lane_type != tensor::LaneType::int32,
+         .placed_servers = options.server != ServerPlace::on_switch && options.server != ServerPlace::automatic,
+         .names_racks = !options.rack.empty(),
+         .multicast = options.multicast.requested});
 }
 
 }  // namespace
@@ -183,7 +184,7 @@ Result<void> Communicator::open_channels(store::Rendezvous& rendezvous, const Ho
     auto formed = find_each_other(rendezvous, options_, hosts.ranks, deadline);
     if (!formed) return tl::unexpected(formed.error());
     formation_ = formed->formation;
-    node_ = std::move(formed->node);
+    nodes_ = std::move(formed->nodes);
     if (!formed->layout.empty()) {
         log_->write(observe::LogEvent::layout_chosen, {{"rank", rank_}, {"reason", formed->layout}});
     }

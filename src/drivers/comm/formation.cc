@@ -13,8 +13,8 @@
 
 #include "base/dissent.h"
 #include "client/switch_client.h"
+#include "comm/layout_formation.h"
 #include "comm/option_table.h"
-#include "comm/root_servers.h"
 #include "comm/switch_reach.h"
 #include "control/announcement.h"
 #include "control/join_tree.h"
@@ -36,10 +36,11 @@ constexpr std::size_t host_names = 3;
 constexpr std::size_t member_names = 4;
 constexpr std::size_t announcement_at = host_names + member_names;
 constexpr std::size_t roots_at = announcement_at + placing_attempts + 1;
-constexpr std::array<std::string_view, roots_at + 2> names{
+constexpr std::array<std::string_view, roots_at + 4> names{
     "host",           "host-connected", "host-shared",    "members",        "members-connected",
     "members-shared", "members-formed", "announcement-0", "announcement-1", "announcement-2",
-    "announcement-3", "announcement-4", "decision",       "roots",          "roots-reached"};
+    "announcement-3", "announcement-4", "decision",       "roots",          "roots-reached",
+    "layout",         "leaves"};
 // A channel has a thread on each rank.
 constexpr std::uint32_t most_channels = 64;
 constexpr std::uint32_t least_window = 8;
@@ -89,23 +90,40 @@ Result<std::vector<control::Announcement>> exchange_announcements(store::Rendezv
     return announcements;
 }
 
+using Membership = std::shared_ptr<const protocol::Membership>;
+
 struct Placed {
     std::vector<control::Announcement> announcements;
-    protocol::Membership membership;
+    std::vector<Membership> memberships;  // by share of the channels
 };
 
+// Each share has its own servers, and so its own units.
+Result<Placed> place_shares(std::vector<control::Announcement> announcements, const FormedLayout& layout) {
+    Placed placed{.announcements = std::move(announcements), .memberships = {}};
+    for (const control::LayoutShare& share : layout.layout.shares) {
+        auto membership = control::place_ranks(announcements_of(share, placed.announcements));
+        if (!membership) return tl::unexpected(membership.error());
+        placed.memberships.push_back(std::make_shared<const protocol::Membership>(*std::move(membership)));
+    }
+    return placed;
+}
+
 // All ranks see the same announcements, so either all of them try again or none does.
-Result<Placed> find_places(store::Rendezvous& rendezvous, control::Announcement& own,
-                           const wire::Address& switch_address, Time deadline) {
+Result<Placed> find_places(store::Rendezvous& rendezvous, control::Announcement& own, const FormedLayout& layout,
+                           Time deadline) {
     for (std::size_t attempt = 0;; ++attempt) {
         auto announcements = exchange_announcements(rendezvous, attempt, own, deadline);
         if (!announcements) return tl::unexpected(announcements.error());
+        if (layout.has_servers()) return place_shares(*std::move(announcements), layout);
         auto membership = control::place_ranks(*announcements);
-        if (membership) return Placed{*std::move(announcements), *std::move(membership)};
+        if (membership) {
+            return Placed{*std::move(announcements),
+                          {std::make_shared<const protocol::Membership>(*std::move(membership))}};
+        }
         const bool hopeless = membership.error().reason != Reason::mismatched;
         if (hopeless || attempt + 1 == placing_attempts) return tl::unexpected(membership.error());
         std::this_thread::sleep_for(placing_pause);
-        auto client = client::SwitchClient::open(switch_address);
+        auto client = client::SwitchClient::open(layout.reach.address);
         if (!client) return tl::unexpected(client.error());
         auto welcome = greet(**client, deadline);
         if (!welcome) return tl::unexpected(welcome.error());
@@ -149,9 +167,10 @@ Formation formation_of(const Options& options, const std::vector<control::Announ
 Result<wire::Endpoint> server_of(const Options& options, std::uint32_t channel,
                                  const std::vector<control::Announcement>& announcements) {
     std::string text;
-    if (options.server == ServerPlace::on_switch) return wire::Endpoint{};
     if (options.server == ServerPlace::colocated) {
         text = announcements[channel % announcements.size()].servers.at(channel);
+    } else if (options.server != ServerPlace::dedicated) {
+        return wire::Endpoint{};
     } else {
         if (options.dedicated_servers.empty()) {
             return refuse(Operation::join, Reason::malformed, {},
@@ -165,8 +184,7 @@ Result<wire::Endpoint> server_of(const Options& options, std::uint32_t channel,
 }
 
 ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& options, const Formation& formation,
-                    const control::Decision& decision, const std::shared_ptr<const protocol::Membership>& membership,
-                    const wire::Endpoint& server) {
+                    const control::Decision& decision, const Membership& membership, const wire::Endpoint& server) {
     const auto rank16 = static_cast<std::uint16_t>(rank);
     const protocol::Place& place = membership->place(rank16);
     ChannelPlan plan;
@@ -216,41 +234,9 @@ net::UdpConfig group_config_of(const Options& options, const ChannelPlan& plan, 
     return config;
 }
 
-// The switch that the options name, or the ranks that take its place.
-Result<RootServers> find_switches(store::Rendezvous& rendezvous, const Options& options, Time deadline) {
-    if (options.switch_address.empty() && !options.listen.empty()) {
-        if (options.server != ServerPlace::on_switch || !options.rack.empty()) {
-            return refuse(Operation::join, Reason::unsupported, {},
-                          "without a switch, the ranks serve the sums: leave `server` and `rack` unset, or name a "
-                          "switch");
-        }
-        return find_roots(rendezvous, options, deadline);
-    }
-    auto reach = reach_switch(options, deadline);
-    if (!reach) return tl::unexpected(reach.error());
-    RootServers found;
-    found.roots.push_back({.rank = 0, .reach = *std::move(reach)});
-    return found;
-}
-
 std::uint32_t channels_of(const Options& options, std::size_t roots) {
     const auto count = static_cast<std::uint32_t>(roots);
     return std::max(count, std::min(options.channels * count, most_channels / count * count));
-}
-
-std::uint32_t lanes_to(const RootServer& root) { return root.reach.lanes; }
-
-// Empty: a switch adds.
-std::string layout_text(const RootServers& found, const store::Party& party) {
-    const std::size_t hosts = found.roots.size();
-    if (!found.why_one.empty()) {
-        return fmt::format("rank {} serves all sums, because {}", party.number_of(found.roots.front().rank),
-                           found.why_one);
-    }
-    if (hosts < 2) return {};
-    const double of_tensor = 2.0 * (party.world - 1) / party.world;
-    return fmt::format("{} hosts serve the sums; a link carries {:.2f} tensors in each direction, with a switch 1",
-                       hosts, of_tensor);
 }
 
 }  // namespace
@@ -290,58 +276,63 @@ Result<Formation> spread_formation(store::Rendezvous& rendezvous, std::string_vi
 
 Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& given,
                                std::span<const std::vector<std::uint16_t>> ranks_of_workers, Time deadline) {
-    auto found = find_switches(rendezvous, given, deadline);
-    if (!found) return tl::unexpected(found.error());
-    const std::vector<RootServer>& roots = found->roots;
-    const SwitchReach& reach = roots.front().reach;
+    auto layout = agree_on_layout(rendezvous, given, deadline);
+    if (!layout) return tl::unexpected(layout.error());
     Options options = given;
-    options.channels = channels_of(given, roots.size());
+    options.channels = channels_of(given, layout->shares.size());
+    if (layout->has_servers()) options.rack.clear();  // it has told who takes turns
     Formed formed;
-    formed.node = std::move(found->own);
-    formed.layout = layout_text(*found, rendezvous.party());
-    auto sockets = open_sockets(options, reach.address);
+    formed.nodes = std::move(layout->nodes);
+    formed.layout = layout->text;
+    auto sockets = open_sockets(options, layout->shares.front().switch_address);
     if (!sockets) return tl::unexpected(sockets.error());
     formed.sockets = *std::move(sockets);
 
-    control::Announcement own{.path = reach.welcome.path,
-                              .lanes = std::ranges::min(roots, {}, lanes_to).reach.lanes,
+    control::Announcement own{.path = layout->path,
+                              .lanes = layout->lanes,
                               .terms = agreed_text(given),
                               .rack = options.rack,
                               .servers = {},
                               .hosts_switch = options.hosts_switch};
     for (const auto& socket : formed.sockets) own.servers.push_back(to_string(socket->local()));
-    auto placed = find_places(rendezvous, own, reach.address, deadline);
+    auto placed = find_places(rendezvous, own, *layout, deadline);
     if (!placed) return tl::unexpected(placed.error());
     const auto decision = decide(rendezvous, deadline);
     if (!decision) return tl::unexpected(decision.error());
 
     const std::vector<control::Announcement>& announcements = placed->announcements;
-    if (options.protocol != nullptr && placed->membership.units() != 1) {
+    const Membership& first = placed->memberships.front();
+    if (options.protocol != nullptr && first->units() != 1) {
         return refuse(Operation::join, Reason::unsupported, {},
                       fmt::format("the protocol {} uses one switch, but the ranks name several: name one switch on all "
                                   "ranks, or use ATP",
                                   wire::to_string(options.protocol->number())));
     }
-    const auto membership = std::make_shared<const protocol::Membership>(std::move(placed->membership));
     formed.formation = formation_of(options, announcements);
     if (options.window == 0) {
-        // The roots send to this host at once: their windows share what one switch would have.
-        const auto share = formed.formation.window / std::bit_ceil(static_cast<std::uint32_t>(roots.size()));
+        // The servers send to this host at once: their windows share what one switch would have.
+        const auto share = formed.formation.window / std::bit_ceil(static_cast<std::uint32_t>(layout->shares.size()));
         formed.formation.window = std::max(share, std::min(formed.formation.window, least_window));
     }
     formed.formation.job = decision->job;
-    formed.formation.units = membership->units();
-    formed.formation.levels = membership->units() == 1 ? 1 : 2;
+    formed.formation.units = first->units();
+    formed.formation.levels = first->units() == 1 ? 1 : 2;
     for (std::uint32_t channel = 0; channel < options.channels; ++channel) {
         const auto server = server_of(options, channel, announcements);
         if (!server) return tl::unexpected(server.error());
-        formed.plans.push_back(
-            plan_of(channel, rendezvous.party().rank, options, formed.formation, *decision, membership, *server));
+        const std::size_t number = channel % layout->shares.size();
+        const ShareOfRank& share = layout->shares[number];
+        formed.plans.push_back(plan_of(channel, rendezvous.party().rank, options, formed.formation, *decision,
+                                       placed->memberships[number], *server));
         ChannelPlan& plan = formed.plans.back();
-        const RootServer& root = roots[channel % roots.size()];
-        plan.machine.switch_address = root.reach.address;
-        plan.machine.switch_rank = control::host_of_switch(announcements, own.path.front().id);
-        if (given.switch_address.empty()) plan.machine.switch_rank = static_cast<std::uint16_t>(root.rank);
+        plan.machine.switch_address = share.switch_address;
+        plan.machine.switch_rank = share.switch_rank;
+        plan.machine.root_rank = share.root_rank;
+        if (layout->has_servers()) {
+            if (placed->memberships[number]->units() > 1) plan.machine.terms.root = control::endpoint_of(share.root);
+        } else {
+            plan.machine.switch_rank = control::host_of_switch(announcements, own.path.front().id);
+        }
         plan.machine.ranks_of_workers.assign(ranks_of_workers.begin(), ranks_of_workers.end());
         if (plan.machine.terms.group.family == 0) continue;
         plan.group = group_config_of(options, plan, *formed.sockets[channel]);

@@ -21,10 +21,10 @@ namespace atp::comm {
 
 struct Formed {
     Formation formation;
-    std::vector<std::unique_ptr<net::Transport>> sockets;  // one per channel
-    std::vector<ChannelPlan> plans;                        // one per channel
-    std::unique_ptr<switchd::SwitchNode> node;             // without a switch: what this rank serves; or nullptr
-    std::string layout;                                    // for the log
+    std::vector<std::unique_ptr<net::Transport>> sockets;     // one per channel
+    std::vector<ChannelPlan> plans;                           // one per channel
+    std::vector<std::unique_ptr<switchd::SwitchNode>> nodes;  // which this rank runs for the job
+    std::string layout;                                       // for the log
 };
 
 // Waits for all ranks up to the deadline. The error names the rank or the switch that is missing or disagrees.

@@ -26,6 +26,7 @@ enum class OptionType : std::uint8_t {
     count,    // whole number
     power,    // of two
     number,   // above 0
+    rate,     // of a link
     flag,     // true or false
     scaling,  // a choice, as the next two types
     lane_type,

@@ -41,7 +41,9 @@ bool is_accepted(const OptionRow& row, std::uint32_t value) {
     if (value == 0 && row.fallback == "0") return true;
     return value >= row.least && value <= row.most && (row.type != OptionType::power || std::has_single_bit(value));
 }
-bool is_accepted(const OptionRow& /*row*/, double value) { return std::isfinite(value) && value > 0; }
+bool is_accepted(const OptionRow& row, double value) {
+    return std::isfinite(value) && (value > 0 || (value == 0 && row.fallback == "0"));
+}
 template <class Choice>
 requires std::is_enum_v<Choice>
 bool is_accepted(const OptionRow& row, Choice value) {
@@ -70,6 +72,11 @@ bool read_value(const OptionRow& row, std::string_view text, std::uint32_t& valu
     return read_number(text, value) && is_accepted(row, value);
 }
 bool read_value(const OptionRow& row, std::string_view text, double& value) {
+    if (row.type == OptionType::rate && text != "0") {
+        const auto rate = parse_rate(text);
+        if (rate) value = static_cast<double>(*rate);
+        return rate.has_value();
+    }
     return read_number(text, value) && is_accepted(row, value);
 }
 bool read_value(const OptionRow& /*row*/, std::string_view text, bool& value) {
@@ -105,8 +112,8 @@ std::string to_text(const OptionRow& /*row*/, const std::vector<Part>& value) {
     return fmt::format("{}", fmt::join(value, ","));
 }
 template <class Number>
-requires std::is_arithmetic_v<Number> std::string to_text(const OptionRow& /*row*/, Number value) {
-    return fmt::format("{}", value);
+requires std::is_arithmetic_v<Number> std::string to_text(const OptionRow& row, Number value) {
+    return row.type == OptionType::rate ? std::to_string(std::llround(value)) : fmt::format("{}", value);
 }
 template <class Choice>
 requires std::is_enum_v<Choice> std::string to_text(const OptionRow& row, Choice value) {
@@ -143,6 +150,7 @@ std::string accepted_values(const OptionRow& row) {
         case OptionType::count: return fmt::format("a whole number from {} to {}", row.least, row.most);
         case OptionType::power: return fmt::format("a power of two from {} to {}", row.least, row.most);
         case OptionType::number: return "a number above 0";
+        case OptionType::rate: return std::string(rate_forms);
         case OptionType::flag: return "true, on, false or off";
         case OptionType::time: return std::string(duration_forms);
         case OptionType::wait: return std::string(wait_forms);

@@ -24,6 +24,10 @@ enum class ServerPlace : std::uint8_t {
     on_switch,  // in the last switch: needs no further host and no further hop
     colocated,  // in the processes of the workers; the channels take them in turn
     dedicated,  // on separate hosts (`atp switch --memory 0`)
+    automatic,  // where the busiest link has the least to carry (control::best_layout)
+    hosts,      // on every host; no switch adds
+    leaves,     // on every host, behind the switches of racks
+    racks,      // the same; in a rack without a switch its hosts take turns as one
 };
 
 // Settings of a communicator. docs/reference/options.md describes each: name, default, accepted values, and whether all
@@ -32,11 +36,17 @@ struct Options {
     // tools/write_options writes this from src/drivers/comm/option_table.cc.
     // Address of the switch of this rank (host:port or [host]:port). Own. [required]
     std::string switch_address;
-    // Without a switch: address at which this rank serves a part of the sums to the other hosts (host:port, host:0 for
-    // any port, or host:first-last). Own. [none]
+    // Address at which this rank may serve a part of the sums to the other hosts (host:port, host:0 for any port, or
+    // host:first-last). Own. [none]
     std::string listen;
-    // Name of the rack of this rank; needed if the racks have switches that workers do not address. Own. [none]
+    // Name of the rack of this rank; needed if its switch is in the path, or if it has none. Own. [none]
     std::string rack;
+    // Rate of the link of this host in each direction, to choose a layout (such as 25gbit). Own. [0: the slowest that a
+    // rank names]
+    double link_rate = 0;
+    // Rate of the link above the rack of this host in each direction, to choose a layout (such as 25gbit). Own. [0:
+    // that of the slowest host]
+    double uplink_rate = 0;
     // Independent streams of a rank, each with an I/O thread (1 to 64). [1]
     std::uint32_t channels = 1;
     // Lanes of a packet (2 to 16,362). [0: as many as all paths carry]
@@ -56,9 +66,9 @@ struct Options {
     // Send each result once, to a multicast group, if every rank receives the group (off, on, or IPv4 groups such as
     // 239.192.0.0/16). [off]
     control::Multicast multicast{};
-    // Location of the parameter servers: in the last switch, in the ranks, or on separate hosts (switch, colocated,
-    // dedicated). [switch]
-    ServerPlace server = ServerPlace::on_switch;
+    // Layout: where the servers are, and which switches add (switch, colocated, dedicated, auto, hosts, leaves, racks).
+    // [auto]
+    ServerPlace server = ServerPlace::automatic;
     // Addresses of dedicated parameter servers; the channels take them in turn (host:port). [none]
     std::vector<std::string> dedicated_servers;
     // Ranks that can share memory sum there. [true]

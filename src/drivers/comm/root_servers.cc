@@ -45,26 +45,19 @@ std::optional<PortRange> range_of(const std::string& text) {
     return PortRange{.host = text.substr(0, colon), .first = *first, .last = *last};
 }
 
-// A server without aggregators, at the first free port.
-Result<std::unique_ptr<switchd::SwitchNode>> serve_at(const std::string& listen) {
-    const auto range = range_of(listen);
-    if (!range) {
-        return fail(Operation::join, Reason::malformed, listen,
-                    "name a switch, or an address for this rank: host:port, host:0 or host:first-last");
+Result<wire::Address> address_at(const std::string& listen, const PortRange& range, std::uint32_t port) {
+    const auto address = net::resolve(fmt::format("{}:{}", range.host, port));
+    if (!address) return tl::unexpected(address.error());
+    if (address->front().is_any()) {
+        return fail(Operation::join, Reason::malformed, listen, "other hosts need the address of an interface");
     }
-    Result<std::unique_ptr<switchd::SwitchNode>> node =
-        fail(Operation::join, Reason::malformed, listen, "other hosts need the address of an interface");
-    for (std::uint32_t port = range->first; port <= range->last; ++port) {
-        const auto address = net::resolve(fmt::format("{}:{}", range->host, port));
-        if (!address) return tl::unexpected(address.error());
-        if (address->front().is_any()) break;
-        switchd::SwitchNodeConfig config;
-        config.udp.local = address->front();
-        config.memory_bytes = 0;
-        node = switchd::SwitchNode::start(config);
-        if (node || node.error().reason != Reason::in_use) break;
-    }
-    return node;
+    return address->front();
+}
+
+Result<PortRange> range_in(const std::string& listen) {
+    if (const auto range = range_of(listen)) return *range;
+    return fail(Operation::join, Reason::malformed, listen,
+                "name a switch, or an address for this rank: host:port, host:0 or host:first-last");
 }
 
 // Ranks of one host have one address. The lowest of them serves.
@@ -81,11 +74,34 @@ std::vector<std::uint32_t> first_rank_of_each_host(const std::vector<wire::Addre
 
 }  // namespace
 
+Result<wire::Address> host_of_listen(const std::string& listen) {
+    const auto range = range_in(listen);
+    if (!range) return tl::unexpected(range.error());
+    return address_at(listen, *range, range->first);
+}
+
+Result<std::unique_ptr<switchd::SwitchNode>> serve_at(const std::string& listen, const ServedPart& part) {
+    const auto range = range_in(listen);
+    if (!range) return tl::unexpected(range.error());
+    Result<std::unique_ptr<switchd::SwitchNode>> node = nullptr;
+    for (std::uint32_t port = range->first; port <= range->last; ++port) {
+        const auto address = address_at(listen, *range, port);
+        if (!address) return tl::unexpected(address.error());
+        switchd::SwitchNodeConfig config;
+        config.udp.local = *address;
+        config.memory_bytes = part.memory_bytes;
+        if (part.lanes != 0) config.lanes = static_cast<std::uint16_t>(part.lanes);
+        node = switchd::SwitchNode::start(config);
+        if (node || node.error().reason != Reason::in_use) break;
+    }
+    return node;
+}
+
 Result<RootServers> find_roots(store::Rendezvous& rendezvous, const Options& options, Time deadline) {
     const auto names = names_of_roots();
     const std::uint32_t own_rank = rendezvous.party().rank;
     RootServers found;
-    auto own = serve_at(options.listen);
+    auto own = serve_at(options.listen, {});
     if (!own) return tl::unexpected(own.error());
     const auto texts = rendezvous.all_gather(names[0], to_string((*own)->address()), deadline);
     if (!texts) return tl::unexpected(texts.error());

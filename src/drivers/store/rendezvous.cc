@@ -82,23 +82,31 @@ Result<void> Rendezvous::barrier(std::string_view name, Time deadline) {
 }
 
 void Rendezvous::give_up(const Error& error, std::span<const std::string_view> names) {
-    if (notified_ || displaced_ || names.empty() || !check(names.front())) return;
-    notified_ = true;
+    if (displaced_ || names.empty() || !check(names.front())) return;
+    if (std::exchange(notified_, true)) {
+        // A rank that waits for this one may be past the operation in which the first reason came.
+        static_cast<void>(repeat(std::exchange(notice_, {}), names));
+        return;
+    }
     // A disagreement names the rank that differs, whoever found it.
     const std::string whole = error.reason == Reason::mismatched ? error.text : to_string(error);
     const std::string text = whole.substr(0, max_value_bytes / 2);
     const std::string value =
         with_world(gave_up, fmt::format("{} {} {}", party_.rank, static_cast<unsigned>(error.reason), text));
     if (!store_.set(key_of_giving_up(), value)) return;
-    for (const std::string_view name : names) {
-        if (!store_.set(key_of(name, party_.rank), value)) return;
-    }
+    if (!repeat(value, names)) return;
     // Ranks that wait in that operation wait for all values, so this rank sets the missing values.
     const auto missing = store_.missing(keys_of(last_name_.empty() ? names.front() : last_name_, widest_));
     if (!missing) return;
     for (const std::string& key : *missing) {
         if (!store_.set(key, value)) return;
     }
+}
+
+bool Rendezvous::repeat(const std::string& notice, std::span<const std::string_view> names) {
+    return notice.empty() || std::ranges::all_of(names, [&](std::string_view name) {
+               return store_.set(key_of(name, party_.rank), notice).has_value();
+           });
 }
 
 std::optional<Failure> Rendezvous::given_up() {
@@ -112,6 +120,7 @@ std::optional<Failure> Rendezvous::given_up() {
 
 Failure Rendezvous::reason_of_giving_up(std::string_view value) {
     notified_ = true;
+    notice_ = value;
     value.remove_prefix(world_bytes);
     const auto rank = take_number(value);
     const auto reason = take_number(value);

@@ -53,8 +53,9 @@ class Rendezvous {
     // No rank returns before all ranks have called.
     [[nodiscard]] Result<void> barrier(std::string_view name, Time deadline);
     // Reports to the other ranks that this rank gives up, and why. Ranks that wait in the last operation of this rank
-    // then fail; so do ranks that later call an operation of `names`. Does nothing if this rank knows that another rank
-    // gave up, or if another process has this rank. Errors of the store are ignored.
+    // then fail; so do ranks that later call an operation of `names`. If this rank knows that another rank gave up, it
+    // passes that reason on to the ranks that wait for it. Does nothing if another process has this rank. Errors of the
+    // store are ignored.
     void give_up(const Error& error, std::span<const std::string_view> names);
     // Why a rank gave up; nullopt: none did. Queries the store and does not wait for keys.
     [[nodiscard]] std::optional<Failure> given_up();
@@ -72,6 +73,8 @@ class Rendezvous {
     [[nodiscard]] Failure mismatched(std::string text) const;
     [[nodiscard]] std::vector<std::string> keys_of(std::string_view name, std::uint32_t ranks) const;
     [[nodiscard]] std::string key_of_giving_up() const;
+    // In the place of this rank's values.
+    [[nodiscard]] bool repeat(const std::string& notice, std::span<const std::string_view> names);
     // Decodes the value that a rank sets when it gives up.
     [[nodiscard]] Failure reason_of_giving_up(std::string_view value);
 
@@ -79,7 +82,8 @@ class Rendezvous {
     Party party_;
     std::uint32_t widest_;    // most ranks that any rank expects, as far as this rank knows
     std::string last_name_;   // of the operation that this rank called last
-    bool notified_ = false;   // this rank gave up, or knows that another rank did: give_up() does nothing
+    bool notified_ = false;   // this rank gave up, or knows that another rank did
+    std::string notice_;      // of that rank; empty: none, or passed on
     bool displaced_ = false;  // another process has this rank: its errors must not end the other ranks
 };
 

@@ -56,7 +56,7 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_ranks(const wire::Join
 std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& join) const {
     if (auto objection = objection_to_protocol(join)) return objection;
     const bool needs_parent = join.level == 0 && !join.terms.has_single_unit();
-    if (needs_parent && config_.parent.family() == wire::Family::none) {
+    if (needs_parent && parent_of(join.terms).family() == wire::Family::none) {
         return Objection{wire::Refusal::parent, "the job spans several switches: start this one with --parent"};
     }
     const bool would_host = join.level == 2 || (!needs_parent && join.terms.server.family == 0);
@@ -66,6 +66,11 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& 
                          "for too long): the job must form again"};
     }
     return would_host ? objection_to_server(join.terms) : std::nullopt;
+}
+
+// A job may name its own: such as a host that serves a part of the sums.
+wire::Address JoinTree::parent_of(const wire::ChannelTerms& terms) const {
+    return terms.root.family == 0 ? config_.parent : address_of(terms.root);
 }
 
 std::optional<JoinTree::Objection> JoinTree::take_room(const JobKey& job) {

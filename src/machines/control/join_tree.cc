@@ -132,7 +132,7 @@ Branch& JoinTree::open_branch(const wire::Join& join, Time now) {
     if (join.level == 2 || (ends_here && join.terms.server.family == 0)) {
         branch->hosts = true;
     } else {
-        branch->up = ends_here ? address_of(join.terms.server) : config_.parent;
+        branch->up = ends_here ? address_of(join.terms.server) : parent_of(join.terms);
         branch->up_next = now;
         branch->up_epoch = last_up_epoch_;
     }

@@ -30,7 +30,7 @@ namespace atp::control {
 inline namespace ATP_VARIANT {
 
 struct JoinTreeConfig {
-    wire::Address parent;                 // of no family: this switch is the last
+    wire::Address parent;                 // of no family: none; a job may name another one
     bool serves_atp = true;               // accepts channels of ATP
     const ChannelRules* other = nullptr;  // accepts channels of another protocol, with these rules; nullptr: none
     std::uint32_t jobs = 64;              // limit at a time
@@ -141,6 +141,7 @@ class JoinTree {
     };
     [[nodiscard]] std::optional<Objection> objection_to(const wire::Join& join, const wire::Address& from, Time now);
     [[nodiscard]] std::optional<Objection> objection_to_new(const wire::Join& join) const;
+    [[nodiscard]] wire::Address parent_of(const wire::ChannelTerms& terms) const;
     // Takes room for a further channel, or returns which limit is reached.
     [[nodiscard]] std::optional<Objection> take_room(const JobKey& job);
     [[nodiscard]] std::optional<Objection> objection_to_protocol(const wire::Join& join) const;

@@ -39,6 +39,7 @@ struct ChannelMachineConfig {
     // docs/protocol.md#h46).
     std::vector<std::vector<std::uint16_t>> ranks_of_workers{};
     std::optional<std::uint16_t> switch_rank{};  // whose process runs the switch; nullopt: no rank of this job
+    std::optional<std::uint16_t> root_rank{};    // whose process runs the switch above that one
     std::optional<std::uint16_t> server_rank{};  // likewise the parameter server
     std::uint64_t nonce = 0;                     // random: of the JOINs of this rank
     Secret secret{};                             // random: of the cookies for the switch whose server runs here

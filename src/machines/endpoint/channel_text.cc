@@ -209,6 +209,10 @@ std::string text_of_member(const wire::Edge& edge, const ChannelMachineConfig& c
                        seconds_of(edge));
 }
 
+std::string parent_of(const ChannelMachineConfig& config) {
+    return config.root_rank ? fmt::format("the sums of rank {}", speaker_of(config, *config.root_rank)) : "its parent";
+}
+
 std::string text_of_switch(const wire::Edge& edge, const ChannelMachineConfig& config) {
     const std::string address = to_string(control::address_of(edge.at));
     const bool is_parent = edge.kind == wire::EdgeKind::parent;
@@ -221,6 +225,11 @@ std::string text_of_switch(const wire::Edge& edge, const ChannelMachineConfig& c
             "the process of rank {} ended, and with it the parameter server at {}, as its host reports: "
             "check its output",
             speaker_of(config, *config.server_rank), address);
+    }
+    if (is_parent && config.root_rank && edge.evidence == wire::Evidence::closed) {
+        return fmt::format(
+            "the process of rank {} ended, and with it the sums at {}, as its host reports: check its output",
+            speaker_of(config, *config.root_rank), address);
     }
     if (edge.evidence == wire::Evidence::closed) {
         return fmt::format("the process of the {} at {} ended, as its host reports: start it and form the job again",
@@ -247,7 +256,7 @@ std::string text_of_switch(const wire::Edge& edge, const ChannelMachineConfig& c
     const std::string near = is_parent ? fmt::format("the switch at {}", to_string(config.switch_address))
                                        : std::string(is_server ? "the last switch" : "its parent");
     const std::string far = fmt::format("{} at {}",
-                                        is_parent   ? std::string("its parent")
+                                        is_parent   ? parent_of(config)
                                         : is_server ? server
                                                     : std::string("the switch"),
                                         address);
@@ -267,6 +276,13 @@ std::string text_of_path(const wire::Edge& edge, const ChannelMachineConfig& con
         rank_at(edge, config), switch_of(edge, config), mtu);
 }
 
+// The rank whose process runs the switch or the server, or their address.
+std::string peer_of_switch(const wire::Edge& edge, const ChannelMachineConfig& config) {
+    const auto& rank = edge.kind == wire::EdgeKind::server ? config.server_rank : config.root_rank;
+    const bool known = rank && edge.kind != wire::EdgeKind::leaf;
+    return known ? fmt::format("rank {}", speaker_of(config, *rank)) : to_string(control::address_of(edge.at));
+}
+
 Error error_of_edge(const MemberCause& cause, const ChannelMachineConfig& config) {
     const wire::Edge& edge = cause.edge;
     Error error{.operation = Operation::wait, .reason = Reason::failed, .elapsed = cause.elapsed};
@@ -281,9 +297,7 @@ Error error_of_edge(const MemberCause& cause, const ChannelMachineConfig& config
             error.text = text_of_path(edge, config);
             break;
         default:
-            error.peer = edge.kind == wire::EdgeKind::server && config.server_rank
-                             ? fmt::format("rank {}", speaker_of(config, *config.server_rank))
-                             : to_string(control::address_of(edge.at));
+            error.peer = peer_of_switch(edge, config);
             error.text = text_of_switch(edge, config);
             break;
     }

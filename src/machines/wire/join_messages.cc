@@ -121,6 +121,7 @@ void write(ByteWriter& writer, const ChannelTerms& value) {
     write(writer, value.server);
     writer.u8(static_cast<std::uint8_t>(value.protocol));
     write(writer, value.group);
+    write(writer, value.root);
 }
 
 void read(ByteReader& reader, ChannelTerms& value) {
@@ -144,6 +145,7 @@ void read(ByteReader& reader, ChannelTerms& value) {
     reader.check(protocol_number >= 1 && protocol_number <= 4);
     value.protocol = static_cast<ChannelProtocol>(protocol_number);
     read(reader, value.group);
+    read(reader, value.root);
     reader.check(terms_fit(value));
 }
 

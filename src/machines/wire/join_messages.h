@@ -189,6 +189,8 @@ struct ChannelTerms {
     ChannelProtocol protocol = ChannelProtocol::atp;
     // family 0: each member gets its own copy of a result
     Endpoint group{};
+    // switch of level 1 above all switches of level 0; family 0: each has a parent of its own
+    Endpoint root{};
 
     [[nodiscard]] bool has_single_unit() const { return std::has_single_bit(mask1); }
     bool operator==(const ChannelTerms&) const = default;

@@ -95,7 +95,7 @@ TEST(OptionFlags, RefusalsNameFlagValueAndAcceptedValues) {
     for (const char* features : {"gso,tso", "gso,", ""}) {
         EXPECT_THAT(refusal_of({"--without", features}), HasSubstr("mmsg, gso, gro, with commas between them"));
     }
-    EXPECT_THAT(refusal_of({"--server", "nowhere"}), HasSubstr("switch, colocated or dedicated"));
+    EXPECT_THAT(refusal_of({"--server", "nowhere"}), HasSubstr("hosts, leaves or racks"));
     EXPECT_THAT(refusal_of({"--deadline", "0"}), HasSubstr("a number above 0 with ns, us, ms or s"));
 }
 

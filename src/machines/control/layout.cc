@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "wire/format.h"
+
+namespace atp::control {
+namespace {
+
+// A layout with more steps has to be faster by this share.
+constexpr double noticeable = 0.02;
+constexpr std::string_view none = "-";
+
+// Tensors on each link. Gradients go up as results come down, so both directions carry the same.
+class Links {
+  public:
+    explicit Links(std::span<const LayoutRank> ranks) : ranks_(ranks) {
+        std::map<std::string, std::size_t> hosts;
+        std::map<std::string, std::size_t> racks;
+        for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+            const std::string& host = ranks[rank].host;
+            hosts_.push_back(hosts.try_emplace(host.empty() ? fmt::format("/{}", rank) : host, rank).first->second);
+            const std::string rack = rack_key(ranks[rank]);
+            racks_.push_back(rack.empty() ? elsewhere : racks.try_emplace(rack, rank).first->second);
+            const double rate = ranks[rank].host_bits_per_s;
+            if (rate > 0) usual_ = usual_ > 0 ? std::min(usual_, rate) : rate;
+        }
+        one_rack_ = racks.size() == 1 && std::ranges::find(racks_, elsewhere) == racks_.end();
+        host_loads_.resize(ranks.size());
+        uplink_loads_.resize(ranks.size());
+    }
+
+    [[nodiscard]] std::size_t host(std::size_t rank) const { return hosts_[rank]; }  // its first rank
+    [[nodiscard]] bool has_rack(std::size_t rank) const { return racks_[rank] != elsewhere; }
+    [[nodiscard]] std::size_t rack(std::size_t rank) const { return racks_[rank]; }  // its first rank
+
+    // From one rank to another one, and as much back.
+    void exchange(std::size_t from, std::size_t to, double tensors) {
+        if (hosts_[from] == hosts_[to]) return;
+        load_host(from, tensors);
+        load_host(to, tensors);
+        cross(racks_[from], racks_[to], tensors);
+    }
+    // From a rank to the switch of its rack, and as much back.
+    void climb(std::size_t rank, double tensors) { load_host(rank, tensors); }
+    // From the switch of a rack to a rank, and as much back.
+    void descend(std::size_t rack, std::size_t to, double tensors) {
+        load_host(to, tensors);
+        cross(rack, racks_[to], tensors);
+    }
+    // From a rack to a switch above all racks.
+    void leave(std::size_t rack, double tensors) {
+        if (rack != elsewhere && !one_rack_) uplink_loads_[rack] += tensors;
+    }
+
+    [[nodiscard]] Layout measured(Layout layout) const {
+        for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+            note(layout, rank, false, host_loads_[rank], ranks_[rank].host_bits_per_s);
+            note(layout, rank, true, uplink_loads_[rank], ranks_[rank].uplink_bits_per_s);
+        }
+        return layout;
+    }
+
+    static constexpr std::size_t elsewhere = SIZE_MAX;  // the rack is not known
+
+  private:
+    static std::string rack_key(const LayoutRank& rank) {
+        if (!rank.rack.empty()) return rank.rack;
+        return rank.leaf == 0 ? std::string() : fmt::format("/{}", rank.leaf);
+    }
+    void load_host(std::size_t rank, double tensors) { host_loads_[hosts_[rank]] += tensors; }
+    void cross(std::size_t from, std::size_t to, double tensors) {
+        if (from == to) return;
+        leave(from, tensors);
+        leave(to, tensors);
+    }
+    void note(Layout& layout, std::size_t rank, bool is_uplink, double tensors, double named) const {
+        const double rate = named > 0 ? named : usual_;
+        const double duration = tensors / (rate > 0 ? rate : 1);
+        if (duration <= layout.duration) return;
+        layout.duration = duration;
+        layout.busiest = {
+            .rank = static_cast<std::uint16_t>(rank), .is_uplink = is_uplink, .tensors = tensors, .bits_per_s = rate};
+    }
+
+    std::span<const LayoutRank> ranks_;
+    std::vector<std::size_t> hosts_;  // by rank: the first rank of its host
+    std::vector<std::size_t> racks_;  // by rank: the first rank of its rack
+    std::vector<double> host_loads_;  // by the first rank of the host
+    std::vector<double> uplink_loads_;
+    double usual_ = 0;  // rate of a link that is not named
+    bool one_rack_ = false;
+};
+
+// The first rank of each host.
+std::vector<std::size_t> servers_of(const Links& links, std::size_t ranks) {
+    std::vector<std::size_t> servers;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        if (links.host(rank) == rank) servers.push_back(rank);
+    }
+    return servers;
+}
+
+// The hosts of a rack by their first ranks.
+std::vector<std::size_t> servers_of_rack(const Links& links, const std::vector<std::size_t>& servers,
+                                         std::size_t rack) {
+    std::vector<std::size_t> found;
+    std::ranges::copy_if(servers, std::back_inserter(found),
+                         [&](std::size_t rank) { return links.rack(rank) == rack; });
+    return found;
+}
+
+// The servers of a rack without a switch take turns. If one of them serves the share, all of them send to it.
+Ascent ascent_of(LayoutKind kind, std::span<const LayoutRank> ranks, const Links& links,
+                 const std::vector<std::size_t>& servers, std::size_t share, std::size_t rank) {
+    if (kind != LayoutKind::hosts && ranks[rank].leaf != 0) return {.kind = Ascent::Kind::by_switch};
+    const bool alone = kind != LayoutKind::racks || !links.has_rack(rank);
+    if (alone || links.rack(rank) == links.rack(servers[share])) return {};
+    const std::vector<std::size_t> in_turn = servers_of_rack(links, servers, links.rack(rank));
+    if (in_turn.size() < 2) return {};
+    return {.kind = Ascent::Kind::by_rank, .leaf = static_cast<std::uint16_t>(in_turn[share % in_turn.size()])};
+}
+
+void load_share(Links& links, std::span<const LayoutRank> ranks, const LayoutShare& share, double tensors) {
+    std::set<std::uint64_t> switches;
+    std::set<std::size_t> leaves;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+        const Ascent& ascent = share.ascents[rank];
+        switch (ascent.kind) {
+            case Ascent::Kind::direct: links.exchange(rank, share.server, tensors); break;
+            case Ascent::Kind::by_switch:
+                links.climb(rank, tensors);
+                if (switches.insert(ranks[rank].leaf).second) links.descend(links.rack(rank), share.server, tensors);
+                break;
+            case Ascent::Kind::by_rank:
+                links.exchange(rank, ascent.leaf, tensors);
+                if (leaves.insert(ascent.leaf).second) links.exchange(ascent.leaf, share.server, tensors);
+                break;
+        }
+    }
+}
+
+bool has_one_root(std::span<const LayoutRank> ranks) {
+    return std::ranges::all_of(
+        ranks, [&](const LayoutRank& rank) { return rank.root != 0 && rank.root == ranks.front().root; });
+}
+
+// The bitmaps have a bit for each unit, and one for each of its members.
+bool fits_bitmaps(std::span<const LayoutRank> ranks, const LayoutShare& share) {
+    std::map<std::uint64_t, unsigned> by_switch;
+    std::map<std::uint16_t, unsigned> by_rank;
+    unsigned direct = 0;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+        const Ascent& ascent = share.ascents[rank];
+        if (ascent.kind == Ascent::Kind::by_switch) ++by_switch[ranks[rank].leaf];
+        if (ascent.kind == Ascent::Kind::by_rank) ++by_rank[ascent.leaf];
+        if (ascent.kind == Ascent::Kind::direct) ++direct;
+    }
+    const auto fits = [](const auto& unit) { return unit.second <= ATP_BITMAP_BITS; };
+    return by_switch.size() + by_rank.size() + direct <= ATP_BITMAP_BITS && std::ranges::all_of(by_switch, fits) &&
+           std::ranges::all_of(by_rank, fits);
+}
+
+Layout one_root(std::span<const LayoutRank> ranks, Links links) {
+    std::set<std::uint64_t> leaves;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+        links.climb(rank, 1);
+        const bool at_root = ranks[rank].leaf == ranks[rank].root;
+        // A switch in the path adds for a rack that has a name.
+        if (at_root && ranks[rank].rack.empty()) continue;
+        if (at_root ? links.rack(rank) == rank : leaves.insert(ranks[rank].leaf).second) {
+            links.leave(links.rack(rank), 1);
+        }
+    }
+    return links.measured({.kind = LayoutKind::one_root});
+}
+
+}  // namespace
+
+std::string_view to_string(LayoutKind kind) {
+    switch (kind) {
+        case LayoutKind::one_root: return "switch";
+        case LayoutKind::hosts: return "hosts";
+        case LayoutKind::leaves: return "leaves";
+        case LayoutKind::racks: return "racks";
+    }
+    return "unknown";
+}
+
+std::optional<Layout> layout_of(LayoutKind kind, std::span<const LayoutRank> ranks) {
+    Links links(ranks);
+    if (kind == LayoutKind::one_root) {
+        return has_one_root(ranks) ? std::optional(one_root(ranks, std::move(links))) : std::nullopt;
+    }
+    if (!std::ranges::all_of(ranks, &LayoutRank::serves)) return std::nullopt;
+    const std::vector<std::size_t> servers = servers_of(links, ranks.size());
+    Layout layout{.kind = kind};
+    for (std::size_t share = 0; share < servers.size(); ++share) {
+        LayoutShare next{.server = static_cast<std::uint16_t>(servers[share])};
+        for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+            next.ascents.push_back(ascent_of(kind, ranks, links, servers, share, rank));
+        }
+        if (!fits_bitmaps(ranks, next)) return std::nullopt;
+        layout.shares.push_back(std::move(next));
+    }
+    for (const LayoutShare& share : layout.shares) {
+        load_share(links, ranks, share, 1.0 / static_cast<double>(servers.size()));
+    }
+    return links.measured(std::move(layout));
+}
+
+std::optional<Layout> best_layout(std::span<const LayoutRank> ranks) {
+    std::optional<Layout> best;
+    for (const LayoutKind kind : {LayoutKind::one_root, LayoutKind::hosts, LayoutKind::leaves, LayoutKind::racks}) {
+        auto layout = layout_of(kind, ranks);
+        if (layout && (!best || layout->duration < best->duration * (1 - noticeable))) best = std::move(layout);
+    }
+    return best;
+}
+
+std::string to_text(const LayoutRank& rank) {
+    const auto word = [](std::string text) {
+        std::ranges::replace_if(
+            text, [](unsigned char c) { return std::isspace(c) != 0; }, '_');
+        return text.empty() ? std::string(none) : text;
+    };
+    return fmt::format("{} {} {} {} {} {} {}", rank.leaf, rank.root, rank.serves ? 1 : 0, word(rank.host),
+                       word(rank.rack), rank.host_bits_per_s, rank.uplink_bits_per_s);
+}
+
+Result<LayoutRank> layout_rank_from(std::string_view text, std::uint32_t rank) {
+    LayoutRank found;
+    int serves = 0;
+    std::istringstream words{std::string(text)};
+    words >> found.leaf >> found.root >> serves >> found.host >> found.rack >> found.host_bits_per_s >>
+        found.uplink_bits_per_s;
+    if (!words) {
+        return fail(Operation::rendezvous, Reason::malformed, fmt::format("rank {}", rank),
+                    "its position in the network cannot be read: use equal versions on all ranks");
+    }
+    found.serves = serves != 0;
+    for (std::string* name : {&found.host, &found.rack}) {
+        if (*name == none) name->clear();
+    }
+    return found;
+}
+
+}  // namespace atp::control
