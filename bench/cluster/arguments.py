@@ -74,6 +74,7 @@ examples
   bench/cluster/run --topology racks:2x4 --rate 500mbit --uplink 500mbit --placement dealt
   bench/cluster/run --topology star:8 --rate 200mbit --systems gloo --json
   bench/cluster/run --topology star:4 --ranks-per-host 4 --rate 200mbit
+  bench/cluster/run --topology racks:4x2 --leaves 0,2,4 --no-root --rate 200mbit --uplink 400mbit
   bench/cluster/run --topology local:4 --bytes 25MB --rounds 15 --operations 10 --systems atp,torch-atp
   bench/cluster/run --topology star:4 --rate 200mbit --workload vgg --operations 5
   bench/cluster/run --topology star:4 --fault loss=0.1%@hosts --fault 'drop>1400@host2:up'
@@ -119,8 +120,9 @@ def _settle_work(parser, options):
     options.bytes = options.bytes or DEFAULT_BYTES
     if options.bytes % 4 != 0:
         parser.error(f"argument --bytes: {options.bytes} is not a multiple of 4, the size of float32")
-    known = systems.OF_TRAINING if options.workload else systems.OF_ALL_REDUCE
+    known = systems.OF_TRAINING if options.workload else systems.OF_ALL_REDUCE_AND_LEAVES
     options.systems = _with_switches(parser, options.systems, options.switch)
+    options.systems = _with_leaves(parser, options)
     if not set(options.systems) <= set(known):
         parser.error(f"argument --systems: accepted is each of {', '.join(known)} at most once")
     confined = [name for name in options.systems if not known[name].spans_racks]
@@ -151,6 +153,20 @@ def _with_switches(parser, names, switch):
     if switch != "user" and ("atp" not in names or "atp-xdp" in names):
         parser.error(f"argument --switch: {switch} requires atp in --systems, and no atp-xdp")
     return [system for name in names for system in (systems.OF_SWITCH[switch] if name == "atp" else (name,))]
+
+
+def _with_leaves(parser, options):
+    """Replaces `atp` by a system for each number of --leaves."""
+    if options.leaves is None:
+        if options.no_root:
+            parser.error("argument --no-root: requires --leaves")
+        return options.systems
+    racks = sum(1 for switch in options.topology.switches if switch.parent)
+    if not racks or options.workload or "atp" not in options.systems or max(options.leaves) > racks:
+        parser.error(f"argument --leaves: requires atp, all-reduces and as many racks (here {racks}): racks:RxN")
+    suffix = "-no-root" if options.no_root else ""
+    names = [f"atp-leaves{count}{suffix}" for count in options.leaves]
+    return [system for name in options.systems for system in (names if name == "atp" else [name])]
 
 
 def work_of(options, programs):
@@ -302,6 +318,17 @@ def _add_systems(group):
         help="where ATP's switch adds: in the daemon, in the kernel, or both in turns; none: the hosts serve the sums [user]",
     )
     group.add_argument(
+        "--leaves",
+        type=_leaves,
+        metavar="LIST",
+        help="numbers of racks, the first ones, that have a switch, 0 to 9: 0,2,4 measures all three in turns [all racks]",
+    )
+    group.add_argument(
+        "--no-root",
+        action="store_true",
+        help="with --leaves: no switch is above the racks, so that ranks choose another layout",
+    )
+    group.add_argument(
         "--server",
         choices=("switch", "host"),
         default="switch",
@@ -370,6 +397,13 @@ def _ranks_of_host(text):
     if not 1 <= count(text) <= 63:
         raise argparse.ArgumentTypeError(f"{text} is outside 1 to 63 ranks")
     return int(text)
+
+
+def _leaves(text):
+    counts = text.split(",")
+    if len(set(counts)) != len(counts) or not all(each.isdecimal() and len(each) == 1 for each in counts):
+        raise argparse.ArgumentTypeError(f"'{text}' is not accepted: write numbers from 0 to 9, each once: 0,2,4")
+    return [int(each) for each in counts]
 
 
 def _seed(text):

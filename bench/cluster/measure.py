@@ -38,6 +38,10 @@ class Turn:
     def jobs_seconds(self):
         return [job["seconds"] for job in self.jobs]
 
+    def layout(self):
+        """Where the first job's sums are added; None: the system has no layouts."""
+        return self.jobs[0].get("layout")
+
     def operations_per_second(self):
         """Operations per second, added over all jobs."""
         return sum(len(seconds) / sum(seconds) for seconds in self.jobs_seconds)

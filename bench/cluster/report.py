@@ -37,6 +37,7 @@ class Setting:
     work: object
     faults: tuple = ()  # as --fault has them
     ranks_per_host: int = 1
+    leaves: tuple = ()  # as --leaves has them
 
     @property
     def world(self):
@@ -82,6 +83,15 @@ class Setting:
             f"{uplinks}{frames}{faulty}"
         )
 
+    def bounds_of_rings(self):
+        """By the number of racks with a switch: the goodput of Rina's ring at most, in which each such rack is one member
+        and each host of the others another."""
+        limit = limit_bps(self.topology, self.links)
+        racks = len({host.switch for host in self.topology.hosts})
+        of_rack = len(self.topology.hosts) // racks
+        members = {count: count + (racks - count) * of_rack for count in self.leaves}
+        return {count: limit * size / (2 * (size - 1)) for count, size in members.items()}
+
     def describe_jobs(self):
         return f"{self.work.jobs} jobs, " if self.work.jobs > 1 else ""
 
@@ -125,6 +135,7 @@ class Report:
                 **self._setting.as_dict(),
                 **self._comparison(),
                 "limit_bps": self._limit_bps,
+                "ring_bounds_bps": self._setting.bounds_of_rings(),
                 "stream_bps": self._stream_bps,
                 "rounds": self._rounds(),
                 "systems": {name: self._system(name) for name in self._turns},
@@ -160,7 +171,7 @@ class Report:
             self._headline(),
             *self._limit_lines(),
             "",
-            f"{'system':<24} {'Mbit/s per rank':>15} {'min .. max':>17} {'of limit':>8} {'x gloo':>7} "
+            f"{'system':<32} {'Mbit/s per rank':>15} {'min .. max':>17} {'of limit':>8} {'x gloo':>7} "
             f"{'CPU s/GB':>8} {'switch':>6} {'+ports':>6} {'machine':>7} {'busy':>5} {'sent MB':>8} {'got MB':>8} {'up MB':>8} {'dropped':>8}",
         ]
         lines += [self._row(name) for name in self._turns] + [""]
@@ -179,17 +190,22 @@ class Report:
         share = self._stream_bps / self._limit_bps
         return [
             f"limit: {self._limit_bps / 1e6:.1f} Mbit/s of payload ({UDP_PAYLOAD_BYTES} of the {FRAME_BYTES} bytes "
-            f"of a full frame); a plain TCP stream reached {self._stream_bps / 1e6:.1f}, {share:.3f} of it"
+            f"of a full frame); a plain TCP stream reached {self._stream_bps / 1e6:.1f}, {share:.3f} of it",
+            *(
+                f"bound of Rina, a ring of {count} racks with a switch and of the hosts of the others: {bound / 1e6:.1f}"
+                for count, bound in self._setting.bounds_of_rings().items()
+            ),
         ]
 
     def _row(self, name):
         system = self._system(name)
         each = self._goodputs(name)
-        title = f"{name} ({self._variants[name]})" if self._variants[name] else name
+        chosen = self._variants[name] or (system["layout"] if self._setting.leaves else None)
+        title = f"{name} ({chosen})" if chosen else name
         spread = f"{min(each) / 1e6:.1f} .. {max(each) / 1e6:.1f}"
         traffic = system["traffic_of_an_operation"]
         return (
-            f"{title:<24} {system['goodput_bps'] / 1e6:>15.1f} {spread:>17} "
+            f"{title:<32} {system['goodput_bps'] / 1e6:>15.1f} {spread:>17} "
             f"{or_dash(system['share_of_limit'], '.3f'):>8} {or_dash(system['ratio_to_gloo'], '.2f'):>7} "
             f"{system['cpu_seconds_per_gb']:>8.2f} {system['switch_cpu_seconds_per_gb']:>6.2f} "
             f"{or_dash(system['switch_box_cpu_seconds_per_gb'], '.2f'):>6} "
@@ -215,6 +231,7 @@ class Report:
         jobs = range(self._work.jobs)
         return {
             "variant": self._variants[name],
+            "layout": turns[0].layout(),
             "goodput_bps": goodput_bps,
             "jobs_goodput_bps": [self._work.bytes * 8 / statistics.median(self._seconds(name, job)) for job in jobs],
             "share_of_limit": goodput_bps / self._limit_bps if self._limit_bps else None,

@@ -214,6 +214,44 @@ class AtpWithoutSwitch(Atp):
         return ["--listen", _endpoint(rank.host, 0)]
 
 
+class AtpWithLeaves(Atp):
+    """Only the first `leaves` racks have a switch that adds. Without `has_root`, no switch is above the racks. Ranks know
+    their rack and the rates of the links, and choose the layout."""
+
+    leaves = 0
+    has_root = True
+
+    def __init__(self, name, programs, options):
+        super().__init__(name, programs, options)
+        self._rates = ["--link-rate", f"{options.rate}", "--uplink-rate", f"{options.uplink}"]
+        self._racks = [switch for switch in self._topology.switches if switch.parent]
+
+    def _adds(self, switch):
+        return switch in self._racks[: self.leaves] or (self.has_root and switch.parent is None)
+
+    def daemon_command(self, node):
+        return self.switch_command(node) if self._adds(node) else None
+
+    def switch_command(self, switch):
+        command = super().switch_command(switch)
+        if not self.has_root and "--parent" in command:
+            at = command.index("--parent")
+            del command[at : at + 2]
+        return command
+
+    def counters_command(self, switch):
+        return super().counters_command(switch) if self._adds(switch) else None
+
+    def address_flags(self, rank):
+        near = rank.host.switch
+        adding = near if self._adds(near) else near.parent
+        if self._adds(adding):
+            place = ["--switch", _endpoint(adding, SWITCH_PORT)]
+        else:
+            place = ["--rack", near.name]
+        return [*place, "--listen", _endpoint(rank.host, 0), *self._rates]
+
+
 class SwitchMl(Atp):
     """The programs of ATP with the protocol SwitchML and one switch. The best number of packets in flight and the best
     timeout depend on the network. Unless flags of the ranks set one of them, the benchmark tries some pairs."""
@@ -418,6 +456,14 @@ OF_ALL_REDUCE = {
     "switchml": SwitchMl,
 }
 OF_TRAINING = {"atp": TorchAtp, "atp-xdp": TorchAtpInKernel, "gloo": TorchGloo}
+
+# With so many racks that have a switch; `-no-root`: no switch is above them.
+OF_LEAVES = {
+    f"atp-leaves{count}{suffix}": type(f"AtpLeaves{count}", (AtpWithLeaves,), {"leaves": count, "has_root": not suffix})
+    for count in range(10)
+    for suffix in ("", "-no-root")
+}
+OF_ALL_REDUCE_AND_LEAVES = {**OF_ALL_REDUCE, **OF_LEAVES}
 
 # The systems that replace `atp`, by the value of --switch.
 OF_SWITCH = {"user": ("atp",), "xdp": ("atp-xdp",), "both": ("atp", "atp-xdp"), "none": ("atp-none",)}

@@ -122,6 +122,16 @@ TEST(Layout, HostsOfARackWithoutASwitchTakeTurns) {
     }
 }
 
+TEST(Layout, HostsBehindASwitchServeTwiceAsMuchAsOthers) {
+    const auto layout = best_layout(racks(4, 2, 2));
+    ASSERT_TRUE(layout);
+    EXPECT_EQ(layout->kind, LayoutKind::racks);
+    std::vector<int> shares(8);
+    for (const LayoutShare& share : layout->shares) ++shares[share.server];
+    EXPECT_EQ(shares, (std::vector<int>{2, 2, 2, 2, 1, 1, 1, 1}));
+    EXPECT_NEAR(layout->busiest.tensors, 5.0 / 3, 1e-9) << "as in a ring of two racks and four hosts";
+}
+
 TEST(Layout, LoneHostOfARackSendsToTheServer) {
     const auto layout = layout_of(LayoutKind::racks, racks(3, 1, 0));
     ASSERT_TRUE(layout);

@@ -54,6 +54,7 @@ Json to_json(const BenchSize& size, const BenchRank& bench) {
     for (const auto& field : bench_fields) json[std::string(field.name)] = field.value_of(size.counters);
     json.update({{"results", size.results_by_group ? "multicast" : "unicast"},
                  {"host_ranks", size.host_ranks},
+                 {"layout", size.layout},
                  {"lanes", size.lanes},
                  {"window", size.window},
                  {"without", size.without}});

@@ -152,6 +152,7 @@ class Measurement {
         result.results_by_group = communicator_.results_by_group();
         result.without = communicator_.without();
         result.host_ranks = communicator_.formation().host_ranks;
+        result.layout = communicator_.formation().layout;
         result.lanes = communicator_.formation().lanes;
         result.window = communicator_.formation().window;
         return result;

@@ -58,6 +58,7 @@ struct BenchSize {
     std::vector<double> seconds;   // per round, of the slowest rank
     BenchCounters counters;        // while this size was measured, warm-up included
     std::uint32_t host_ranks = 1;  // that shared memory with rank 0, itself included
+    std::string layout{};          // of the job
     std::uint32_t lanes = 0;
     std::uint32_t window = 0;
     bool results_by_group = false;     // the last result of every channel

@@ -59,6 +59,8 @@ struct Formation {
     bool on_host = false;
     // Ranks that share memory with this one, itself included. The first of them has the channels.
     std::uint32_t host_ranks = 1;
+    // Where the sums are added: "memory", or a control::LayoutKind.
+    std::string layout{};
 };
 
 // Group of ranks that sum tensors in the network.

@@ -112,7 +112,7 @@ Result<void> Communicator::set_up_on_host(store::Rendezvous& rendezvous, Time de
         log_->write(observe::LogEvent::memory_apart, {{"rank", rank_}, {"reason", hosts->why_apart}});
         return {};
     }
-    formation_ = {.job = 0, .on_host = true, .host_ranks = world_};
+    formation_ = {.job = 0, .on_host = true, .host_ranks = world_, .layout = "memory"};
     start_host(*hosts, std::nullopt);
     return {};
 }

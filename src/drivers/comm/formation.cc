@@ -260,13 +260,14 @@ std::optional<Failure> dissent_about_terms(std::span<const std::string> terms) {
 // The words of a formation, in the order of its members.
 Result<Formation> spread_formation(store::Rendezvous& rendezvous, std::string_view name, const Formation& formed,
                                    std::uint32_t speaker, Time deadline) {
-    const std::string own = fmt::format("{} {} {} {} {} {} {}", formed.job, formed.channels, formed.lanes,
-                                        formed.window, formed.aggregators, formed.units, formed.levels);
+    const std::string own = fmt::format("{} {} {} {} {} {} {} {}", formed.job, formed.channels, formed.lanes,
+                                        formed.window, formed.aggregators, formed.units, formed.levels, formed.layout);
     const auto texts = rendezvous.all_gather(name, own, deadline);
     if (!texts) return tl::unexpected(texts.error());
     Formation read;
     std::istringstream words((*texts)[speaker]);
-    words >> read.job >> read.channels >> read.lanes >> read.window >> read.aggregators >> read.units >> read.levels;
+    words >> read.job >> read.channels >> read.lanes >> read.window >> read.aggregators >> read.units >> read.levels >>
+        read.layout;
     if (!words) {
         return refuse(Operation::rendezvous, Reason::malformed, fmt::format("rank {}", speaker),
                       "its formation cannot be read: use equal versions on all ranks");
@@ -315,6 +316,7 @@ Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& giv
         formed.formation.window = std::max(share, std::min(formed.formation.window, least_window));
     }
     formed.formation.job = decision->job;
+    formed.formation.layout = control::to_string(layout->layout.kind);
     formed.formation.units = first->units();
     formed.formation.levels = first->units() == 1 ? 1 : 2;
     for (std::uint32_t channel = 0; channel < options.channels; ++channel) {

@@ -145,7 +145,9 @@ std::string layout_text(const Layout& layout, const std::vector<LayoutRank>& ran
             if (ascent.kind == Ascent::Kind::by_rank) hosts.insert(ascent.leaf);
         }
     }
-    std::string text = fmt::format("{} hosts serve the sums", layout.shares.size());
+    std::set<std::uint16_t> servers;
+    for (const control::LayoutShare& share : layout.shares) servers.insert(share.server);
+    std::string text = fmt::format("{} hosts serve the sums", servers.size());
     if (!switches.empty()) text += fmt::format(", {} switches add for their racks", switches.size());
     if (!hosts.empty()) text += fmt::format(", {} hosts take turns to add for theirs", hosts.size());
     return fmt::format("{}; {}, with a switch above all ranks 1", text, busiest_text(layout, party));
@@ -203,7 +205,7 @@ Result<void> place_on_hosts(store::Rendezvous& rendezvous, const std::vector<Lay
     formed.lanes = formed.reach.lanes;
     for (const RootServer& root : found->roots) formed.lanes = std::min(formed.lanes, root.reach.lanes);
     const bool by_switch = std::ranges::any_of(formed.layout.shares, [&](const control::LayoutShare& share) {
-        return share.ascents[party.rank].route == Ascent::Kind::by_switch;
+        return share.ascents[party.rank].kind == Ascent::Kind::by_switch;
     });
     formed.path = formed.reach.welcome.path;
     if (by_switch) {
@@ -214,8 +216,9 @@ Result<void> place_on_hosts(store::Rendezvous& rendezvous, const std::vector<Lay
     auto leaves = start_leaves(rendezvous, options, formed, deadline);
     if (!leaves) return tl::unexpected(leaves.error());
     for (std::size_t number = 0; number < formed.layout.shares.size(); ++number) {
-        const RootServer& root = found->roots[number];
-        const Ascent& ascent = formed.layout.shares[number].ascents[party.rank];
+        const control::LayoutShare& planned = formed.layout.shares[number];
+        const RootServer& root = *std::ranges::find(found->roots, planned.server, &RootServer::rank);
+        const Ascent& ascent = planned.ascents[party.rank];
         const auto server = static_cast<std::uint16_t>(root.rank);
         ShareOfRank share{.switch_address = root.reach.address,
                           .switch_rank = server,

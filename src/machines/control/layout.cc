@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
@@ -101,32 +102,30 @@ class Links {
 };
 
 // The first rank of each host.
-std::vector<std::size_t> servers_of(const Links& links, std::size_t ranks) {
-    std::vector<std::size_t> servers;
+std::vector<std::size_t> hosts_of(const Links& links, std::size_t ranks) {
+    std::vector<std::size_t> hosts;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-        if (links.host(rank) == rank) servers.push_back(rank);
+        if (links.host(rank) == rank) hosts.push_back(rank);
     }
-    return servers;
+    return hosts;
 }
 
-// The hosts of a rack by their first ranks.
-std::vector<std::size_t> servers_of_rack(const Links& links, const std::vector<std::size_t>& servers,
-                                         std::size_t rack) {
-    std::vector<std::size_t> found;
-    std::ranges::copy_if(servers, std::back_inserter(found),
-                         [&](std::size_t rank) { return links.rack(rank) == rack; });
-    return found;
-}
+struct ServedShare {
+    std::size_t server = 0;
+    std::size_t number = 0;
+};
 
-// The servers of a rack without a switch take turns. If one of them serves the share, all of them send to it.
+// The hosts of a rack without a switch take turns. If one of them serves the share, all of them send to it.
 Ascent ascent_of(LayoutKind kind, std::span<const LayoutRank> ranks, const Links& links,
-                 const std::vector<std::size_t>& servers, std::size_t share, std::size_t rank) {
+                 const std::vector<std::size_t>& hosts, const ServedShare& share, std::size_t rank) {
     if (kind != LayoutKind::hosts && ranks[rank].leaf != 0) return {.kind = Ascent::Kind::by_switch};
     const bool alone = kind != LayoutKind::racks || !links.has_rack(rank);
-    if (alone || links.rack(rank) == links.rack(servers[share])) return {};
-    const std::vector<std::size_t> in_turn = servers_of_rack(links, servers, links.rack(rank));
+    if (alone || links.rack(rank) == links.rack(share.server)) return {};
+    std::vector<std::size_t> in_turn;
+    std::ranges::copy_if(hosts, std::back_inserter(in_turn),
+                         [&](std::size_t host) { return links.rack(host) == links.rack(rank); });
     if (in_turn.size() < 2) return {};
-    return {.kind = Ascent::Kind::by_rank, .leaf = static_cast<std::uint16_t>(in_turn[share % in_turn.size()])};
+    return {.kind = Ascent::Kind::by_rank, .leaf = static_cast<std::uint16_t>(in_turn[share.number % in_turn.size()])};
 }
 
 void load_share(Links& links, std::span<const LayoutRank> ranks, const LayoutShare& share, double tensors) {
@@ -183,6 +182,27 @@ Layout one_root(std::span<const LayoutRank> ranks, Links links) {
     return links.measured({.kind = LayoutKind::one_root});
 }
 
+// With these servers, each of which has one share.
+std::optional<Layout> served(LayoutKind kind, std::span<const LayoutRank> ranks, Links links,
+                             const std::vector<std::size_t>& servers) {
+    const std::vector<std::size_t> hosts = hosts_of(links, ranks.size());
+    Layout layout{.kind = kind};
+    for (std::size_t number = 0; number < servers.size(); ++number) {
+        LayoutShare share{.server = static_cast<std::uint16_t>(servers[number])};
+        for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+            share.ascents.push_back(ascent_of(kind, ranks, links, hosts, {share.server, number}, rank));
+        }
+        if (!fits_bitmaps(ranks, share)) return std::nullopt;
+        load_share(links, ranks, share, 1.0 / static_cast<double>(servers.size()));
+        layout.shares.push_back(std::move(share));
+    }
+    return links.measured(std::move(layout));
+}
+
+bool is_faster(const std::optional<Layout>& layout, const std::optional<Layout>& best) {
+    return layout && (!best || layout->duration < best->duration * (1 - noticeable));
+}
+
 }  // namespace
 
 std::string_view to_string(LayoutKind kind) {
@@ -196,32 +216,26 @@ std::string_view to_string(LayoutKind kind) {
 }
 
 std::optional<Layout> layout_of(LayoutKind kind, std::span<const LayoutRank> ranks) {
-    Links links(ranks);
+    const Links links(ranks);
     if (kind == LayoutKind::one_root) {
-        return has_one_root(ranks) ? std::optional(one_root(ranks, std::move(links))) : std::nullopt;
+        return has_one_root(ranks) ? std::optional(one_root(ranks, links)) : std::nullopt;
     }
     if (!std::ranges::all_of(ranks, &LayoutRank::serves)) return std::nullopt;
-    const std::vector<std::size_t> servers = servers_of(links, ranks.size());
-    Layout layout{.kind = kind};
-    for (std::size_t share = 0; share < servers.size(); ++share) {
-        LayoutShare next{.server = static_cast<std::uint16_t>(servers[share])};
-        for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-            next.ascents.push_back(ascent_of(kind, ranks, links, servers, share, rank));
-        }
-        if (!fits_bitmaps(ranks, next)) return std::nullopt;
-        layout.shares.push_back(std::move(next));
-    }
-    for (const LayoutShare& share : layout.shares) {
-        load_share(links, ranks, share, 1.0 / static_cast<double>(servers.size()));
-    }
-    return links.measured(std::move(layout));
+    const std::vector<std::size_t> hosts = hosts_of(links, ranks.size());
+    auto layout = served(kind, ranks, links, hosts);
+    if (!layout || kind == LayoutKind::hosts) return layout;
+    // A host behind a switch sends each gradient once, so its link has room for a larger share of the sums.
+    std::vector<std::size_t> weighted = hosts;
+    std::ranges::copy_if(hosts, std::back_inserter(weighted), [&](std::size_t rank) { return ranks[rank].leaf != 0; });
+    auto other = served(kind, ranks, links, weighted);
+    return is_faster(other, layout) ? other : layout;
 }
 
 std::optional<Layout> best_layout(std::span<const LayoutRank> ranks) {
     std::optional<Layout> best;
     for (const LayoutKind kind : {LayoutKind::one_root, LayoutKind::hosts, LayoutKind::leaves, LayoutKind::racks}) {
         auto layout = layout_of(kind, ranks);
-        if (layout && (!best || layout->duration < best->duration * (1 - noticeable))) best = std::move(layout);
+        if (is_faster(layout, best)) best = std::move(layout);
     }
     return best;
 }

@@ -61,7 +61,7 @@ struct BusiestLink {
 
 struct Layout {
     LayoutKind kind = LayoutKind::one_root;
-    std::vector<LayoutShare> shares{};  // channel c uses share c mod n; one_root: none
+    std::vector<LayoutShare> shares{};  // channel c uses share c mod n; one_root: none. A host may have two
     BusiestLink busiest{};
     double duration = 0;  // of a tensor on that link, to compare layouts only
 };
