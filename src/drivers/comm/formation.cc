@@ -44,6 +44,9 @@ constexpr std::array<std::string_view, roots_at + 4> names{
 // A channel has a thread on each rank.
 constexpr std::uint32_t most_channels = 64;
 constexpr std::uint32_t least_window = 8;
+// Servers on hosts share their links with gradients, so that results come in bursts. A shorter timer mostly asks for
+// fragments that other workers have still in their queues.
+constexpr Duration timeout_on_hosts = std::chrono::milliseconds(50);
 
 Failure refuse(Operation operation, Reason reason, std::string peer, std::string text) {
     return fail(operation, reason, std::move(peer), std::move(text));
@@ -331,6 +334,7 @@ Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& giv
         plan.machine.switch_rank = share.switch_rank;
         plan.machine.root_rank = share.root_rank;
         if (layout->has_servers()) {
+            plan.machine.worker.min_timeout = timeout_on_hosts;
             if (placed->memberships[number]->units() > 1) plan.machine.terms.root = control::endpoint_of(share.root);
         } else {
             plan.machine.switch_rank = control::host_of_switch(announcements, own.path.front().id);
