@@ -248,8 +248,8 @@ class AtpWithLeaves(Atp):
         if self._adds(adding):
             place = ["--switch", _endpoint(adding, SWITCH_PORT)]
         else:
-            place = ["--rack", near.name]
-        return [*place, "--listen", _endpoint(rank.host, 0), *self._rates]
+            place = []
+        return [*place, "--listen", _endpoint(rank.host, 0), "--uplink", near.name, *self._rates]
 
 
 class SwitchMl(Atp):

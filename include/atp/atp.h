@@ -221,7 +221,7 @@ struct atp_options {
     int32_t scaling;
     /* Type of a scaled value in a packet; int16 takes half the bytes (enum atp_lane_type). [ATP_LANE_INT32] */
     int32_t lane_type;
-    /* Name of the rack of this rank; needed if its switch is in the path, or if it has none. Own. [none] */
+    /* Name of the rack of this rank; needed if the racks have switches that workers do not address. Own. [none] */
     const char* rack;
     /*
      * Send each result once, to a multicast group, if every rank receives the group (off, on, or IPv4 groups such as
@@ -243,9 +243,11 @@ struct atp_options {
      */
     double link_rate;
     /*
-     * Rate of the link above the rack of this host in each direction, to choose a layout (such as 25gbit). Own. [0:
-     * that of the slowest host]
+     * Name of the link above the rack of this host, which ranks with the same name share. Own. [that of the switch
+     * of this rank]
      */
+    const char* uplink;
+    /* Rate of that link in each direction, to choose a layout (such as 25gbit). Own. [0: that of the slowest host] */
     double uplink_rate;
 };
 

@@ -20,12 +20,14 @@ class Options:
             any port]
         topology: File that assigns ranks to switches; it replaces the address of the switch (the path of a TOML
             file). Variable ATP_TOPOLOGY. [none]
-        rack: Name of the rack of this rank; needed if its switch is in the path, or if it has none (any name).
-            Variable ATP_RACK. [none]
+        rack: Name of the rack of this rank; needed if the racks have switches that workers do not address (any
+            name). Variable ATP_RACK. [none]
         link_rate: Rate of the link of this host in each direction, to choose a layout (such as 25gbit).
             Variable ATP_LINK_RATE. [that of the topology file]
-        uplink_rate: Rate of the link above the rack of this host in each direction, to choose a layout (such as
-            25gbit). Variable ATP_UPLINK_RATE. [that of the topology file]
+        uplink: Name of the link above the rack of this host, which ranks with the same name share (any name).
+            Variable ATP_UPLINK. [that of the topology file]
+        uplink_rate: Rate of that link in each direction, to choose a layout (such as 25gbit). Variable
+            ATP_UPLINK_RATE. [that of the topology file]
         channels: Independent streams of a rank, each with an I/O thread (1 to 64). Variable ATP_CHANNELS. [1]
         scaling: Scale of a fragment: that of the job, or one that fits the last sum of the same fragment
             (fixed, dynamic). Variable ATP_SCALING. [fixed]
@@ -50,6 +52,7 @@ class Options:
     topology: str | os.PathLike[str] | None = None
     rack: str | None = None
     link_rate: str | None = None
+    uplink: str | None = None
     uplink_rate: str | None = None
     channels: int | None = None
     scaling: str | None = None
@@ -69,6 +72,7 @@ class PlainSettings:
     listen: str
     rack: str
     link_rate: str
+    uplink: str
     uplink_rate: str
     channels: int
     scaling: str
@@ -86,6 +90,7 @@ VARIABLES = {
     "topology": "ATP_TOPOLOGY",
     "rack": "ATP_RACK",
     "link_rate": "ATP_LINK_RATE",
+    "uplink": "ATP_UPLINK",
     "uplink_rate": "ATP_UPLINK_RATE",
     "channels": "ATP_CHANNELS",
     "scaling": "ATP_SCALING",
@@ -101,6 +106,7 @@ NATIVE_NAMES = {
     "listen": "listen",
     "rack": "rack",
     "link_rate": "link_rate",
+    "uplink": "uplink",
     "uplink_rate": "uplink_rate",
     "channels": "channels",
     "scaling": "scaling",
@@ -114,6 +120,7 @@ DEFAULTS = {
     "listen": "",
     "rack": "",
     "link_rate": "0",
+    "uplink": "",
     "uplink_rate": "0",
     "channels": "1",
     "scaling": "fixed",

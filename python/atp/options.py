@@ -47,7 +47,7 @@ def settle(
         environment = {key: value for key, value in environment.items() if key not in ("ATP_SWITCH", "ATP_TOPOLOGY")}
     found = {name: _look_up(getattr(options, name), name, environment) for name in VARIABLES}
     position = _position(found["switch"], found["topology"], place)
-    named = {"rack": position.rack, "link_rate": position.link_rate, "uplink_rate": position.uplink_rate}
+    named = {"uplink": position.uplink, "link_rate": position.link_rate, "uplink_rate": position.uplink_rate}
     for name, text in named.items():
         if found[name][0] is None and text:
             found[name] = (text, found["topology"][1])

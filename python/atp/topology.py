@@ -50,11 +50,11 @@ _KEYS_OF_PLANS = frozenset(
 
 @dataclass(frozen=True)
 class Position:
-    """What is known about one rank. `switch`: its address, or NO_SWITCH if none aggregates for the rank. Only then it
-    has a `rack`. Rates are texts such as 25gbit. A text may be empty: not known."""
+    """What is known about one rank. `switch`: its address, or NO_SWITCH if none aggregates for the rank. Rates are texts
+    such as 25gbit. A text may be empty: not known."""
 
     switch: str = ""
-    rack: str = ""
+    uplink: str = ""
     link_rate: str = ""
     uplink_rate: str = ""
 
@@ -118,9 +118,8 @@ class Topology:
         if len(found) == 1:
             [own] = found
             adding = self._adding(own)
-            if adding is None or adding.address is None:
-                return Position(NO_SWITCH, own.name, own.link_rate, own.uplink_rate)
-            return Position(adding.address, "", own.link_rate, own.uplink_rate)
+            address = adding.address if adding and adding.address else NO_SWITCH
+            return Position(address, own.name, own.link_rate, own.uplink_rate)
         names = ", ".join(switch.address or switch.name for switch in found)
         which = "no switch has" if not found else f"the switches {names} all have"
         raise ValueError(

@@ -181,7 +181,7 @@ class Rank:
         )
         address, port = self._socket.getsockname()
         path = greet(self._switch)
-        place = f"{path[0]['id']} {path[-1]['id']} 0 {address} - 0 0\n{terms}"
+        place = f"{path[0]['id']} {path[-1]['id']} 0 {address} - 0 0 0\n{terms}"
         places = [text.decode() for text in self._rendezvous.gather("layout", place.encode())]
         if len({text.split()[1] for text in places}) != 1:
             raise RuntimeError(f"no switch is above all ranks: {places}")

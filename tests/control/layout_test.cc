@@ -132,6 +132,28 @@ TEST(Layout, HostsBehindASwitchServeTwiceAsMuchAsOthers) {
     EXPECT_NEAR(layout->busiest.tensors, 5.0 / 3, 1e-9) << "as in a ring of two racks and four hosts";
 }
 
+TEST(Layout, RootWithoutSwitchesOfRacksLoadsUplinksByHosts) {
+    auto ranks = racks(4, 2, 2, true);
+    name_rates(ranks, 1, 1);
+    EXPECT_DOUBLE_EQ(busiest(LayoutKind::one_root, ranks), 2) << "both hosts of a rack without a switch";
+    EXPECT_EQ(best_layout(ranks)->kind, LayoutKind::racks);
+    EXPECT_NEAR(best_layout(ranks)->busiest.tensors, 5.0 / 3, 1e-9);
+    name_rates(ranks, 1, 2);
+    EXPECT_EQ(best_layout(ranks)->kind, LayoutKind::one_root);
+}
+
+TEST(Layout, SwitchInThePathAddsForItsRack) {
+    auto ranks = racks(2, 4, 0);
+    for (LayoutRank& rank : ranks) rank.in_path = true;
+    const auto layout = best_layout(ranks);
+    ASSERT_TRUE(layout);
+    EXPECT_EQ(layout->kind, LayoutKind::leaves);
+    EXPECT_EQ(layout->shares.front().ascents.back().kind, Kind::in_path);
+    EXPECT_DOUBLE_EQ(layout->busiest.tensors, 1.25);
+    for (LayoutRank& rank : ranks) rank.leaf = rank.root = 5;
+    EXPECT_EQ(best_layout(ranks)->kind, LayoutKind::one_root);
+}
+
 TEST(Layout, LoneHostOfARackSendsToTheServer) {
     const auto layout = layout_of(LayoutKind::racks, racks(3, 1, 0));
     ASSERT_TRUE(layout);

@@ -31,7 +31,7 @@ struct Racks {
         comm::Options options = job.options_of(rank);
         const std::uint32_t rack = rank / hosts;
         options.listen = "127.0.0." + std::to_string(2 + rank) + ":0";
-        options.rack = "r" + std::to_string(rack);
+        options.uplink = "r" + std::to_string(rack);
         options.server = server;
         options.uplink_rate = uplink_rate;
         options.link_rate = uplink_rate;
@@ -119,7 +119,6 @@ TEST(Layouts, AutomaticTakesOneRootIfThereIsOne) {
     Racks racks(2, 0, ServerPlace::automatic);
     each(4, [&](std::uint32_t rank) {
         comm::Options options = racks.options_of(rank);
-        options.rack.clear();
         options.switch_address = address_of(*fabric.leaves[rank / 2]);
         const auto formed = Communicator::form(racks.job.store(), rank, 4, options);
         ASSERT_TRUE(formed) << to_string(formed.error());
@@ -146,6 +145,20 @@ TEST(Layouts, AutomaticLetsHostsTakeTurnsBelowSlowUplinks) {
     racks.run([&](Communicator& communicator) {
         EXPECT_EQ(communicator.formation().units, 4U) << "the two hosts of the server's rack, and two racks";
         sums.take(communicator);
+    });
+}
+
+// Without a switch in the path, the servers add what it would have added.
+TEST(Layouts, RacksWithASwitchInThePathJoinServersOnHosts) {
+    Racks racks(2, 0, ServerPlace::leaves);
+    SumsOfRun sums;
+    each(4, [&](std::uint32_t rank) {
+        comm::Options options = racks.options_of(rank);
+        options.rack = options.uplink;
+        const auto formed = Communicator::form(racks.job.store(), rank, 4, options);
+        ASSERT_TRUE(formed) << to_string(formed.error());
+        EXPECT_EQ((*formed)->formation().units, 2U);
+        sums.take(**formed);
     });
 }
 

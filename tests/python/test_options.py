@@ -152,12 +152,12 @@ uplink_rate = "40gbit"
 """
 
 
-def test_rank_of_a_rack_without_a_switch_has_its_rack_and_rates(file):
+def test_rank_of_a_rack_without_a_switch_has_its_uplink_and_rates(file):
     path = file(RACKS_WITH_RATES)
     with_switch = settle_at(Options(topology=path), HALF_AN_HOUR, Place(0, "h", lambda _: "10.0.9.9"), {})
-    assert (with_switch.switch, with_switch.rack, with_switch.link_rate) == ("10.0.1.1:4790", "", "25gbit")
+    assert (with_switch.switch, with_switch.uplink, with_switch.link_rate) == ("10.0.1.1:4790", "with", "25gbit")
     without = settle_at(Options(topology=path), HALF_AN_HOUR, Place(3, "h", lambda _: "10.0.9.9"), {})
-    assert (without.switch, without.rack) == ("none", "without")
+    assert (without.switch, without.uplink) == ("none", "without")
     assert (without.link_rate, without.uplink_rate) == ("10gbit", "40gbit")
     own_rate = Options(topology=path, link_rate="1gbit")
     assert settle_at(own_rate, HALF_AN_HOUR, Place(3, "h", lambda _: "10.0.9.9"), {}).link_rate == "1gbit"
@@ -166,7 +166,7 @@ def test_rank_of_a_rack_without_a_switch_has_its_rack_and_rates(file):
 def test_rack_that_aggregates_nothing_uses_the_switch_above(file):
     path = file(RACKS_WITH_RATES.replace("aggregates = false", 'address = "10.0.0.1:4790"', 1))
     settings = settle_at(Options(topology=path), HALF_AN_HOUR, Place(3, "h", lambda _: "10.0.9.9"), {})
-    assert (settings.switch, settings.rack) == ("10.0.0.1:4790", "")
+    assert (settings.switch, settings.uplink) == ("10.0.0.1:4790", "without")
 
 
 def test_rank_may_name_no_switch():

@@ -66,6 +66,7 @@ void add_where(CLI::App& command, const std::shared_ptr<BenchOptions>& options) 
     add_option_flag(rank, "--rack", comm)->needs(single);
     add_option_flag(rank, "--listen", comm)->needs(single);
     add_option_flag(rank, "--link-rate", comm)->needs(single);
+    add_option_flag(rank, "--uplink", comm)->needs(single);
     add_option_flag(rank, "--uplink-rate", comm)->needs(single);
     rank.flag("--store-elsewhere", options->store_elsewhere, "Let another process serve the store")->needs(single);
     Flags here(command, "All ranks on this host (the default)");
@@ -108,7 +109,7 @@ void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& opt
     add_what(command, options);
     add_where(command, options);
     Flags how(command, "How");
-    add_option_flags(how, options->bench.options, {"--switch", "--rack", "--listen", "--link-rate", "--uplink-rate"});
+    add_option_flags(how, options->bench.options, {"--switch", "--rack", "--listen", "--link-rate", "--uplink", "--uplink-rate"});
     if (options->additions.add_flags) options->additions.add_flags(command);
     command.parse_complete_callback([options] {
         comm::Options& comm = options->bench.options;

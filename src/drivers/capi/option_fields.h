@@ -34,6 +34,7 @@ void visit_options(const Visitor& visit) {
     visit("listen", &C::listen, &Own::listen);
     visit("rack", &C::rack, &Own::rack);
     visit("link_rate", &C::link_rate, &Own::link_rate);
+    visit("uplink", &C::uplink, &Own::uplink);
     visit("uplink_rate", &C::uplink_rate, &Own::uplink_rate);
     visit("channels", &C::channels, &Own::channels);
     visit("lanes", &C::lanes, &Own::lanes);

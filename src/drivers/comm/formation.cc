@@ -211,8 +211,7 @@ ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& opt
                     .mask0 = place.mask0,
                     .direct = membership->unit(place.unit).direct,
                     .ranks = {rank16}};
-    machine.level =
-        options.rack.empty() ? place.hop : 1;  // a rank with a rack addresses the last switch, whatever is in the path
+    machine.level = place.hop;
     machine.worker.channel = endpoint::channel_config(machine.terms);
     machine.worker.rank = rank16;
     machine.worker.place = place;
@@ -284,7 +283,6 @@ Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& giv
     if (!layout) return tl::unexpected(layout.error());
     Options options = given;
     options.channels = channels_of(given, layout->shares.size());
-    if (layout->has_servers()) options.rack.clear();  // it has told who takes turns
     Formed formed;
     formed.nodes = std::move(layout->nodes);
     formed.layout = layout->text;
@@ -333,6 +331,8 @@ Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& giv
         plan.machine.switch_address = share.switch_address;
         plan.machine.switch_rank = share.switch_rank;
         plan.machine.root_rank = share.root_rank;
+        // A rank behind a switch in the path addresses the last switch.
+        if (share.in_path) plan.machine.level = 1;
         if (layout->has_servers()) {
             plan.machine.worker.min_timeout = timeout_on_hosts;
             if (placed->memberships[number]->units() > 1) plan.machine.terms.root = control::endpoint_of(share.root);

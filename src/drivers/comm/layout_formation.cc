@@ -45,7 +45,8 @@ std::optional<LayoutKind> kind_of(const Options& options) {
 Result<LayoutRank> describe(const Options& options, const std::optional<SwitchReach>& reach) {
     LayoutRank own{.serves = !options.listen.empty(),
                    .host = {},
-                   .rack = options.rack,
+                   .rack = options.uplink.empty() ? options.rack : options.uplink,
+                   .in_path = !options.rack.empty(),
                    .host_bits_per_s = options.link_rate,
                    .uplink_bits_per_s = options.uplink_rate};
     if (reach) {
@@ -223,7 +224,8 @@ Result<void> place_on_hosts(store::Rendezvous& rendezvous, const std::vector<Lay
         ShareOfRank share{.switch_address = root.reach.address,
                           .switch_rank = server,
                           .root = root.reach.address,
-                          .root_rank = server};
+                          .root_rank = server,
+                          .in_path = ascent.kind == Ascent::Kind::in_path};
         if (ascent.kind == Ascent::Kind::by_switch) {
             share.switch_address = reach->address;
             share.switch_rank.reset();
@@ -264,8 +266,11 @@ Result<FormedLayout> agree_on_layout(store::Rendezvous& rendezvous, const Option
     formed.lanes = reach->lanes;
     formed.path = reach->welcome.path;
     formed.reach = *std::move(reach);
-    formed.shares.push_back(
-        {.switch_address = formed.reach.address, .switch_rank = std::nullopt, .root = {}, .root_rank = std::nullopt});
+    formed.shares.push_back({.switch_address = formed.reach.address,
+                             .switch_rank = {},
+                             .root = {},
+                             .root_rank = {},
+                             .in_path = own->in_path});
     return formed;
 }
 
@@ -281,9 +286,10 @@ std::vector<control::Announcement> announcements_of(const control::LayoutShare& 
         const Ascent& ascent = share.ascents[rank];
         const std::uint64_t leaf =
             ascent.kind == Ascent::Kind::by_switch ? announcement.path.front().id : first_leaf_id + ascent.leaf;
-        announcement.rack.clear();
+        if (ascent.kind != Ascent::Kind::in_path) announcement.rack.clear();
         announcement.path = {named(server_id)};
-        if (ascent.kind != Ascent::Kind::direct) announcement.path.insert(announcement.path.begin(), named(leaf));
+        if (ascent.kind == Ascent::Kind::by_switch || ascent.kind == Ascent::Kind::by_rank)
+            announcement.path.insert(announcement.path.begin(), named(leaf));
     }
     return announcements;
 }

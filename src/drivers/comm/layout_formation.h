@@ -25,6 +25,7 @@ struct ShareOfRank {
     std::optional<std::uint16_t> switch_rank;  // whose process runs that switch
     wire::Address root;                        // of the job; no family: the parent of each switch
     std::optional<std::uint16_t> root_rank;
+    bool in_path = false;  // a switch in the path adds before the one at `switch_address`
 };
 
 struct FormedLayout {

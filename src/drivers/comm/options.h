@@ -39,13 +39,15 @@ struct Options {
     // Address at which this rank may serve a part of the sums to the other hosts (host:port, host:0 for any port, or
     // host:first-last). Own. [none]
     std::string listen;
-    // Name of the rack of this rank; needed if its switch is in the path, or if it has none. Own. [none]
+    // Name of the rack of this rank; needed if the racks have switches that workers do not address. Own. [none]
     std::string rack;
     // Rate of the link of this host in each direction, to choose a layout (such as 25gbit). Own. [0: the slowest that a
     // rank names]
     double link_rate = 0;
-    // Rate of the link above the rack of this host in each direction, to choose a layout (such as 25gbit). Own. [0:
-    // that of the slowest host]
+    // Name of the link above the rack of this host, which ranks with the same name share. Own. [that of the switch of
+    // this rank]
+    std::string uplink;
+    // Rate of that link in each direction, to choose a layout (such as 25gbit). Own. [0: that of the slowest host]
     double uplink_rate = 0;
     // Independent streams of a rank, each with an I/O thread (1 to 64). [1]
     std::uint32_t channels = 1;

@@ -110,6 +110,14 @@ std::vector<std::size_t> hosts_of(const Links& links, std::size_t ranks) {
     return hosts;
 }
 
+// Whether the rack of this rank has a switch. The root of ranks of other racks is none.
+bool has_switch(std::span<const LayoutRank> ranks, const LayoutRank& own) {
+    if (own.in_path) return true;
+    return own.leaf != 0 && std::ranges::none_of(ranks, [&](const LayoutRank& other) {
+               return other.root == own.leaf && (other.leaf != own.leaf || other.rack != own.rack);
+           });
+}
+
 struct ServedShare {
     std::size_t server = 0;
     std::size_t number = 0;
@@ -118,7 +126,9 @@ struct ServedShare {
 // The hosts of a rack without a switch take turns. If one of them serves the share, all of them send to it.
 Ascent ascent_of(LayoutKind kind, std::span<const LayoutRank> ranks, const Links& links,
                  const std::vector<std::size_t>& hosts, const ServedShare& share, std::size_t rank) {
-    if (kind != LayoutKind::hosts && ranks[rank].leaf != 0) return {.kind = Ascent::Kind::by_switch};
+    const LayoutRank& own = ranks[rank];
+    if (kind != LayoutKind::hosts && own.in_path) return {.kind = Ascent::Kind::in_path};
+    if (kind != LayoutKind::hosts && has_switch(ranks, own)) return {.kind = Ascent::Kind::by_switch};
     const bool alone = kind != LayoutKind::racks || !links.has_rack(rank);
     if (alone || links.rack(rank) == links.rack(share.server)) return {};
     std::vector<std::size_t> in_turn;
@@ -129,15 +139,16 @@ Ascent ascent_of(LayoutKind kind, std::span<const LayoutRank> ranks, const Links
 }
 
 void load_share(Links& links, std::span<const LayoutRank> ranks, const LayoutShare& share, double tensors) {
-    std::set<std::uint64_t> switches;
+    std::set<std::size_t> switches;  // by their racks
     std::set<std::size_t> leaves;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
         const Ascent& ascent = share.ascents[rank];
         switch (ascent.kind) {
             case Ascent::Kind::direct: links.exchange(rank, share.server, tensors); break;
             case Ascent::Kind::by_switch:
+            case Ascent::Kind::in_path:
                 links.climb(rank, tensors);
-                if (switches.insert(ranks[rank].leaf).second) links.descend(links.rack(rank), share.server, tensors);
+                if (switches.insert(links.rack(rank)).second) links.descend(links.rack(rank), share.server, tensors);
                 break;
             case Ascent::Kind::by_rank:
                 links.exchange(rank, ascent.leaf, tensors);
@@ -153,31 +164,23 @@ bool has_one_root(std::span<const LayoutRank> ranks) {
 }
 
 // The bitmaps have a bit for each unit, and one for each of its members.
-bool fits_bitmaps(std::span<const LayoutRank> ranks, const LayoutShare& share) {
-    std::map<std::uint64_t, unsigned> by_switch;
-    std::map<std::uint16_t, unsigned> by_rank;
+bool fits_bitmaps(const Links& links, const LayoutShare& share) {
+    std::map<std::size_t, unsigned> units;  // by the first rank of the rack
     unsigned direct = 0;
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-        const Ascent& ascent = share.ascents[rank];
-        if (ascent.kind == Ascent::Kind::by_switch) ++by_switch[ranks[rank].leaf];
-        if (ascent.kind == Ascent::Kind::by_rank) ++by_rank[ascent.leaf];
-        if (ascent.kind == Ascent::Kind::direct) ++direct;
+    for (std::size_t rank = 0; rank < share.ascents.size(); ++rank) {
+        share.ascents[rank].kind == Ascent::Kind::direct ? ++direct : ++units[links.rack(rank)];
     }
-    const auto fits = [](const auto& unit) { return unit.second <= ATP_BITMAP_BITS; };
-    return by_switch.size() + by_rank.size() + direct <= ATP_BITMAP_BITS && std::ranges::all_of(by_switch, fits) &&
-           std::ranges::all_of(by_rank, fits);
+    return units.size() + direct <= ATP_BITMAP_BITS &&
+           std::ranges::all_of(units, [](const auto& unit) { return unit.second <= ATP_BITMAP_BITS; });
 }
 
 Layout one_root(std::span<const LayoutRank> ranks, Links links) {
-    std::set<std::uint64_t> leaves;
+    std::set<std::size_t> racks;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
         links.climb(rank, 1);
         const bool at_root = ranks[rank].leaf == ranks[rank].root;
-        // A switch in the path adds for a rack that has a name.
-        if (at_root && ranks[rank].rack.empty()) continue;
-        if (at_root ? links.rack(rank) == rank : leaves.insert(ranks[rank].leaf).second) {
-            links.leave(links.rack(rank), 1);
-        }
+        const bool alone = at_root && !ranks[rank].in_path;
+        if (alone || racks.insert(links.rack(rank)).second) links.leave(links.rack(rank), 1);
     }
     return links.measured({.kind = LayoutKind::one_root});
 }
@@ -192,7 +195,7 @@ std::optional<Layout> served(LayoutKind kind, std::span<const LayoutRank> ranks,
         for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
             share.ascents.push_back(ascent_of(kind, ranks, links, hosts, {share.server, number}, rank));
         }
-        if (!fits_bitmaps(ranks, share)) return std::nullopt;
+        if (!fits_bitmaps(links, share)) return std::nullopt;
         load_share(links, ranks, share, 1.0 / static_cast<double>(servers.size()));
         layout.shares.push_back(std::move(share));
     }
@@ -226,7 +229,8 @@ std::optional<Layout> layout_of(LayoutKind kind, std::span<const LayoutRank> ran
     if (!layout || kind == LayoutKind::hosts) return layout;
     // A host behind a switch sends each gradient once, so its link has room for a larger share of the sums.
     std::vector<std::size_t> weighted = hosts;
-    std::ranges::copy_if(hosts, std::back_inserter(weighted), [&](std::size_t rank) { return ranks[rank].leaf != 0; });
+    std::ranges::copy_if(hosts, std::back_inserter(weighted),
+                         [&](std::size_t rank) { return has_switch(ranks, ranks[rank]); });
     auto other = served(kind, ranks, links, weighted);
     return is_faster(other, layout) ? other : layout;
 }
@@ -246,21 +250,23 @@ std::string to_text(const LayoutRank& rank) {
             text, [](unsigned char c) { return std::isspace(c) != 0; }, '_');
         return text.empty() ? std::string(none) : text;
     };
-    return fmt::format("{} {} {} {} {} {} {}", rank.leaf, rank.root, rank.serves ? 1 : 0, word(rank.host),
-                       word(rank.rack), rank.host_bits_per_s, rank.uplink_bits_per_s);
+    return fmt::format("{} {} {} {} {} {} {} {}", rank.leaf, rank.root, rank.serves ? 1 : 0, word(rank.host),
+                       word(rank.rack), rank.host_bits_per_s, rank.uplink_bits_per_s, rank.in_path ? 1 : 0);
 }
 
 Result<LayoutRank> layout_rank_from(std::string_view text, std::uint32_t rank) {
     LayoutRank found;
     int serves = 0;
+    int in_path = 0;
     std::istringstream words{std::string(text)};
     words >> found.leaf >> found.root >> serves >> found.host >> found.rack >> found.host_bits_per_s >>
-        found.uplink_bits_per_s;
+        found.uplink_bits_per_s >> in_path;
     if (!words) {
         return fail(Operation::rendezvous, Reason::malformed, fmt::format("rank {}", rank),
                     "its position in the network cannot be read: use equal versions on all ranks");
     }
     found.serves = serves != 0;
+    found.in_path = in_path != 0;
     for (std::string* name : {&found.host, &found.rack}) {
         if (*name == none) name->clear();
     }

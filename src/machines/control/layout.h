@@ -20,7 +20,8 @@ struct LayoutRank {
     std::uint64_t root = 0;        // id of the last switch of its path
     bool serves = false;           // can serve a part of the sums
     std::string host;              // ranks of one host share its link; empty: a host of its own
-    std::string rack;              // empty: that of its switch
+    std::string rack;              // which shares a link to the others; empty: that of its switch
+    bool in_path = false;          // a switch in the path of the rack adds, and has no address
     double host_bits_per_s = 0;    // of the link of its host, in each direction; 0: not named
     double uplink_bits_per_s = 0;  // of the link above its rack; 0: not named
 };
@@ -38,6 +39,7 @@ struct Ascent {
     enum class Kind : std::uint8_t {
         direct,     // sends to the server
         by_switch,  // to its own switch
+        in_path,    // to the server, and a switch in the path adds for the rack
         by_rank,    // to rank `leaf`, which adds for the rack
     };
     Kind kind = Kind::direct;
