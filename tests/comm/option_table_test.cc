@@ -138,7 +138,7 @@ TEST(OptionTable, ValuesOutsideOfTheirBoundsAreAProblem) {
 TEST(AgreedText, OfTheDefaultsIsTheOneOfTheProtocolPage) {
     EXPECT_EQ(agreed_text({}),
               "version=4 protocol=atp channels=1 lanes=0 window=0 scale=100000000 scaling=fixed lane_type=int32 "
-              "audit=false halve=true multicast=off server=0 host_level=true");
+              "audit=false halve=true multicast=off server=3 host_level=true");
 }
 
 TEST(AgreedText, OfOtherValuesHasEachInItsPlace) {

@@ -34,13 +34,14 @@ constexpr Duration placing_pause = std::chrono::milliseconds(400);
 
 constexpr std::size_t host_names = 3;
 constexpr std::size_t member_names = 4;
-constexpr std::size_t announcement_at = host_names + member_names;
+constexpr std::size_t layout_at = host_names + member_names;
+constexpr std::size_t announcement_at = layout_at + 1;
 constexpr std::size_t roots_at = announcement_at + placing_attempts + 1;
-constexpr std::array<std::string_view, roots_at + 4> names{
+constexpr std::array<std::string_view, roots_at + 3> names{
     "host",           "host-connected", "host-shared",    "members",        "members-connected",
-    "members-shared", "members-formed", "announcement-0", "announcement-1", "announcement-2",
-    "announcement-3", "announcement-4", "decision",       "roots",          "roots-reached",
-    "layout",         "leaves"};
+    "members-shared", "members-formed", "layout",         "announcement-0", "announcement-1",
+    "announcement-2", "announcement-3", "announcement-4", "decision",       "roots",
+    "roots-reached",  "leaves"};
 // A channel has a thread on each rank.
 constexpr std::uint32_t most_channels = 64;
 constexpr std::uint32_t least_window = 8;
@@ -246,7 +247,7 @@ std::uint32_t channels_of(const Options& options, std::size_t roots) {
 std::span<const std::string_view> names_of_formation() { return names; }
 std::span<const std::string_view> names_of_host_level() { return std::span(names).first(host_names); }
 std::span<const std::string_view> names_of_members() { return std::span(names).subspan(host_names, member_names); }
-std::span<const std::string_view> names_of_network() { return std::span(names).subspan(announcement_at); }
+std::span<const std::string_view> names_of_network() { return std::span(names).subspan(layout_at); }
 std::span<const std::string_view> names_of_members_and_network() { return std::span(names).subspan(host_names); }
 std::span<const std::string_view> names_of_roots() { return std::span(names).subspan(roots_at); }
 

@@ -41,7 +41,7 @@ struct Formed {
 [[nodiscard]] std::span<const std::string_view> names_of_host_level();
 [[nodiscard]] std::span<const std::string_view> names_of_members();  // three to find hosts, one for the formation
 [[nodiscard]] std::span<const std::string_view> names_of_members_and_network();
-[[nodiscard]] std::span<const std::string_view> names_of_network();  // these come after those of the host level
+[[nodiscard]] std::span<const std::string_view> names_of_network();  // the first one is that of the layout
 [[nodiscard]] std::span<const std::string_view> names_of_roots();    // some of those of the network
 
 // `terms`: by rank, the options that must be equal. nullopt: they are.

@@ -68,7 +68,7 @@ Result<LayoutRank> describe(const Options& options, const std::optional<SwitchRe
 Result<std::vector<LayoutRank>> exchange(store::Rendezvous& rendezvous, const LayoutRank& own, const Options& options,
                                          Time deadline) {
     const std::string text = control::to_text(own) + "\n" + agreed_text(options);
-    const auto texts = rendezvous.all_gather(names_of_roots()[2], text, deadline);
+    const auto texts = rendezvous.all_gather(names_of_network().front(), text, deadline);
     if (!texts) return tl::unexpected(texts.error());
     std::vector<LayoutRank> ranks;
     std::vector<std::string> terms;
@@ -174,7 +174,7 @@ Result<std::vector<wire::Address>> start_leaves(store::Rendezvous& rendezvous, c
             {.aggregators = switchd::aggregators_of_shard((*node)->config()), .lanes = (*node)->config().lanes});
         formed.nodes.push_back(*std::move(node));
     }
-    const auto texts = rendezvous.all_gather(names_of_roots()[3], address, deadline);
+    const auto texts = rendezvous.all_gather(names_of_roots()[2], address, deadline);
     if (!texts) return tl::unexpected(texts.error());
     std::vector<wire::Address> leaves;
     for (const std::string& text : *texts) {
@@ -187,6 +187,7 @@ Result<std::vector<wire::Address>> start_leaves(store::Rendezvous& rendezvous, c
 Layout with_one_server(std::size_t ranks, std::uint32_t server) {
     return {.kind = LayoutKind::hosts,
             .shares = {{.server = static_cast<std::uint16_t>(server), .ascents = std::vector<Ascent>(ranks)}},
+            .loads = {},
             .busiest = {}};
 }
 

@@ -14,8 +14,7 @@ Rates::Rates(const Network& network, const System& system, Memories memories)
     for (std::size_t job = 0; job < cluster.jobs.size(); ++job) {
         System& own = systems_[job];
         own.aggregates.resize(cluster.switches.size());
-        const bool served = own.kind != System::Kind::atp || can_serve(cluster, job, own.aggregates);
-        if (!served) own.kind = System::Kind::server;
+        if (!is_possible(cluster, job, own)) own.kind = System::Kind::server;
         streams_.push_back(stream_of(cluster, job, own.aggregates));
         weights_.push_back(1 / traffic(job).flow);
     }

@@ -61,9 +61,14 @@ class Planner {
             (at == cluster_.root ? root : leaves)[at] = all[at];
         }
         const std::vector<bool> none(switches());
-        if (leaves != none && root != none) {
-            plan_.options.push_back({"leaves", "leaves", {.kind = Kind::atp, .aggregates = std::move(leaves)}});
+        const bool has_leaves = leaves != none;
+        if (has_leaves && root != none) {
+            plan_.options.push_back({"leaves", "leaves", {.kind = Kind::atp, .aggregates = leaves}});
             plan_.options.push_back({"root", "root", {.kind = Kind::atp, .aggregates = std::move(root)}});
+        }
+        if (has_leaves) {
+            plan_.options.push_back(
+                {"hosts", "leaves and hosts", {.kind = Kind::hosts, .aggregates = std::move(leaves)}});
         }
         plan_.options.push_back({"all", "all switches", {.kind = Kind::atp, .aggregates = std::move(all)}});
     }
@@ -77,7 +82,7 @@ class Planner {
     void try_option(const System& system) {
         const std::vector<JobOutcome> found = outcomes(system);
         for (std::size_t job = 0; job < found.size(); ++job) {
-            const bool possible = system.kind != Kind::atp || can_serve(cluster_, job, system.aggregates);
+            const bool possible = is_possible(cluster_, job, system);
             plan_.jobs[job].iterations.push_back(possible ? std::optional(found[job].iteration) : std::nullopt);
         }
     }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "control/layout.h"
 #include "protocol/channel.h"
 #include "protocol/membership.h"
 #include "sim/scenario.h"
@@ -211,6 +212,54 @@ Traffic many_servers(const Network& network, std::size_t job, const Placed& plac
     return traffic;
 }
 
+// One rank for each worker, ordered by switch.
+std::optional<control::Layout> layout_on_hosts(const Cluster& cluster, std::size_t job,
+                                               const std::vector<bool>& aggregates) {
+    std::vector<control::LayoutRank> ranks;
+    for (std::size_t at = 0; at < cluster.switches.size(); ++at) {
+        const Switch& one = cluster.switches[at];
+        const std::uint64_t leaf = one.parent && aggregates[at] ? at + 1 : 0;
+        ranks.insert(ranks.end(), cluster.jobs[job].workers[at],
+                     {.leaf = leaf,
+                      .root = leaf,
+                      .serves = true,
+                      .host = {},
+                      .rack = one.parent ? one.name : std::string(),
+                      .host_bits_per_s = static_cast<double>(one.host_bits_per_s),
+                      .uplink_bits_per_s = static_cast<double>(one.uplink_bits_per_s)});
+    }
+    return control::best_layout(ranks);
+}
+
+Traffic on_hosts(const Network& network, std::size_t job, const Placed& placed, const std::vector<bool>& aggregates) {
+    const Cluster& cluster = network.cluster();
+    const Stream stream = stream_of(cluster, job, aggregates);
+    Traffic traffic;
+    traffic.loads.assign(network.links().size(), 0);
+    traffic.flow = stream.wire_bytes / stream.payload_bytes;
+    traffic.latency = duration_of(4 * placed.climb_s(stream.wire_bytes));
+    std::vector<std::size_t> switches;  // by rank
+    for (std::size_t at = 0; at < placed.switches(); ++at) {
+        switches.insert(switches.end(), static_cast<std::size_t>(placed.workers_at(at)), at);
+    }
+    std::vector<double> of_hosts(placed.switches());
+    const auto layout = layout_on_hosts(cluster, job, aggregates);
+    for (const control::LinkLoad& load : layout->loads) {
+        const std::size_t at = switches[load.rank];
+        double& sum = load.is_uplink ? traffic.loads[network.uplink(at)] : of_hosts[at];
+        sum = std::max(sum, traffic.flow * load.tensors);
+    }
+    for (const HostClass& host : network.hosts()) {
+        if (host.tenancies[job].worker) traffic.loads[host.link] = of_hosts[host.at];
+    }
+    for (std::size_t at = 0; at < placed.switches(); ++at) {
+        const bool adds = aggregates[at] && layout->kind != control::LayoutKind::hosts && placed.workers_at(at) != 0;
+        const bool has_card = cluster.switches[at].card_bits_per_s != 0;
+        if (adds && has_card) traffic.loads[network.card(at)] = traffic.flow * (placed.workers_at(at) + 1);
+    }
+    return traffic;
+}
+
 // Ranks are ordered by switch, so the ring crosses each uplink once in each direction.
 Traffic ring(const Network& network, std::size_t job, const Placed& placed) {
     Traffic traffic = begin_flows(network);
@@ -269,6 +318,11 @@ bool can_serve(const Cluster& cluster, std::size_t job, const std::vector<bool>&
     return false;
 }
 
+bool is_possible(const Cluster& cluster, std::size_t job, const System& system) {
+    if (system.kind == Kind::hosts) return layout_on_hosts(cluster, job, system.aggregates).has_value();
+    return system.kind != Kind::atp || can_serve(cluster, job, system.aggregates);
+}
+
 Stream stream_of(const Cluster& cluster, std::size_t job, const std::vector<bool>& aggregates) {
     const Placed placed(cluster, job);
     Stream stream{.lanes = lanes_max};
@@ -292,6 +346,7 @@ Traffic traffic_of(const Network& network, std::size_t job, const System& system
         case Kind::atp: return AtpTraffic(network, job, system.aggregates, added).compute();
         case Kind::server: return one_server(network, job, Placed(network.cluster(), job));
         case Kind::servers: return many_servers(network, job, Placed(network.cluster(), job));
+        case Kind::hosts: return on_hosts(network, job, Placed(network.cluster(), job), system.aggregates);
         case Kind::ring: return ring(network, job, Placed(network.cluster(), job));
     }
     return {};

@@ -17,9 +17,10 @@ struct System {
         servers,  // one server on each worker's host, each for an equal part of the gradients
         ring,     // ring all-reduce
         atp,
+        hosts,  // ATP with servers on all hosts, behind the leaves that aggregate: the best layout of control::
     };
     Kind kind = Kind::atp;
-    std::vector<bool> aggregates;  // ATP only, by switch
+    std::vector<bool> aggregates;  // atp and hosts only, by switch
 };
 
 struct Traffic {
@@ -47,6 +48,9 @@ struct Stream {
 // Whether ATP can sum the job's gradients with these switches. At least one of them must be on the job's path, and the
 // units and members of the job must fit the bitmaps.
 [[nodiscard]] bool can_serve(const Cluster& cluster, std::size_t job, const std::vector<bool>& aggregates);
+
+// Whether the system can sum them.
+[[nodiscard]] bool is_possible(const Cluster& cluster, std::size_t job, const System& system);
 
 [[nodiscard]] Stream stream_of(const Cluster& cluster, std::size_t job, const std::vector<bool>& aggregates);
 

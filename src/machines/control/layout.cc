@@ -84,12 +84,16 @@ class Links {
         leave(to, tensors);
     }
     void note(Layout& layout, std::size_t rank, bool is_uplink, double tensors, double named) const {
-        const double rate = named > 0 ? named : usual_;
-        const double duration = tensors / (rate > 0 ? rate : 1);
+        if (tensors == 0) return;
+        const LinkLoad load{.rank = static_cast<std::uint16_t>(rank),
+                            .is_uplink = is_uplink,
+                            .tensors = tensors,
+                            .bits_per_s = named > 0 ? named : usual_};
+        layout.loads.push_back(load);
+        const double duration = tensors / (load.bits_per_s > 0 ? load.bits_per_s : 1);
         if (duration <= layout.duration) return;
         layout.duration = duration;
-        layout.busiest = {
-            .rank = static_cast<std::uint16_t>(rank), .is_uplink = is_uplink, .tensors = tensors, .bits_per_s = rate};
+        layout.busiest = load;
     }
 
     std::span<const LayoutRank> ranks_;

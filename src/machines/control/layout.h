@@ -53,8 +53,8 @@ struct LayoutShare {
     std::vector<Ascent> ascents{};  // by rank
 };
 
-// The link that takes the longest, in its busier direction.
-struct BusiestLink {
+// What a link carries in each direction.
+struct LinkLoad {
     std::uint16_t rank = 0;  // it, or the first one of its rack
     bool is_uplink = false;
     double tensors = 0;
@@ -64,8 +64,9 @@ struct BusiestLink {
 struct Layout {
     LayoutKind kind = LayoutKind::one_root;
     std::vector<LayoutShare> shares{};  // channel c uses share c mod n; one_root: none. A host may have two
-    BusiestLink busiest{};
-    double duration = 0;  // of a tensor on that link, to compare layouts only
+    std::vector<LinkLoad> loads{};      // of each link that carries something
+    LinkLoad busiest{};                 // the one of them that takes the longest
+    double duration = 0;                // of a tensor on that link, to compare layouts only
 };
 
 // nullopt: these ranks cannot form this layout.

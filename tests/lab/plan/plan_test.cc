@@ -25,9 +25,10 @@ Bottleneck bottleneck_of(const Cluster& cluster) { return make_plan(cluster).job
 TEST(Plan, LeavesAloneAndRootAloneAreOptionsOnlyWithTwoLevels) {
     EXPECT_EQ(make_plan(star({sender({4})})).options.size(), 4U);
     const Plan two = make_plan(racks(2, {sender({0, 4, 4})}));
-    ASSERT_EQ(two.options.size(), 6U);
+    ASSERT_EQ(two.options.size(), 7U);
     EXPECT_EQ(two.options[3].key, "leaves");
-    EXPECT_EQ(two.options[5].key, "all");
+    EXPECT_EQ(two.options[5].key, "hosts");
+    EXPECT_EQ(two.options[6].key, "all");
 }
 
 TEST(Plan, GainComparesTheBestOfAtpWithTheBestOfTheOthers) {
@@ -128,7 +129,7 @@ TEST(Plan, JsonAndTextStateTheWholePlan) {
     const Plan plan = make_plan(cluster);
     const auto json = nlohmann::json::parse(to_json(cluster, plan));
     EXPECT_EQ(json["jobs"][0]["name"], "j");
-    EXPECT_EQ(json["jobs"][0]["iteration_ms"].size(), 6U);
+    EXPECT_EQ(json["jobs"][0]["iteration_ms"].size(), 7U);
     EXPECT_EQ(json["jobs"][0]["bottleneck"]["kind"], "worker_link");
     EXPECT_EQ(json["switches"].size(), 3U);
     EXPECT_EQ(json["purchases"][0]["switches"], (std::vector<std::string>{"l1", "l2"}));

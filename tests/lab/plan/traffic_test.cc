@@ -27,7 +27,8 @@ class Copies {
         traffic_ = traffic_of(network_, 0, sized, added);
         const Stream stream = stream_of(cluster_, 0, sized.aggregates);
         constexpr double flow = (1538 + 78 / 2.0) / 1460;
-        wire_ = system.kind == System::Kind::atp ? stream.wire_bytes / stream.payload_bytes : flow;
+        const bool is_atp = system.kind == System::Kind::atp || system.kind == System::Kind::hosts;
+        wire_ = is_atp ? stream.wire_bytes / stream.payload_bytes : flow;
     }
 
     [[nodiscard]] double on(Link::Kind kind, std::size_t at) const {
@@ -184,6 +185,17 @@ TEST(Traffic, SwitchServesAtMost32UnitsOfAJob) {
     EXPECT_FALSE(can_serve(cluster, 0, {true, false, false}));
     EXPECT_FALSE(can_serve(cluster, 0, {false, false, false}));
     EXPECT_FALSE(can_serve(racks(1, {job_of({0, 33})}), 0, {true, true}));
+}
+
+// As a job chooses its layout: tests/control/layout_test.cc.
+TEST(Traffic, ServersOnHostsUseTheLeavesThatAggregate) {
+    const Cluster cluster = racks(4, {job_of({0, 2, 2, 2, 2})});
+    const Copies none(cluster, {.kind = System::Kind::hosts, .aggregates = std::vector<bool>(5)});
+    EXPECT_NEAR(none.worker(1), 1.75, 1e-9) << "as in a ring";
+    const Copies all(cluster, {.kind = System::Kind::hosts, .aggregates = {false, true, true, true, true}});
+    EXPECT_NEAR(all.worker(1), 1.5, 1e-9);
+    EXPECT_NEAR(all.uplink(1), 1.5, 1e-9);
+    EXPECT_EQ(all.uplink(4), all.uplink(1));
 }
 
 }  // namespace
