@@ -100,9 +100,12 @@ Handle operation() {
 class ChannelOfTwo : public ::testing::Test {
   protected:
     void SetUp() override {
-        auto opened = ChannelDriver::open(open_socket(), node.plan());
+        const auto thread = ChannelThread::open({});
+        ASSERT_TRUE(thread);
+        auto opened = ChannelDriver::open(open_socket(), node.plan(), *thread);
         ASSERT_TRUE(opened) << to_string(opened.error());
         channel = *std::move(opened);
+        (*thread)->start();
         ASSERT_TRUE(node.serve([&] { return channel->wait_ready(net::now()).has_value(); }));
     }
     // A neighbour's process ended, as the switch says.
@@ -117,6 +120,31 @@ class ChannelOfTwo : public ::testing::Test {
     Handle work;
     std::unique_ptr<ChannelDriver> channel;
 };
+
+TEST(ChannelThread, ChannelThatNeverRanLeavesAndTheOtherGoesOn) {
+    Switch node;
+    const auto thread = ChannelThread::open({});
+    ASSERT_TRUE(thread);
+    auto one = ChannelDriver::open(open_socket(), node.plan(), *thread);
+    auto other = ChannelDriver::open(open_socket(), node.plan(), *thread);
+    ASSERT_TRUE(one && other);
+    one->reset();
+    (*thread)->start();
+    EXPECT_TRUE(node.serve([&] { return (*other)->wait_ready(net::now()).has_value(); }));
+}
+
+TEST(ChannelThread, StoppedChannelLeavesTheOthersOfItsThreadRunning) {
+    Switch node;
+    const auto thread = ChannelThread::open({});
+    ASSERT_TRUE(thread);
+    auto one = ChannelDriver::open(open_socket(), node.plan(), *thread);
+    auto other = ChannelDriver::open(open_socket(), node.plan(), *thread);
+    ASSERT_TRUE(one && other);
+    (*thread)->start();
+    one->reset();
+    EXPECT_TRUE(node.serve([&] { return (*other)->wait_ready(net::now()).has_value(); }));
+    EXPECT_FALSE((*other)->error());
+}
 
 TEST_F(ChannelOfTwo, FailedChannelSendsItsLeaveThreeTimesWithOneEpoch) {
     fail_while_busy();

@@ -22,25 +22,21 @@ constexpr unsigned packets_per_transmit = 256;
 }  // namespace
 
 Result<std::unique_ptr<ChannelDriver>> ChannelDriver::open(std::unique_ptr<net::Transport> transport,
-                                                           const ChannelPlan& plan) {
-    auto loop = net::EventLoop::open(plan.loop);
-    if (!loop) return tl::unexpected(loop.error());
-    std::unique_ptr<ChannelDriver> channel(new ChannelDriver(*std::move(loop), std::move(transport), plan));
+                                                           const ChannelPlan& plan,
+                                                           std::shared_ptr<ChannelThread> thread) {
+    std::unique_ptr<ChannelDriver> channel(new ChannelDriver(std::move(thread), std::move(transport), plan));
     ChannelDriver& self = *channel;
-    self.loop_->add(self);
-    if (auto watched = self.loop_->watch(self, self.transport_->descriptor(), {}); !watched) {
+    self.thread_->join(self);
+    if (auto watched = self.thread_->loop().watch(self, self.transport_->descriptor(), {}); !watched) {
         return tl::unexpected(watched.error());
     }
     if (plan.group) self.open_group(*plan.group);
-    self.thread_ = std::thread([&self] {
-        if (auto ran = self.loop_->run(); !ran) self.fail(ran.error(), net::now());
-    });
     return channel;
 }
 
-ChannelDriver::ChannelDriver(std::unique_ptr<net::EventLoop> loop, std::unique_ptr<net::Transport> transport,
+ChannelDriver::ChannelDriver(std::shared_ptr<ChannelThread> thread, std::unique_ptr<net::Transport> transport,
                              const ChannelPlan& plan)
-    : loop_(std::move(loop)),
+    : thread_(std::move(thread)),
       transport_(std::move(transport)),
       machine_(plan.machine),
       datagrams_(batch_packets),
@@ -58,7 +54,7 @@ Result<void> ChannelDriver::wait_ready(Time deadline) {
 
 void ChannelDriver::submit(const Handle& work, std::size_t part) {
     if (exchange_.submit({work, part})) {
-        loop_->wake();
+        thread_->loop().wake();
         return;
     }
     work->finish_part(endpoint::error_after_end(*exchange_.error(), work->operation()));
@@ -66,14 +62,15 @@ void ChannelDriver::submit(const Handle& work, std::size_t part) {
 
 void ChannelDriver::abort(const Error& reason) {
     exchange_.abort(reason);
-    loop_->wake();
+    thread_->loop().wake();
 }
 
 void ChannelDriver::stop() {
-    if (!thread_.joinable()) return;
+    if (std::exchange(stopped_, true)) return;
+    if (!thread_->started()) return leave();
     stopping_ = true;
-    loop_->wake();
-    thread_.join();
+    wake();
+    left_->wait(false);
     fail({.operation = Operation::wait, .reason = Reason::closed, .text = "the communicator was closed"}, net::now());
 }
 
@@ -91,7 +88,7 @@ void ChannelDriver::handle_ready(int descriptor, net::Ready ready, Time now) {
     const auto handle = [&](const wire::Datagram& datagram) { machine_.handle_datagram(datagram, now); };
     if (auto received = receive(*transport_, handle, now); !received) {
         fail(received.error(), now);
-        loop_->unwatch(transport_->descriptor());
+        thread_->loop().unwatch(transport_->descriptor());
     }
 }
 
@@ -122,11 +119,12 @@ void ChannelDriver::open_group(const net::UdpConfig& config) {
     auto socket = net::UdpSocket::open(config);
     if (!socket) return close_group(socket.error());
     group_socket_ = *std::move(socket);
-    if (auto watched = loop_->watch(*this, group_socket_->descriptor(), {}); !watched) close_group(watched.error());
+    if (auto watched = thread_->loop().watch(*this, group_socket_->descriptor(), {}); !watched)
+        close_group(watched.error());
 }
 
 void ChannelDriver::close_group(const Error& why) {
-    if (group_socket_ != nullptr) loop_->unwatch(group_socket_->descriptor());
+    if (group_socket_ != nullptr) thread_->loop().unwatch(group_socket_->descriptor());
     group_socket_.reset();
     machine_.handle_group_lost();
     exchange_.set_group_failure(to_string(why));
@@ -171,7 +169,7 @@ void ChannelDriver::take_events(Time now) {
             // fail() ends all parts, so that a caller that sees the error finds the channel ended.
             case endpoint::ChannelEvent::Kind::failed:
                 return fail(endpoint::error_of(event->cause, machine_.config()), now);
-            case endpoint::ChannelEvent::Kind::closed: return loop_->stop();
+            case endpoint::ChannelEvent::Kind::closed: closed_ = true; return;
         }
     }
     take_submissions(now);
@@ -197,7 +195,7 @@ void ChannelDriver::flush() {
     const bool waits = flushed.waiting != 0;
     if (waits == blocked_) return;
     blocked_ = waits;
-    static_cast<void>(loop_->change(transport_->descriptor(), {.read = true, .write = waits}));
+    static_cast<void>(thread_->loop().change(transport_->descriptor(), {.read = true, .write = waits}));
 }
 
 void ChannelDriver::handle_timeout(Time now) {
@@ -213,6 +211,20 @@ void ChannelDriver::finish_round(Time now) {
     if (errors_due_) receive_errors(now);
     if (!blocked_) transmit(now);
     publish(now);
+    if (closed_) leave();
+}
+
+// Nothing may follow: stop() may destroy the channel.
+void ChannelDriver::leave() {
+    const std::shared_ptr<std::atomic<bool>> left = left_;
+    thread_->leave(*this);
+    *left = true;
+    left->notify_all();
+}
+
+void ChannelDriver::handle_loop_failure(const Error& error) {
+    fail(error, net::now());
+    leave();
 }
 
 Time ChannelDriver::poll_timeout() const { return std::min(machine_.poll_timeout(), counted_ ? publish_next_ : never); }

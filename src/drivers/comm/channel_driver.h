@@ -7,10 +7,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "comm/channel_exchange.h"
+#include "comm/channel_thread.h"
 #include "comm/work.h"
 #include "endpoint/channel_machine.h"
 #include "net/event_loop.h"
@@ -23,23 +23,25 @@ struct ChannelPlan {
     endpoint::ChannelMachineConfig machine;
     std::optional<net::UdpConfig> group{};  // socket for the multicast group of the terms; nullopt: none
     net::LoopConfig loop;
-    std::function<void(const Error&)> ended{};       // called once when the channel ends, on its thread or in stop()
+    std::size_t thread = 0;                     // number of its I/O thread; channels of one thread have equal loops
+    std::function<void(const Error&)> ended{};  // called once when the channel ends, on its thread or in stop()
     std::function<void(const std::string&)> slow{};  // called on its thread: for whom the others wait
 };
 
-// Drives one channel of one rank on its own I/O thread: moves datagrams, time and operations between sockets, callers
+// Drives one channel of one rank on an I/O thread: moves datagrams, time and operations between sockets, callers
 // and the ChannelMachine, which decides.
 //
-// Ownership: owns its thread, event loop, transport, group socket and machine. Shares each Work with the caller.
-// Calling order: open(); wait_ready(); submit() any number of times; then stop() or the destructor. The end of the
-// channel sends LEAVE.
-// Threads: one thread calls open() and stop(). Any thread calls the other functions.
-// Failure: if an operation fails or a switch refuses the channel, the channel ends. All parts, also those submitted
-// later, end with an error, and the caller must form another communicator.
-class ChannelDriver final : private net::Actor {
+// Ownership: owns its transport, group socket and machine. Shares each Work with the caller, and its thread with other
+// channels.
+// Calling order: open(), then the thread starts; wait_ready(); submit() any number of times; then stop() or the
+// destructor. The end of the channel sends LEAVE. Threads: one thread calls open() and stop(). Any thread calls the
+// other functions. Failure: if an operation fails or a switch refuses the channel, the channel ends. All parts, also
+// those submitted later, end with an error, and the caller must form another communicator.
+class ChannelDriver final : private ThreadedChannel {
   public:
     [[nodiscard]] static Result<std::unique_ptr<ChannelDriver>> open(std::unique_ptr<net::Transport> transport,
-                                                                     const ChannelPlan& plan);
+                                                                     const ChannelPlan& plan,
+                                                                     std::shared_ptr<ChannelThread> thread);
     ~ChannelDriver() override;
     ChannelDriver(const ChannelDriver&) = delete;
     ChannelDriver& operator=(const ChannelDriver&) = delete;
@@ -49,7 +51,7 @@ class ChannelDriver final : private net::Actor {
     // Submits one part of `work`. The channel calls Work::finish_part() for it in every case.
     void submit(const Handle& work, std::size_t part);
     // Tells the thread that a tensor in flight has more elements ready than before.
-    void wake() { loop_->wake(); }
+    void wake() { thread_->loop().wake(); }
     // Ends the channel and all its parts with this error.
     void abort(const Error& reason);
     void stop();
@@ -61,7 +63,7 @@ class ChannelDriver final : private net::Actor {
     [[nodiscard]] std::optional<Error> error() const { return exchange_.error(); }
 
   private:
-    ChannelDriver(std::unique_ptr<net::EventLoop> loop, std::unique_ptr<net::Transport> transport,
+    ChannelDriver(std::shared_ptr<ChannelThread> thread, std::unique_ptr<net::Transport> transport,
                   const ChannelPlan& plan);
 
     void handle_ready(int descriptor, net::Ready ready, Time now) override;
@@ -69,6 +71,8 @@ class ChannelDriver final : private net::Actor {
     void handle_wake(Time now) override;
     void finish_round(Time now) override;
     [[nodiscard]] Time poll_timeout() const override;
+    void handle_loop_failure(const Error& error) override;
+    void leave();
 
     void open_group(const net::UdpConfig& config);
     void close_group(const Error& why);
@@ -82,7 +86,7 @@ class ChannelDriver final : private net::Actor {
     void fail(const Error& error, Time now);
     void publish(Time now);
 
-    std::unique_ptr<net::EventLoop> loop_;
+    std::shared_ptr<ChannelThread> thread_;
     std::unique_ptr<net::Transport> transport_;
     std::unique_ptr<net::UdpSocket> group_socket_;
     endpoint::ChannelMachine machine_;
@@ -98,8 +102,11 @@ class ChannelDriver final : private net::Actor {
     bool counted_ = false;            // counters changed since the last publish()
     Time publish_next_{};
     std::atomic<bool> stopping_{false};  // stop() waits for the machine to close
+    bool stopped_ = false;
+    bool closed_ = false;  // it has; the channel leaves its thread at the end of the round
+    // The thread does not use the channel any more. Shared, since stop() may destroy the channel at once.
+    std::shared_ptr<std::atomic<bool>> left_ = std::make_shared<std::atomic<bool>>(false);
     ChannelExchange exchange_;
-    std::thread thread_;
 };
 
 }  // namespace atp::comm

@@ -188,15 +188,22 @@ Result<void> Communicator::open_channels(store::Rendezvous& rendezvous, const Ho
     if (!formed->layout.empty()) {
         log_->write(observe::LogEvent::layout_chosen, {{"rank", rank_}, {"reason", formed->layout}});
     }
+    std::vector<std::shared_ptr<ChannelThread>> threads;
     for (std::size_t i = 0; i < formed->plans.size(); ++i) {
         auto& socket = formed->sockets[i];
         if (trace_ != nullptr) socket = observe::trace_transport(std::move(socket), trace_);
         formed->plans[i].ended = [this](const Error& error) { log_failure(error); };
         formed->plans[i].slow = [this](const std::string& text) { log_slow(text); };
-        auto channel = ChannelDriver::open(std::move(socket), formed->plans[i]);
+        while (threads.size() <= formed->plans[i].thread) {
+            auto thread = ChannelThread::open(formed->plans[i].loop);
+            if (!thread) return tl::unexpected(thread.error());
+            threads.push_back(*std::move(thread));
+        }
+        auto channel = ChannelDriver::open(std::move(socket), formed->plans[i], threads[formed->plans[i].thread]);
         if (!channel) return tl::unexpected(channel.error());
         channels_.push_back(*std::move(channel));
     }
+    for (const auto& thread : threads) thread->start();
     const Time begin = net::now();
     for (const auto& channel : channels_) {
         if (auto ready = wait_ready(*channel, rendezvous, begin, deadline); !ready) return ready;

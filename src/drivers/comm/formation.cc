@@ -329,6 +329,8 @@ Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& giv
         formed.plans.push_back(plan_of(channel, rendezvous.party().rank, options, formed.formation, *decision,
                                        placed->memberships[number], *server));
         ChannelPlan& plan = formed.plans.back();
+        // As many threads as the option says: the shares divide the work of one.
+        plan.thread = channel / layout->shares.size();
         plan.machine.switch_address = share.switch_address;
         plan.machine.switch_rank = share.switch_rank;
         plan.machine.root_rank = share.root_rank;
