@@ -113,6 +113,12 @@ class Reports(unittest.TestCase):
             },
         )
 
+    def test_bound_of_a_ring_has_a_member_for_each_rack_with_a_switch(self):
+        work = systems.Work(bytes=1_000_000, operations=1, warmup=1, jobs=1)
+        setting = report.Setting(topology.parse("racks:4x2"), self.LINKS, "packed", work, leaves=(0, 4))
+        limit = report.limit_bps(setting.topology, self.LINKS)
+        self.assertEqual(setting.bounds_of_rings(), {0: limit * 8 / 14, 4: limit * 4 / 6})
+
 
 class CommandLine(unittest.TestCase):
     def test_short_forms_equal_their_long_forms(self):
@@ -147,6 +153,26 @@ class CommandLine(unittest.TestCase):
             ("xdp", ["--workload", "vgg"], ["atp-xdp", "gloo"]),
         ):
             self.assertEqual(arguments.parse(["--switch", switch, *others]).systems, chosen)
+
+    def test_leaves_replace_atp_by_a_system_for_each_number(self):
+        options = arguments.parse(["--racks", "4x2", "--leaves", "0,4", "--no-root", "--peer", "gloo"])
+        self.assertEqual(options.systems, ["atp-leaves0-no-root", "atp-leaves4-no-root", "gloo"])
+        for flags in (["--leaves", "1"], ["--racks", "2x2", "--leaves", "3"], ["--racks", "2x2", "--no-root"]):
+            ran = subprocess.run([RUN, *flags], capture_output=True, text=True, check=False)
+            self.assertEqual(ran.returncode, 2)
+            self.assertIn(flags[-1] if flags[-1] == "--no-root" else "--leaves", ran.stderr)
+
+    def test_only_racks_with_a_leaf_run_a_switch_and_have_its_address(self):
+        options = arguments.parse(["--racks", "2x2", "--leaves", "1", "--no-root"])
+        system = systems.OF_LEAVES["atp-leaves1-no-root"]("atp-leaves1-no-root", "bin", options)
+        root, near, far = options.topology.switches
+        self.assertEqual([system.daemon_command(each) is not None for each in (root, near, far)], [False, True, False])
+        self.assertNotIn("--parent", system.daemon_command(near))
+        hosts = options.topology.hosts
+        self.assertIn("--switch", system.address_flags(systems.Rank(0, 0, hosts, (), "store", "eth0")))
+        without = system.address_flags(systems.Rank(0, 3, hosts, (), "store", "eth0"))
+        self.assertNotIn("--switch", without)
+        self.assertEqual(without[without.index("--uplink") + 1], far.name)
 
     def test_command_of_the_kernel_switch_lists_the_ports_to_all_hosts(self):
         options = arguments.parse(["--switch", "xdp", "--workers", "3"])
@@ -248,6 +274,27 @@ class Runs(unittest.TestCase):
             self.assertGreater(gloo[figure], 0)
         # In the ring of two ranks, each rank sends half of its tensor and half of the sum, in packets with headers.
         self.assertGreater(gloo["traffic_of_an_operation"]["host_sent_bytes"], 262_144)
+
+    def test_racks_choose_their_layout(self):
+        if not os.path.exists(os.path.join(programs, "atp")):
+            self.skipTest("there is no atp")
+        flags = [
+            "--topology",
+            "racks:2x2",
+            "--leaves",
+            "0,2",
+            "--no-root",
+            "--bytes",
+            "256KiB",
+            "--uplink",
+            "500mbit",
+            "--json",
+        ]
+        status, output, errors = self.run_small(programs, *flags, "--systems", "atp")
+        self.assertEqual(status, 0, errors)
+        measured = json.loads(output)["systems"]
+        self.assertEqual(measured["atp-leaves0-no-root"]["layout"], "racks")
+        self.assertEqual(measured["atp-leaves2-no-root"]["layout"], "leaves")
 
     def test_switchml_is_measured_beside_atp(self):
         if not os.path.exists(os.path.join(programs, "atp")):

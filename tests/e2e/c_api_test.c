@@ -320,7 +320,8 @@ static void check_options(void) {
     options.reserved_1 = 1;
     options.server = 7;
     REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);
-    REQUIRE(strstr(error.text, "server: '7' is invalid; use switch, colocated, dedicated, auto, hosts, leaves or racks") != NULL);
+    REQUIRE(strstr(error.text,
+                   "server: '7' is invalid; use switch, colocated, dedicated, auto, hosts, leaves or racks") != NULL);
     options.server = 256; /* the low byte is 0: the library must check the whole number */
     REQUIRE(atp_communicator_create(memory_store, 0, 1, &options, &communicator, &error) == ATP_REASON_MALFORMED);
     REQUIRE(strstr(error.text, "server: '256' is invalid") != NULL);

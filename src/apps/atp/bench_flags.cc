@@ -109,7 +109,8 @@ void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& opt
     add_what(command, options);
     add_where(command, options);
     Flags how(command, "How");
-    add_option_flags(how, options->bench.options, {"--switch", "--rack", "--listen", "--link-rate", "--uplink", "--uplink-rate"});
+    add_option_flags(how, options->bench.options,
+                     {"--switch", "--rack", "--listen", "--link-rate", "--uplink", "--uplink-rate"});
     if (options->additions.add_flags) options->additions.add_flags(command);
     command.parse_complete_callback([options] {
         comm::Options& comm = options->bench.options;

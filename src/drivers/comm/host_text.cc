@@ -33,7 +33,9 @@ std::string_view take_part(std::string_view& note) {
 
 // The number of the reason, the peer and the text.
 std::string note_of(const Error& error) {
-    return fmt::format("{}{}{}{}{}", static_cast<unsigned>(error.reason), parts_end, error.peer, parts_end, error.text);
+    std::string note = std::to_string(static_cast<unsigned>(error.reason));
+    note.append(parts_end).append(error.peer).append(parts_end).append(error.text);
+    return note;
 }
 
 Error error_of_lost(const shm::HostMemory& memory, RankNumbers ranks, unsigned lost) {
