@@ -178,12 +178,6 @@ void add_good(Table& table) {
                        join.terms.server.family = 6;
                        join.terms.server.host.back() = std::byte{1};
                    })));
-    table.accepted("a worker joins that names the switch above the racks",
-                   encoded(but<wire::Join>(join_of_worker(), [](wire::Join& join) {
-                       join.terms.root.family = 4;
-                       join.terms.root.port = 4793;
-                       join.terms.root.host = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{9}};
-                   })));
     table.accepted("a worker joins that wants results by multicast", encoded(join_of_listener()));
     table.accepted("a worker joins that hears its group",
                    encoded(but<wire::Join>(join_of_listener(), [](wire::Join& join) { join.receives_group = true; })));
@@ -241,8 +235,14 @@ void add_good(Table& table) {
     table.accepted("a part of a report", encoded(report()));
 }
 
-// Cookies, and what a group may read.
+// Cookies, the root of a job, and what a group may read.
 void add_good_of_strangers(Table& table) {
+    table.accepted("a worker joins that names the switch above the racks",
+                   encoded(but<wire::Join>(join_of_worker(), [](wire::Join& join) {
+                       join.terms.root.family = 4;
+                       join.terms.root.port = 4793;
+                       join.terms.root.host = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{9}};
+                   })));
     table.accepted("a switch asks for the join again, with a cookie", encoded(retry));
     table.accepted("joined to a group", encoded(but<wire::Joined>(joined, [](wire::Joined& message) {
                        message.nonce = message.epoch = 0;
