@@ -78,8 +78,8 @@ class _Switch:
     def _is_host(self, pattern: str, place: Place) -> bool:
         network = _network_or_none(pattern)
         if network is not None:
-            towards = self.address or f"{network.network_address}:1"
-            return ipaddress.ip_address(place.address_towards(towards)) in network
+            inside = f"[{network.network_address}]" if network.version == 6 else str(network.network_address)
+            return ipaddress.ip_address(place.address_towards(self.address or f"{inside}:1")) in network
         names = (place.host.lower(), place.host.lower().partition(".")[0])
         return any(fnmatch.fnmatchcase(name, pattern.lower()) for name in names)
 

@@ -192,6 +192,14 @@ TEST(Layout, RankWithoutAnAddressExcludesServers) {
     EXPECT_EQ(best_layout(below_root)->kind, LayoutKind::one_root);
 }
 
+TEST(Layout, RanksOfOneHostUseTheSwitchThatTheyName) {
+    auto ranks = racks(1, 3, 1);
+    for (LayoutRank& rank : ranks) rank.host = "one";
+    EXPECT_EQ(best_layout(ranks)->kind, LayoutKind::one_root);
+    for (LayoutRank& rank : ranks) rank.leaf = rank.root = 0;
+    EXPECT_EQ(best_layout(ranks)->kind, LayoutKind::hosts);
+}
+
 TEST(Layout, MoreUnitsThanTheBitmapHasAreRefused) {
     EXPECT_TRUE(layout_of(LayoutKind::hosts, racks(1, 32, 0)));
     EXPECT_FALSE(layout_of(LayoutKind::hosts, racks(1, 33, 0)));

@@ -197,12 +197,18 @@ Result<void> place_on_hosts(store::Rendezvous& rendezvous, const std::vector<Lay
     const store::Party& party = rendezvous.party();
     auto found = find_roots(rendezvous, options, deadline);
     if (!found) return tl::unexpected(found.error());
-    if (found->own != nullptr) formed.nodes.push_back(std::move(found->own));
     if (!found->why_one.empty()) {
+        auto root = control::layout_of(LayoutKind::one_root, ranks);
+        if (root && options.server == ServerPlace::automatic) {
+            formed.layout = *std::move(root);
+            formed.text = fmt::format("one switch above all ranks adds, because {}", found->why_one);
+            return {};
+        }
         const std::uint32_t server = found->roots.front().rank;
         formed.layout = with_one_server(ranks.size(), server);
         formed.text = fmt::format("rank {} serves all sums, because {}", party.number_of(server), found->why_one);
     }
+    if (found->own != nullptr) formed.nodes.push_back(std::move(found->own));
     formed.reach = found->roots.front().reach;
     formed.lanes = formed.reach.lanes;
     for (const RootServer& root : found->roots) formed.lanes = std::min(formed.lanes, root.reach.lanes);
@@ -262,8 +268,8 @@ Result<FormedLayout> agree_on_layout(store::Rendezvous& rendezvous, const Option
         if (auto done = place_on_hosts(rendezvous, *ranks, reach, options, formed, deadline); !done) {
             return tl::unexpected(done.error());
         }
-        return formed;
     }
+    if (formed.has_servers()) return formed;
     formed.lanes = reach->lanes;
     formed.path = reach->welcome.path;
     formed.reach = *std::move(reach);

@@ -72,6 +72,7 @@ struct Configuration {
     std::uint8_t hold_ticks = 4;  // hold time of the switches
     bool hosts_report = false;    // the host of an ended process reports that no process has the port
     bool switches_crash = false;  // not only ranks
+    bool names_root = false;      // the job names the root, and leaves have no parent of their own
     int leaver = -1;              // rank that leaves in order, at any time; -1: none
 
     [[nodiscard]] unsigned fragments() const;

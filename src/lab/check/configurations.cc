@@ -352,6 +352,17 @@ void add_joining(std::vector<Entry>& all) {
          .units = racks_of_one(),
          .switches_crash = true},
         {.losses = 1, .timeouts = 7, .crashes = 1}, {.timeouts = 6, .crashes = 1});
+    add({.name = "join-root-named",
+         .what = "joining: a rack of two, and a rank at the root that the job names; a host is lost",
+         .units = rack_and_direct(),
+         .switches_crash = true,
+         .names_root = true},
+        {.timeouts = 6, .crashes = 1}, {.timeouts = 5, .crashes = 1});
+    add({.name = "join-root-named-restart",
+         .what = "joining: a leaf or the root that the job names restarts",
+         .units = racks_of_one(),
+         .names_root = true},
+        {.losses = 1, .timeouts = 7, .restarts = 1}, {.timeouts = 6, .restarts = 1});
     add({.name = "join-rack-direct",
          .what = "joining: a rack of two, and a rank at the root; a host is lost",
          .units = rack_and_direct(),

@@ -125,6 +125,7 @@ control::JoinClientConfig JoiningMachines::config_of_rank(unsigned node, bool ea
                     .aggregators = 64,
                     .mask1 = all_units_,
                     .scale = 1e6};
+    if (configuration_.names_root) config.terms.root = control::endpoint_of(address_of(root_of(place)));
     config.unit = {.unit = place.unit,
                    .members = 1U << place.member,
                    .mask0 = unit_members_[place.unit],
@@ -138,11 +139,16 @@ control::JoinClientConfig JoiningMachines::config_of_rank(unsigned node, bool ea
 
 control::JoinTreeConfig JoiningMachines::config_of_switch(unsigned node, unsigned boots) const {
     control::JoinTreeConfig config;
-    if (nodes_[node].parent != node) config.parent = address_of(nodes_[node].parent);
+    if (nodes_[node].parent != node && !configuration_.names_root) config.parent = address_of(nodes_[node].parent);
     config.hold = configuration_.hold_ticks * model_tick;
     config.nonce = 1000 + 16 * boots + node;
     config.secret = {config.nonce, 1};
     return config;
+}
+
+unsigned JoiningMachines::root_of(const Node& rank) const {
+    const unsigned above = rank.parent;
+    return nodes_[above].parent;
 }
 
 unsigned JoiningMachines::node_at(const wire::Endpoint& endpoint) const {

@@ -62,6 +62,7 @@ class JoiningMachines final : public System {
 
     [[nodiscard]] control::JoinClientConfig config_of_rank(unsigned node, bool earlier) const;
     [[nodiscard]] control::JoinTreeConfig config_of_switch(unsigned node, unsigned boots) const;
+    [[nodiscard]] unsigned root_of(const Node& rank) const;
     [[nodiscard]] unsigned node_at(const wire::Endpoint& endpoint) const;
     [[nodiscard]] std::optional<unsigned> rank_at(unsigned unit, unsigned member) const;
     [[nodiscard]] std::uint16_t members_of(std::uint32_t units, std::uint32_t members) const;

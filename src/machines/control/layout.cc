@@ -243,6 +243,8 @@ std::optional<Layout> best_layout(std::span<const LayoutRank> ranks) {
     std::optional<Layout> best;
     for (const LayoutKind kind : {LayoutKind::one_root, LayoutKind::hosts, LayoutKind::leaves, LayoutKind::racks}) {
         auto layout = layout_of(kind, ranks);
+        const bool on_one_host = layout && layout->loads.empty();
+        if (best && on_one_host) continue;  // no link to choose for: the switch that the ranks name
         if (is_faster(layout, best)) best = std::move(layout);
     }
     return best;
