@@ -13,8 +13,8 @@ class Options:
     """How a process group reaches its switch. If an option is None, its environment variable or its default applies.
 
     Attributes:
-        switch: Address of the switch of this rank (host:port or [host]:port). Variable ATP_SWITCH. [rank 0
-            starts one in its process]
+        switch: Address of the switch of this rank (host:port or [host]:port). Variable ATP_SWITCH. [that of
+            rank 0; it may be 'none']
         listen: Address at which this rank may serve a part of the sums to the other hosts (host:port, host:0
             for any port, or host:first-last). Variable ATP_LISTEN. [the address that reaches MASTER_ADDR, and
             any port]

@@ -154,6 +154,14 @@ TEST(Layout, SwitchInThePathAddsForItsRack) {
     EXPECT_EQ(best_layout(ranks)->kind, LayoutKind::one_root);
 }
 
+TEST(Layout, TwoSwitchesOfARackSendTwoSums) {
+    auto ranks = racks(2, 4, 2);
+    EXPECT_DOUBLE_EQ(busiest(LayoutKind::leaves, ranks), 1.25);
+    ranks[0].leaf = ranks[1].leaf = ranks[0].root = ranks[1].root = 99;
+    name_rates(ranks, 2, 1);
+    EXPECT_GT(busiest(LayoutKind::leaves, ranks), 1.25);
+}
+
 TEST(Layout, LoneHostOfARackSendsToTheServer) {
     const auto layout = layout_of(LayoutKind::racks, racks(3, 1, 0));
     ASSERT_TRUE(layout);

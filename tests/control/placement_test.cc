@@ -140,5 +140,21 @@ TEST(Placement, MoreThan32MembersOrUnitsAreRefused) {
     expect_refused(many_racks, Reason::too_large);
 }
 
+TEST(Placement, ShareOfALayoutHasItsOwnUnits) {
+    const std::vector<Announcement> announcements{rank_at(7), rank_at(7),      rank_at(1),
+                                                  rank_at(1), rank_at(1, "a"), rank_at(1)};
+    const Ascent by_rank{.kind = Ascent::Kind::by_rank, .leaf = 3};
+    const Ascent by_switch{.kind = Ascent::Kind::by_switch};
+    const Ascent in_path{.kind = Ascent::Kind::in_path};
+    const auto placed =
+        place_ranks_of({.server = 5, .ascents = {by_switch, by_switch, by_rank, by_rank, in_path, {}}}, announcements);
+    ASSERT_TRUE(placed) << to_string(placed.error());
+    ASSERT_EQ(placed->units(), 4U);
+    expect_unit(*placed, 0, {0, 1}, false);
+    expect_unit(*placed, 1, {2, 3}, false);
+    expect_unit(*placed, 2, {4}, false);
+    expect_unit(*placed, 3, {5}, true);
+}
+
 }  // namespace
 }  // namespace atp::control

@@ -126,6 +126,15 @@ void Job::run(const std::function<void(comm::Communicator&)>& body) {
     });
 }
 
+void run_with(Job& job, const std::function<comm::Options(std::uint32_t)>& options_of,
+              const std::function<void(comm::Communicator&)>& body) {
+    each(job.world(), [&](std::uint32_t rank) {
+        const auto formed = comm::Communicator::form(job.store(), rank, job.world(), options_of(rank));
+        ASSERT_TRUE(formed) << to_string(formed.error());
+        body(**formed);
+    });
+}
+
 void each(std::uint32_t count, const std::function<void(std::uint32_t)>& body) {
     std::vector<std::jthread> threads;
     for (std::uint32_t number = 0; number < count; ++number) threads.emplace_back(body, number);

@@ -84,6 +84,10 @@ class Job {
     store::MemoryStore store_;
 };
 
+// As Job::run(), with options of each rank.
+void run_with(Job& job, const std::function<comm::Options(std::uint32_t)>& options_of,
+              const std::function<void(comm::Communicator&)>& body);
+
 // Runs `body` in a thread for each number below `count`. Returns when all have ended.
 void each(std::uint32_t count, const std::function<void(std::uint32_t)>& body);
 

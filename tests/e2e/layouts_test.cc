@@ -39,11 +39,8 @@ struct Racks {
         return options;
     }
     void run(const std::function<void(Communicator&)>& body) {
-        each(job.world(), [&](std::uint32_t rank) {
-            const auto formed = Communicator::form(job.store(), rank, job.world(), options_of(rank));
-            ASSERT_TRUE(formed) << to_string(formed.error());
-            body(**formed);
-        });
+        run_with(
+            job, [this](std::uint32_t rank) { return options_of(rank); }, body);
     }
 
     static constexpr std::uint32_t hosts = 2;
@@ -152,13 +149,14 @@ TEST(Layouts, AutomaticLetsHostsTakeTurnsBelowSlowUplinks) {
 TEST(Layouts, RacksWithASwitchInThePathJoinServersOnHosts) {
     Racks racks(2, 0, ServerPlace::leaves);
     SumsOfRun sums;
-    each(4, [&](std::uint32_t rank) {
+    const auto options_of = [&](std::uint32_t rank) {
         comm::Options options = racks.options_of(rank);
         options.rack = options.uplink;
-        const auto formed = Communicator::form(racks.job.store(), rank, 4, options);
-        ASSERT_TRUE(formed) << to_string(formed.error());
-        EXPECT_EQ((*formed)->formation().units, 2U);
-        sums.take(**formed);
+        return options;
+    };
+    run_with(racks.job, options_of, [&](Communicator& communicator) {
+        EXPECT_EQ(communicator.formation().units, 2U);
+        sums.take(communicator);
     });
 }
 
@@ -170,6 +168,28 @@ TEST(Layouts, LostPacketsChangeNoBit) {
         if (lossy) config = with_ports(config, {.loss = 0.02});
         for (int leaf = 0; leaf < 2; ++leaf) racks.switches.push_back(start(config));
         racks.run([&](Communicator& communicator) { sums.take(communicator); });
+    }
+}
+
+// With multicast, ranks refuse to use a server at an IPv6 address: no rank reaches that of rank 3.
+TEST(Layouts, ServerThatIsNotReachedLeavesTheWorkToOne) {
+    const auto node = start(small_switch());
+    for (const bool has_root : {false, true}) {
+        Racks racks(2, 0, ServerPlace::automatic);
+        racks.uplink_rate = 1e9;
+        SumsOfRun sums;
+        const auto options_of = [&](std::uint32_t rank) {
+            comm::Options options = racks.options_of(rank);
+            options.multicast.requested = true;
+            if (rank == 3) options.listen = "[::1]:0";
+            if (has_root) options.switch_address = address_of(*node);
+            return options;
+        };
+        run_with(racks.job, options_of, [&](Communicator& communicator) {
+            EXPECT_EQ(communicator.formation().channels, 1U);
+            EXPECT_EQ(communicator.formation().layout, has_root ? "switch" : "hosts");
+            sums.take(communicator);
+        });
     }
 }
 

@@ -28,11 +28,8 @@ struct ServingJob {
         return options;
     }
     void run(const std::function<void(Communicator&)>& body) {
-        each(job.world(), [&](std::uint32_t rank) {
-            const auto formed = Communicator::form(job.store(), rank, job.world(), options_of(rank));
-            ASSERT_TRUE(formed) << to_string(formed.error());
-            body(**formed);
-        });
+        run_with(
+            job, [this](std::uint32_t rank) { return options_of(rank); }, body);
     }
 
     Job job;

@@ -105,7 +105,7 @@ struct Placed {
 Result<Placed> place_shares(std::vector<control::Announcement> announcements, const FormedLayout& layout) {
     Placed placed{.announcements = std::move(announcements), .memberships = {}};
     for (const control::LayoutShare& share : layout.layout.shares) {
-        auto membership = control::place_ranks(announcements_of(share, placed.announcements));
+        auto membership = control::place_ranks_of(share, placed.announcements);
         if (!membership) return tl::unexpected(membership.error());
         placed.memberships.push_back(std::make_shared<const protocol::Membership>(*std::move(membership)));
     }

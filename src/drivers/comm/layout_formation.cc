@@ -23,9 +23,6 @@ using control::LayoutRank;
 
 // Aggregators that one job needs of a host: many times its packets in flight, so that few of them collide.
 constexpr std::uint64_t memory_of_leaf = 16'000'000;
-// Names of switches in a share; those of real ones are random.
-constexpr std::uint64_t server_id = 1;
-constexpr std::uint64_t first_leaf_id = 2;
 
 std::optional<LayoutKind> kind_named(ServerPlace place) {
     switch (place) {
@@ -279,26 +276,6 @@ Result<FormedLayout> agree_on_layout(store::Rendezvous& rendezvous, const Option
                              .root_rank = {},
                              .in_path = own->in_path});
     return formed;
-}
-
-std::vector<control::Announcement> announcements_of(const control::LayoutShare& share,
-                                                    std::vector<control::Announcement> announcements) {
-    const auto named = [](std::uint64_t id) {
-        wire::PathSwitch next;
-        next.id = id;
-        return next;
-    };
-    for (std::size_t rank = 0; rank < announcements.size(); ++rank) {
-        control::Announcement& announcement = announcements[rank];
-        const Ascent& ascent = share.ascents[rank];
-        const std::uint64_t leaf =
-            ascent.kind == Ascent::Kind::by_switch ? announcement.path.front().id : first_leaf_id + ascent.leaf;
-        if (ascent.kind != Ascent::Kind::in_path) announcement.rack.clear();
-        announcement.path = {named(server_id)};
-        if (ascent.kind == Ascent::Kind::by_switch || ascent.kind == Ascent::Kind::by_rank)
-            announcement.path.insert(announcement.path.begin(), named(leaf));
-    }
-    return announcements;
 }
 
 }  // namespace atp::comm

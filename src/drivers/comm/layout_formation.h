@@ -12,7 +12,6 @@
 #include "comm/options.h"
 #include "comm/root_servers.h"
 #include "comm/switch_reach.h"
-#include "control/announcement.h"
 #include "control/layout.h"
 #include "store/rendezvous.h"
 #include "switchd/node.h"
@@ -42,9 +41,5 @@ struct FormedLayout {
 
 [[nodiscard]] Result<FormedLayout> agree_on_layout(store::Rendezvous& rendezvous, const Options& options,
                                                    Time deadline);
-
-// The announcements as they are for one share: with the switches between each rank and its server.
-[[nodiscard]] std::vector<control::Announcement> announcements_of(const control::LayoutShare& share,
-                                                                  std::vector<control::Announcement> announcements);
 
 }  // namespace atp::comm

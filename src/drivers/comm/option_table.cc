@@ -20,7 +20,7 @@ constexpr std::array rows{
               .fallback_help = "required",
               .accepted = "host:port or [host]:port",
               .python = "switch",
-              .python_fallback_help = "rank 0 starts one in its process",
+              .python_fallback_help = "that of rank 0; it may be 'none'",
               .environment = "ATP_SWITCH",
               .flag = "--switch",
               .placeholder = "ADDRESS",

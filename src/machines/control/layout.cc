@@ -143,16 +143,20 @@ Ascent ascent_of(LayoutKind kind, std::span<const LayoutRank> ranks, const Links
 }
 
 void load_share(Links& links, std::span<const LayoutRank> ranks, const LayoutShare& share, double tensors) {
-    std::set<std::size_t> switches;  // by their racks
+    std::set<std::uint64_t> switches;
+    std::set<std::size_t> racks;
     std::set<std::size_t> leaves;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
         const Ascent& ascent = share.ascents[rank];
         switch (ascent.kind) {
             case Ascent::Kind::direct: links.exchange(rank, share.server, tensors); break;
             case Ascent::Kind::by_switch:
+                links.climb(rank, tensors);
+                if (switches.insert(ranks[rank].leaf).second) links.descend(links.rack(rank), share.server, tensors);
+                break;
             case Ascent::Kind::in_path:
                 links.climb(rank, tensors);
-                if (switches.insert(links.rack(rank)).second) links.descend(links.rack(rank), share.server, tensors);
+                if (racks.insert(links.rack(rank)).second) links.descend(links.rack(rank), share.server, tensors);
                 break;
             case Ascent::Kind::by_rank:
                 links.exchange(rank, ascent.leaf, tensors);
@@ -168,11 +172,16 @@ bool has_one_root(std::span<const LayoutRank> ranks) {
 }
 
 // The bitmaps have a bit for each unit, and one for each of its members.
-bool fits_bitmaps(const Links& links, const LayoutShare& share) {
-    std::map<std::size_t, unsigned> units;  // by the first rank of the rack
+bool fits_bitmaps(std::span<const LayoutRank> ranks, const Links& links, const LayoutShare& share) {
+    std::map<std::uint64_t, unsigned> units;  // by their switch, or by the first rank of the rack
     unsigned direct = 0;
-    for (std::size_t rank = 0; rank < share.ascents.size(); ++rank) {
-        share.ascents[rank].kind == Ascent::Kind::direct ? ++direct : ++units[links.rack(rank)];
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+        const Ascent::Kind kind = share.ascents[rank].kind;
+        if (kind == Ascent::Kind::direct) {
+            ++direct;
+        } else {
+            ++units[kind == Ascent::Kind::by_switch ? ranks[rank].leaf : links.rack(rank)];
+        }
     }
     return units.size() + direct <= ATP_BITMAP_BITS &&
            std::ranges::all_of(units, [](const auto& unit) { return unit.second <= ATP_BITMAP_BITS; });
@@ -199,7 +208,7 @@ std::optional<Layout> served(LayoutKind kind, std::span<const LayoutRank> ranks,
         for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
             share.ascents.push_back(ascent_of(kind, ranks, links, hosts, {share.server, number}, rank));
         }
-        if (!fits_bitmaps(links, share)) return std::nullopt;
+        if (!fits_bitmaps(ranks, links, share)) return std::nullopt;
         load_share(links, ranks, share, 1.0 / static_cast<double>(servers.size()));
         layout.shares.push_back(std::move(share));
     }

@@ -93,6 +93,27 @@ Result<protocol::Membership> place_ranks(std::span<const Announcement> announcem
     return *std::move(placed);
 }
 
+Result<protocol::Membership> place_ranks_of(const LayoutShare& share, std::span<const Announcement> announcements) {
+    // Names of switches in this share; those of real ones are random.
+    constexpr std::uint64_t server_id = 1;
+    constexpr std::uint64_t first_leaf_id = 2;
+    const auto named = [](std::uint64_t id) {
+        wire::PathSwitch next;
+        next.id = id;
+        return next;
+    };
+    std::vector<Announcement> placed;
+    for (std::size_t rank = 0; rank < announcements.size(); ++rank) {
+        const Ascent& ascent = share.ascents[rank];
+        Announcement& own = placed.emplace_back();
+        if (ascent.kind == Ascent::Kind::in_path) own.rack = announcements[rank].rack;
+        if (ascent.kind == Ascent::Kind::by_switch) own.path.push_back(named(announcements[rank].path.front().id));
+        if (ascent.kind == Ascent::Kind::by_rank) own.path.push_back(named(first_leaf_id + ascent.leaf));
+        own.path.push_back(named(server_id));
+    }
+    return place_ranks(placed);
+}
+
 std::optional<std::uint16_t> host_of_switch(std::span<const Announcement> announcements, std::uint64_t id) {
     const auto host = std::ranges::find_if(announcements, [id](const Announcement& announcement) {
         return announcement.hosts_switch && announcement.path.front().id == id;

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "control/announcement.h"
+#include "control/layout.h"
 #include "protocol/membership.h"
 
 namespace atp::control {
@@ -17,6 +18,10 @@ namespace atp::control {
 // of ranks. Failure: mismatched if the paths end at different switches; unsupported if a path is longer than
 // ATP_LEVELS, or if a rank below another switch names a rack; too_large if a bitmap has too few bits.
 [[nodiscard]] Result<protocol::Membership> place_ranks(std::span<const Announcement> announcements);
+
+// For one share of a layout with servers on hosts: with the switches that are between each rank and the server.
+[[nodiscard]] Result<protocol::Membership> place_ranks_of(const LayoutShare& share,
+                                                          std::span<const Announcement> announcements);
 
 // The first rank whose process runs the switch with this id; nullopt: none.
 [[nodiscard]] std::optional<std::uint16_t> host_of_switch(std::span<const Announcement> announcements,
