@@ -61,7 +61,15 @@ class Reports(unittest.TestCase):
         }
         turns = {
             name: [
-                measure.Turn([{"seconds": [factor * one]} for one in row], 2.0, 0.5, 0.25, 3.0, 0.5, traffic, [])
+                measure.Turn(
+                    [{"seconds": [factor * one], "ranks_cpu_seconds": 1.5 / jobs} for one in row],
+                    0.5,
+                    0.25,
+                    3.0,
+                    0.5,
+                    traffic,
+                    [],
+                )
                 for row in seconds
             ]
             for name, factor in (("atp", 1), ("gloo", 2))
@@ -98,7 +106,8 @@ class Reports(unittest.TestCase):
     def test_costs_are_divided_by_the_gigabytes_of_all_operations_and_ranks(self):
         atp = self.report_of("racks:2x2", 1, [[1]])["systems"]["atp"]
         gigabytes = 2 * 4 * 0.001
-        self.assertAlmostEqual(atp["cpu_seconds_per_gb"], 2.0 / gigabytes)
+        measured_gigabytes = 4 * 0.001
+        self.assertAlmostEqual(atp["cpu_seconds_per_gb"], 1.5 / measured_gigabytes + 0.5 / gigabytes)
         self.assertAlmostEqual(atp["switch_cpu_seconds_per_gb"], 0.5 / gigabytes)
         self.assertAlmostEqual(atp["switch_box_cpu_seconds_per_gb"], 0.75 / gigabytes)
         self.assertAlmostEqual(atp["machine_cpu_seconds_per_gb"], 3.0 / gigabytes)

@@ -24,9 +24,8 @@ STREAM_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "strea
 class Turn:
     """One run of one system. The fields *_cpu_seconds are processor times."""
 
-    jobs: list  # for each job, an object with the `seconds` of its operations
-    cpu_seconds: float  # of all ranks and switch daemons
-    switches_cpu_seconds: float  # of the switch daemons
+    jobs: list  # for each job, the `seconds` of its operations and the `ranks_cpu_seconds` of all of them
+    switches_cpu_seconds: float  # of the switch daemons after their start
     ports_cpu_seconds: Optional[float]  # of the kernel for packets that arrive at switch ports; None: unknown
     machine_cpu_seconds: float  # of the whole machine
     machine_busy: float  # share of the time of all processors that was not idle
@@ -37,6 +36,10 @@ class Turn:
     @property
     def jobs_seconds(self):
         return [job["seconds"] for job in self.jobs]
+
+    @property
+    def ranks_cpu_seconds(self):
+        return sum(job["ranks_cpu_seconds"] for job in self.jobs)
 
     def layout(self):
         """Where the first job's sums are added; None: the system has no layouts."""
@@ -85,6 +88,7 @@ class Bench:
         machine_before = _machine_time()
         try:
             self.start_switches(system, switches)
+            start_cpu_seconds = sum(process.cpu_seconds_so_far() for process in switches)
             first_ranks = self._start_ranks(system, variant, ranks)
             processes.wait_all(ranks, self.timeout_seconds, servers=switches)
             machine = _machine_time() - machine_before
@@ -98,8 +102,7 @@ class Bench:
         self._require_hosts(system, results)
         return Turn(
             results,
-            sum(process.cpu_seconds for process in ranks + switches),
-            sum(process.cpu_seconds for process in switches),
+            sum(process.cpu_seconds for process in switches) - start_cpu_seconds,
             None if ports is None else ports - ports_before,
             machine.worked(),
             machine.busy_share(),

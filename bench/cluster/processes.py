@@ -52,6 +52,15 @@ class Process:
                 self.cpu_seconds = usage.ru_utime + usage.ru_stime
         return self.status is not None
 
+    def cpu_seconds_so_far(self):
+        """Processor time of the running process, in steps of the kernel's clock."""
+        try:
+            with open(f"/proc/{self.pid}/stat", encoding="ascii", errors="replace") as file:
+                user, system = file.read().rpartition(")")[2].split()[11:13]
+        except OSError:
+            return 0.0
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
     def signal(self, number):
         if not self.poll():
             os.kill(self._child.pid, number)

@@ -236,7 +236,7 @@ class Report:
             "jobs_goodput_bps": [self._work.bytes * 8 / statistics.median(self._seconds(name, job)) for job in jobs],
             "share_of_limit": goodput_bps / self._limit_bps if self._limit_bps else None,
             "ratio_to_gloo": goodput_bps / gloo_bps if gloo_bps else None,
-            "cpu_seconds_per_gb": self._of_a_gigabyte(turn.cpu_seconds for turn in turns),
+            "cpu_seconds_per_gb": statistics.median(map(self._cpu_seconds_of_a_gigabyte, turns)),
             "switch_cpu_seconds_per_gb": self._of_a_gigabyte(turn.switches_cpu_seconds for turn in turns),
             "switch_box_cpu_seconds_per_gb": self._of_switch_hosts(turns),
             "machine_cpu_seconds_per_gb": self._of_a_gigabyte(turn.machine_cpu_seconds for turn in turns),
@@ -281,6 +281,11 @@ class Report:
             return None
         return self._of_a_gigabyte(turn.switches_cpu_seconds + turn.ports_cpu_seconds for turn in turns)
 
+    def _cpu_seconds_of_a_gigabyte(self, turn):
+        """Ranks count their measured operations, daemons the warm-up too."""
+        measured_gigabytes = self._work.bytes * self._work.operations * self._work.jobs * self._setting.world / 1e9
+        return turn.ranks_cpu_seconds / measured_gigabytes + self._of_a_gigabyte([turn.switches_cpu_seconds])
+
     def _of_a_gigabyte(self, of_turns):
         """Median of the times of the turns, per gigabyte that all ranks contributed. The bytes of the warm-up are
         included, because the times include the warm-up too."""
@@ -290,12 +295,13 @@ class Report:
 
 _LEGEND = """\
 Mbit/s per rank: bits of the tensor divided by the median time, added over all jobs on a host; median of the rounds.
-CPU s/GB: user and system time of all ranks and switch daemons, per GB of tensors, added over all ranks. For ranks of
-PyTorch it includes their start. switch: the daemons alone. +ports: the daemons and the kernel's work for packets that
-arrive at the switches' ports, including the sums of a kernel switch; known with --offloads off. machine: all work of
-the processors, including other programs. busy: share of all processors' time that was not idle; near 1, the processors
-may limit the rate instead of the links. sent, got: MB over a host's link per operation. up: MB over a rack's uplink or a server's
-link per operation. dropped: packets that all links dropped per operation."""
+CPU s/GB: user and system time of all ranks and switch daemons, per GB of tensors, added over all ranks, without their
+start and without what fills and verifies tensors. switch: the daemons alone. +ports: the daemons and the kernel's work
+for packets that arrive at the switches' ports, including the sums of a kernel switch; known with --offloads off.
+machine: all work of the processors, including the start of all programs, and other programs. busy: share of all
+processors' time that was not idle; near 1, the processors may limit the rate instead of the links. sent, got: MB over a
+host's link per operation. up: MB over a rack's uplink or a server's link per operation. dropped: packets that all links
+dropped per operation."""
 
 
 def with_ends(key, values):

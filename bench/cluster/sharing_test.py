@@ -27,7 +27,7 @@ programs = None
 
 
 def turn(*seconds):
-    return measure.Turn([{"seconds": list(seconds)}], 0.0, 0.0, None, 0.0, 0.0, {}, [])
+    return measure.Turn([{"seconds": list(seconds)}], 0.0, None, 0.0, 0.0, {}, [])
 
 
 def samples(*rates):

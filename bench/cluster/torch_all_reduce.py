@@ -46,13 +46,15 @@ class Verdict:
 
 
 def timed_round(tensor, own, verdict):
+    """Wall time and processor time of one all-reduce. The latter includes the barrier before it."""
     tensor.copy_(own)
+    cpu_begin = time.process_time()
     dist.barrier()
     begin = time.perf_counter()
     dist.all_reduce(tensor)
-    seconds = time.perf_counter() - begin
+    seconds, cpu_seconds = time.perf_counter() - begin, time.process_time() - cpu_begin
     verdict.check(tensor)
-    return seconds
+    return seconds, cpu_seconds
 
 
 def measure(arguments):
@@ -68,7 +70,14 @@ def main():
     with torch_group.joined(arguments):
         of_ranks = torch_group.from_all_ranks(measure(arguments))
         if arguments.rank == 0:
-            print(json.dumps({"seconds": [max(round_) for round_ in zip(*of_ranks)]}))
+            print(
+                json.dumps(
+                    {
+                        "seconds": [max(seconds for seconds, _ in round_) for round_ in zip(*of_ranks)],
+                        "ranks_cpu_seconds": sum(cpu for rounds in of_ranks for _, cpu in rounds),
+                    }
+                )
+            )
 
 
 if __name__ == "__main__":

@@ -118,9 +118,7 @@ class Reports(unittest.TestCase):
 
     @staticmethod
     def turn(seconds, counters=()):
-        return measure.Turn(
-            [{"seconds": seconds, "ranks_cpu_seconds": 3.0}], 100.0, 4.0, None, 200.0, 0.5, {}, list(counters)
-        )
+        return measure.Turn([{"seconds": seconds, "ranks_cpu_seconds": 3.0}], 4.0, None, 200.0, 0.5, {}, list(counters))
 
     def training(self, turns):
         table = tables.load("vgg", programs).scaled(1 / 16)

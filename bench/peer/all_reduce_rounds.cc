@@ -32,7 +32,8 @@ void verify(const std::vector<float>& tensor, int world, int round) {
     }
 }
 
-void print(const Rounds& rounds, const std::string& how, const std::vector<double>& seconds) {
+void print(const Rounds& rounds, const std::string& how, const Measured& measured) {
+    const std::vector<double>& seconds = measured.seconds;
     std::vector<double> sorted = seconds;
     std::ranges::sort(sorted);
     const double median = sorted[sorted.size() / 2];
@@ -48,6 +49,7 @@ void print(const Rounds& rounds, const std::string& how, const std::vector<doubl
                                         {"bytes", rounds.bytes},
                                         {"rounds", seconds.size()},
                                         {"seconds", seconds},
+                                        {"ranks_cpu_seconds", measured.cpu_seconds},
                                         {"median_seconds", median},
                                         {"min_seconds", sorted.front()},
                                         {"max_seconds", sorted.back()},

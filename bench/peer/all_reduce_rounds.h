@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/cpu_time.h"
+
 namespace atp::bench {
 
 struct Rounds {
@@ -24,26 +26,35 @@ void fill(std::vector<float>& tensor, int rank, int round);
 // Throws if an element is not the sum over all ranks.
 void verify(const std::vector<float>& tensor, int world, int round);
 
-// Prints a line of text or a JSON object; `how` names the algorithm.
-void print(const Rounds& rounds, const std::string& how, const std::vector<double>& seconds);
+struct Measured {
+    std::vector<double> seconds;  // per round, of the slowest rank
+    double cpu_seconds = 0;       // of all ranks, without those that fill and verify tensors
+};
 
-// Group has barrier(), all_reduce() of the tensor, and largest(double) over the ranks.
+// Prints a line of text or a JSON object; `how` names the algorithm.
+void print(const Rounds& rounds, const std::string& how, const Measured& measured);
+
+// Group has barrier(), all_reduce() of the tensor, and largest(double) and total(double) over the ranks.
 template <class Group>
-std::vector<double> measure(Group& group, std::vector<float>& tensor, const Rounds& rounds, int rank, int world) {
-    std::vector<double> seconds;
+Measured measure(Group& group, std::vector<float>& tensor, const Rounds& rounds, int rank, int world) {
+    Measured measured;
+    apps::CpuTime cpu;
     for (int round = 0; round < rounds.warmup + rounds.rounds; ++round) {
-        fill(tensor, rank, round);
+        if (round == rounds.warmup) cpu.start();
+        cpu.aside([&] { fill(tensor, rank, round); });
         group.barrier();
         const auto begin = std::chrono::steady_clock::now();
         group.all_reduce();
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-        verify(tensor, world, round);
+        cpu.aside([&] { verify(tensor, world, round); });
         // The slowest rank's time, because only then all ranks have the sum.
         const double slowest = group.largest(elapsed.count());
-        if (round >= rounds.warmup) seconds.push_back(slowest);
+        if (round >= rounds.warmup) measured.seconds.push_back(slowest);
     }
+    cpu.stop();
+    measured.cpu_seconds = group.total(cpu.seconds());
     group.barrier();  // a rank that leaves early closes connections from which other ranks may still read
-    return seconds;
+    return measured;
 }
 
 }  // namespace atp::bench

@@ -57,7 +57,7 @@ void add_options(CLI::App& app, Options& options) {
     app.add_flag("--json", options.rounds.json, "print one JSON object at rank 0 instead of a line");
 }
 
-std::vector<double> measure(const Options& options) {
+Measured measure(const Options& options) {
     std::vector<float> tensor(options.rounds.bytes / sizeof(float));
     GlooGroup group = GlooGroup::join(options.membership, options.algorithm, tensor);
     return measure(group, tensor, options.rounds, options.membership.rank, options.membership.world);
@@ -65,8 +65,8 @@ std::vector<double> measure(const Options& options) {
 
 int run(const Options& options) {
     try {
-        const std::vector<double> seconds = measure(options);
-        if (options.membership.rank == 0) print(options.rounds, options.algorithm_name, seconds);
+        const Measured measured = measure(options);
+        if (options.membership.rank == 0) print(options.rounds, options.algorithm_name, measured);
         return 0;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "bench_gloo: rank %d: %s\n", options.membership.rank, error.what());

@@ -16,12 +16,10 @@
 namespace atp::bench {
 namespace {
 
-using Reduce = void (*)(void*, const void*, const void*, std::size_t);
-
 // Concurrent operations of a context must have different tags. The operations here are not concurrent, but have
 // different tags anyway.
 constexpr std::uint32_t tensor_tag = 1;
-constexpr std::uint32_t largest_tag = 2;
+constexpr std::uint32_t number_tag = 2;
 constexpr std::uint32_t barrier_tag = 3;
 
 std::shared_ptr<gloo::transport::Device> open_device(const Membership& membership) {
@@ -91,11 +89,15 @@ void GlooGroup::barrier() {
     gloo::barrier(options);
 }
 
-double GlooGroup::largest(double value) {
+double GlooGroup::largest(double value) { return reduce(value, &gloo::max<double>); }
+
+double GlooGroup::total(double value) { return reduce(value, &gloo::sum<double>); }
+
+double GlooGroup::reduce(double value, Reduce function) {
     gloo::AllreduceOptions options(context_);
     options.setOutput(&value, 1);
-    options.setReduceFunction(static_cast<Reduce>(&gloo::max<double>));
-    options.setTag(largest_tag);
+    options.setReduceFunction(function);
+    options.setTag(number_tag);
     gloo::allreduce(options);
     return value;
 }

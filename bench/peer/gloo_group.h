@@ -43,10 +43,14 @@ class GlooGroup {
     // Stores the sum over all ranks in the tensor.
     void all_reduce();
     void barrier();
-    // The largest `value` of all ranks, on every rank.
+    // The largest `value` of all ranks, and the sum of all, on every rank.
     [[nodiscard]] double largest(double value);
+    [[nodiscard]] double total(double value);
 
   private:
+    using Reduce = void (*)(void*, const void*, const void*, std::size_t);
+
+    [[nodiscard]] double reduce(double value, Reduce function);
     GlooGroup(std::shared_ptr<gloo::Context> context, Algorithm algorithm, std::span<float> tensor);
 
     std::shared_ptr<gloo::Context> context_;

@@ -32,6 +32,10 @@ class MpiGroup {
         MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
         return value;
     }
+    static double total(double value) {
+        MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        return value;
+    }
 
   private:
     std::vector<float>& tensor_;
@@ -44,8 +48,8 @@ void run(const Rounds& rounds) {
     MPI_Comm_size(MPI_COMM_WORLD, &world);
     std::vector<float> tensor(rounds.bytes / sizeof(float));
     MpiGroup group(tensor);
-    const std::vector<double> seconds = measure(group, tensor, rounds, rank, world);
-    if (rank == 0) print(rounds, "mpi", seconds);
+    const Measured measured = measure(group, tensor, rounds, rank, world);
+    if (rank == 0) print(rounds, "mpi", measured);
 }
 
 int run_under_mpi(const Rounds& rounds) {

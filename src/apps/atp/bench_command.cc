@@ -48,6 +48,7 @@ Json to_json(const BenchSize& size, const BenchRank& bench) {
               {"type", to_string(bench.type)},
               {"protocol", wire::to_string(protocol_of(bench.options))},
               {"seconds", size.seconds},
+              {"ranks_cpu_seconds", size.cpu_seconds},
               {"goodput_bps", static_cast<double>(size.bytes) * 8 / middle},
               {"latency_us", middle * 1e6},
               {"verified", true}};

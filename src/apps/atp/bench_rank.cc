@@ -8,10 +8,12 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "apps/common/cpu_time.h"
 #include "apps/common/interruption.h"
 #include "comm/communicator.h"
 #include "net/clock.h"
@@ -105,12 +107,12 @@ class Pattern {
 // Time for which rank 0 keeps the store for ranks that still use it.
 constexpr Duration farewell = std::chrono::seconds(5);
 
-Result<double> slowest(store::Rendezvous& rendezvous, const std::string& name, double seconds) {
+Result<std::vector<double>> of_all_ranks(store::Rendezvous& rendezvous, const std::string& name, double seconds) {
     const auto all = rendezvous.all_gather(name, fmt::format("{:.9f}", seconds), net::now() + std::chrono::minutes(1));
     if (!all) return tl::unexpected(all.error());
-    double most = 0;
-    for (const std::string& text : *all) most = std::max(most, std::stod(text));
-    return most;
+    std::vector<double> values;
+    for (const std::string& text : *all) values.push_back(std::stod(text));
+    return values;
 }
 
 Result<void> finish(const Result<comm::Handle>& work) {
@@ -130,22 +132,28 @@ class Measurement {
         BenchSize result;
         result.bytes = bytes;
         std::vector<double> own;
+        CpuTime cpu;
         const comm::Buffer buffer{in.data(), out.data(), bytes / numeric::bytes_of(bench_.type)};
         for (std::uint32_t round = 0; round < bench_.warmup + bench_.rounds; ++round) {
-            std::memset(out.data(), 0xEE, out.size());
+            if (round == bench_.warmup) cpu.start();
+            cpu.aside([&] { std::memset(out.data(), 0xEE, out.size()); });
             if (auto met = finish(communicator_.barrier()); !met) return tl::unexpected(met.error());
             const Time begin = net::now();
             const auto done = finish(communicator_.all_reduce(buffer, bench_.type, comm::Reduction::sum));
             const double seconds = std::chrono::duration<double>(net::now() - begin).count();
             if (!done) return tl::unexpected(done.error());
-            if (const auto wrong = pattern_.wrong_in(out)) return wrong_sum(bytes, *wrong);
+            if (const auto wrong = cpu.aside([&] { return pattern_.wrong_in(out); })) return wrong_sum(bytes, *wrong);
             if (round >= bench_.warmup) own.push_back(seconds);
         }
+        cpu.stop();
         for (std::size_t round = 0; round < own.size(); ++round) {
-            const auto most = slowest(rendezvous_, fmt::format("time-{}-{}", size_number_, round), own[round]);
-            if (!most) return tl::unexpected(most.error());
-            result.seconds.push_back(*most);
+            const auto all = of_all_ranks(rendezvous_, fmt::format("time-{}-{}", size_number_, round), own[round]);
+            if (!all) return tl::unexpected(all.error());
+            result.seconds.push_back(std::ranges::max(*all));
         }
+        const auto cpu_seconds = of_all_ranks(rendezvous_, fmt::format("cpu-{}", size_number_), cpu.seconds());
+        if (!cpu_seconds) return tl::unexpected(cpu_seconds.error());
+        result.cpu_seconds = std::accumulate(cpu_seconds->begin(), cpu_seconds->end(), 0.0);
         ++size_number_;
         const BenchCounters counted = count();
         result.counters = growth(bench_fields, counted, std::exchange(counted_, counted));
