@@ -210,6 +210,38 @@ TEST_P(Udp, SmallBatchTakesAMessageInPortionsWithOneCall) {
     EXPECT_EQ(*none, 0U);
 }
 
+// Answers to a message leave as one message if its datagrams are handled in one batch.
+TEST_P(Udp, BatchEndsBeforeAMessageThatDoesNotFit) {
+    const auto from = open_or_fail(config());
+    const auto to = open_or_fail(config());
+    for (int message = 0; message < 2; ++message) {
+        put_packets(*from, to->local(), 5, 300);
+        from->flush();
+    }
+    ASSERT_TRUE(wait_readable(to->descriptor()));
+    std::array<wire::Datagram, 8> batch;
+    for (int message = 0; message < 2; ++message) {
+        const auto received = to->receive(batch);
+        ASSERT_TRUE(received);
+        EXPECT_EQ(*received, 5U);
+    }
+    EXPECT_EQ(system_calls.recvmmsg, 1U);
+    EXPECT_TRUE(to->drained()) << "the call had room for more than two messages";
+}
+
+TEST_P(Udp, SocketIsDrainedOnlyAfterItsLastDatagram) {
+    const auto from = open_or_fail(config());
+    const auto to = open_or_fail(config());
+    put_packets(*from, to->local(), 2, 300);
+    from->flush();
+    ASSERT_TRUE(wait_readable(to->descriptor()));
+    std::array<wire::Datagram, 1> batch;
+    ASSERT_TRUE(to->receive(batch));
+    EXPECT_FALSE(to->drained());
+    ASSERT_TRUE(to->receive(batch));
+    EXPECT_TRUE(to->drained());
+}
+
 TEST_P(Udp, SlotOfASingleDatagramTakesACoalescedMessageNext) {
     const auto from = open_or_fail(config());
     const auto to = open_or_fail(config());

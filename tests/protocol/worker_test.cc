@@ -84,6 +84,47 @@ TEST(WorkerTest, FragmentsInFlightStayWithinTheCongestionWindow) {
         << "the ACK ends one fragment in flight and raises the window from 3 to 4";
 }
 
+TEST(WorkerTest, NewFragmentsWaitForATrainWhileTwoTrainsAreInFlight) {
+    WorkerConfig config = WorkerBench::default_config();  // W = 16
+    config.train = 4;
+    WorkerBench bench(config);
+    ASSERT_TRUE(bench.submit_fragments(100).has_value());
+    EXPECT_EQ(bench.sequences().size(), 16U);
+    for (std::uint32_t seq = 0; seq < 3; ++seq) {
+        bench.handle(bench.ack(seq));
+        EXPECT_TRUE(bench.sequences().empty()) << "room for " << seq + 1 << " fragments";
+    }
+    bench.handle(bench.ack(3));
+    EXPECT_EQ(bench.sequences(), (Sequences{16, 17, 18, 19}));
+}
+
+TEST(WorkerTest, NothingWaitsForATrainIfFewFragmentsAreInFlight) {
+    WorkerConfig config = WorkerBench::default_config();
+    config.train = 4;
+    config.congestion.initial_packets = 16;
+    WorkerBench bench(config);
+    ASSERT_TRUE(bench.submit_fragments(100).has_value());
+    EXPECT_EQ(bench.sequences().size(), 16U);
+    // Fragment 0 keeps its slot, so only the slots limit the worker, and ACKs leave it fewer than 8 in flight.
+    for (std::uint32_t seq = 1; seq < 10; ++seq) bench.handle(bench.ack(seq));
+    bench.handle(bench.nack(0));
+    EXPECT_EQ(bench.sequences(), (Sequences{0})) << "a resend waits for nothing";
+    bench.handle(bench.ack(0));
+    EXPECT_EQ(bench.sequences().size(), 10U);
+}
+
+TEST(WorkerTest, EndOfATensorWaitsForNoTrain) {
+    WorkerConfig config = WorkerBench::default_config();
+    config.train = 4;
+    WorkerBench bench(config);
+    ASSERT_TRUE(bench.submit_fragments(18).has_value());
+    EXPECT_EQ(bench.sequences().size(), 16U);
+    bench.handle(bench.ack(0));
+    EXPECT_TRUE(bench.sequences().empty());
+    bench.handle(bench.ack(1));
+    EXPECT_EQ(bench.sequences(), (Sequences{16, 17})) << "the tensor has no further fragment";
+}
+
 // A tensor of which only the first `elements_ready` elements are ready.
 class SlowTensor final : public Tensor {
   public:

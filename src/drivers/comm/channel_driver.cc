@@ -77,6 +77,7 @@ void ChannelDriver::stop() {
 // ----------------------------------------------------------------------------------------------------- On its thread
 
 void ChannelDriver::handle_ready(int descriptor, net::Ready ready, Time now) {
+    due_ = true;
     if (group_socket_ != nullptr && descriptor == group_socket_->descriptor()) {
         const auto handle = [&](const wire::Datagram& datagram) { machine_.handle_group_datagram(datagram, now); };
         if (auto received = receive(*group_socket_, handle, now); !received) close_group(received.error());
@@ -102,11 +103,13 @@ Result<void> ChannelDriver::receive(net::Transport& from, Visit&& visit, Time no
         for (std::size_t i = 0; i < *count; ++i) visit(datagrams_[i]);
         take_events(now);
         transmit(now);
+        if (from.drained()) return {};
     }
     return {};
 }
 
 void ChannelDriver::receive_errors(Time now) {
+    due_ = true;
     std::array<wire::SendError, batch_errors> errors;
     const std::size_t count = transport_->take_errors(errors);
     errors_due_ = count == errors.size();
@@ -131,6 +134,7 @@ void ChannelDriver::close_group(const Error& why) {
 }
 
 void ChannelDriver::handle_wake(Time now) {
+    due_ = true;
     if (const auto abort = exchange_.take(waiting_)) fail(*abort, now);
     if (stopping_) machine_.close(now);
     take_events(now);
@@ -187,6 +191,7 @@ void ChannelDriver::transmit(Time now) {
         flush();
     }
     flush();
+    if (left == 0) due_ = true;
 }
 
 void ChannelDriver::flush() {
@@ -199,6 +204,7 @@ void ChannelDriver::flush() {
 }
 
 void ChannelDriver::handle_timeout(Time now) {
+    due_ = true;
     machine_.handle_timeout(now);
     take_events(now);
     publish(now);
@@ -209,7 +215,7 @@ void ChannelDriver::finish_round(Time now) {
         if (auto joined = group_socket_->rejoin_group(); !joined) close_group(joined.error());
     }
     if (errors_due_) receive_errors(now);
-    if (!blocked_) transmit(now);
+    if (!blocked_ && std::exchange(due_, false)) transmit(now);
     publish(now);
     if (closed_) leave();
 }

@@ -96,6 +96,7 @@ class ChannelDriver final : private ThreadedChannel {
     std::deque<WorkPart> in_flight_;  // accepted by the machine, in its order
     std::deque<WorkPart> waiting_;    // not accepted yet: the worker's queue is full
     bool blocked_ = false;            // the transport's buffer is full
+    bool due_ = true;                 // packets may be due that transmit() has not sent
     bool errors_due_ = false;         // the transport may have reports about packets sent earlier
     bool group_forgotten_ = false;    // the group's socket has to join it again
     bool ended_ = false;              // fail() ran

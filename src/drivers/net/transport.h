@@ -33,6 +33,8 @@ class Transport : public wire::Outbox {
     [[nodiscard]] virtual Result<std::size_t> receive(std::span<wire::Datagram> datagrams) = 0;
     // Datagrams remain that no readable descriptor will announce.
     [[nodiscard]] virtual bool has_more() const = 0;
+    // The last receive() took all that the kernel had, so a further one would only find that out. False: unknown.
+    [[nodiscard]] virtual bool drained() const { return false; }
     // When receive() is due although the descriptor is not readable; `never`: a socket alone delays nothing.
     [[nodiscard]] virtual Time poll_timeout() const { return never; }
 

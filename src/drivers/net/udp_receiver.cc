@@ -60,7 +60,9 @@ Result<std::size_t> UdpReceiver::receive(std::span<wire::Datagram> datagrams) {
         if (count < 0) return fail_with_errno(Operation::receive, -count);
     }
     std::size_t filled = 0;
-    while (filled < datagrams.size() && has_more()) {
+    // Answers to the datagrams of one message leave as one message if they are handled together.
+    while (has_more() && (filled == 0 || offset_ != 0 || left_of_message() <= datagrams.size() - filled)) {
+        if (filled == datagrams.size()) break;
         datagrams[filled++] = cut();
     }
     return filled;
@@ -129,6 +131,13 @@ void UdpReceiver::read_header(std::size_t at) {
             drops_ = drops;
         }
     });
+}
+
+// Datagrams of the message that is being cut.
+std::size_t UdpReceiver::left_of_message() const {
+    const Message& message = messages_[at_];
+    if (message.segment_bytes == 0) return 1;
+    return (message.bytes - offset_ + message.segment_bytes - 1) / message.segment_bytes;
 }
 
 wire::Datagram UdpReceiver::cut() {

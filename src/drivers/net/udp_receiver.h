@@ -36,6 +36,8 @@ class UdpReceiver {
     // call, unless the call is interrupted or recvmmsg is missing.
     [[nodiscard]] Result<std::size_t> receive(std::span<wire::Datagram> datagrams);
     [[nodiscard]] bool has_more() const { return at_ < fetched_; }
+    // The last call found fewer datagrams than it had room for.
+    [[nodiscard]] bool drained() const { return !has_more() && fetched_ < slots_ && report_.in_use(Feature::mmsg); }
 
   private:
     static constexpr std::uint32_t most_messages = 64;
@@ -60,6 +62,7 @@ class UdpReceiver {
     [[nodiscard]] int fetch_past_errors();
     void read_header(std::size_t at);
     [[nodiscard]] wire::Datagram cut();
+    [[nodiscard]] std::size_t left_of_message() const;
 
     int descriptor_;
     bool reports_errors_;

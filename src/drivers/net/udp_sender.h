@@ -40,6 +40,10 @@ struct Flush {
 //   report.
 class UdpSender {
   public:
+    // Devices, the loopback included, accept messages below 64 KiB with headers. The kernel cuts a longer message
+    // before it reaches the device, and GSO gains nothing.
+    static constexpr std::uint32_t most_message_bytes = 65'536 - 128;
+
     // Borrows `report` and `counters` of the socket, which must outlive the sender.
     UdpSender(int descriptor, const UdpConfig& config, UdpReport& report, UdpCounters& counters);
 
@@ -56,9 +60,6 @@ class UdpSender {
     // Linux takes 128 datagrams per message since 6.9, and 64 before.
     static constexpr std::uint32_t most_packets = 128;
     static constexpr std::uint32_t most_packets_before_6_9 = 64;
-    // Devices, the loopback included, accept messages below 64 KiB with headers. The kernel cuts a longer message
-    // before it reaches the device, and GSO gains nothing.
-    static constexpr std::uint32_t most_message_bytes = 65'536 - 128;
     // Room for a segment size, a traffic class and a source address.
     static constexpr std::size_t control_bytes =
         CMSG_SPACE(sizeof(std::uint16_t)) + CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(in_pktinfo));

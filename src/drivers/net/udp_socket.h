@@ -68,6 +68,7 @@ class UdpSocket final : public Transport {
         return receiver_.receive(datagrams);
     }
     [[nodiscard]] bool has_more() const override { return receiver_.has_more(); }
+    [[nodiscard]] bool drained() const override { return receiver_.drained(); }
 
     // Only with UdpConfig::reports_errors.
     [[nodiscard]] std::size_t take_errors(std::span<wire::SendError> errors) override;

@@ -71,6 +71,7 @@ class TracedTransport final : public net::Transport {
         return count;
     }
     [[nodiscard]] bool has_more() const override { return transport_->has_more(); }
+    [[nodiscard]] bool drained() const override { return transport_->drained(); }
     [[nodiscard]] Time poll_timeout() const override { return transport_->poll_timeout(); }
 
     [[nodiscard]] std::size_t take_errors(std::span<wire::SendError> errors) override {

@@ -119,6 +119,7 @@ void ShardDriver::receive(Time now) {
         machine_.handle_batch(std::span(datagrams_).first(*count), outbox_, now);
         take_events();
         flush();
+        if (socket_->drained()) return;
     }
 }
 

@@ -124,6 +124,7 @@ void AtpJob::form_worker(unsigned channel, unsigned rank) {
     config.rank = static_cast<std::uint16_t>(rank);
     config.place = site().membership.place(config.rank);
     config.congestion.initial_packets = s.initial_packets;
+    config.train = s.train;
     config.min_timeout = s.min_timeout;
     config.max_timeout = s.max_timeout;
     config.blind_resend = s.blind_resend;

@@ -22,12 +22,12 @@ class Ring {
     // False if the queue is full; the item is then not stored.
     [[nodiscard]] bool push(const T& item) {
         if (full()) return false;
-        items_[(head_ + size_) % items_.size()] = item;
+        items_[position(size_)] = item;
         ++size_;
         return true;
     }
     void pop() {
-        head_ = (head_ + 1) % items_.size();
+        head_ = position(1);
         --size_;
     }
     void clear() { head_ = size_ = 0; }
@@ -41,10 +41,16 @@ class Ring {
             size_ = std::min(static_cast<std::size_t>(size), items_.size());  // an archive may contain any number
             head_ = 0;
         }
-        for (std::size_t i = 0; i < size_; ++i) items_[(head_ + i) % items_.size()].persist(archive);
+        for (std::size_t i = 0; i < size_; ++i) items_[position(i)].persist(archive);
     }
 
   private:
+    // Index of the item that is `ahead` of the first one. A division would cost more than the rest of a call.
+    [[nodiscard]] std::size_t position(std::size_t ahead) const {
+        const std::size_t index = head_ + ahead;
+        return index < items_.size() ? index : index - items_.size();
+    }
+
     std::vector<T> items_;
     std::size_t head_ = 0;
     std::size_t size_ = 0;

@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "protocol/sequence.h"
-
 namespace atp::protocol {
 
 LossDetector::LossDetector(std::uint32_t first_seq, std::size_t resends) : scanned_until_(first_seq), resent_(resends) {
@@ -19,14 +17,8 @@ void LossDetector::note_ack(std::uint32_t seq) {
 }
 
 // Moves scanned_until_ along, because after 2^31 further fragments an old value would compare as newer.
-void LossDetector::advance(std::uint32_t expected) {
-    if (before(scanned_until_, expected)) scanned_until_ = expected;
-}
-
-std::optional<std::uint32_t> LossDetector::poll() {
-    const std::uint32_t third = newest_acks_.front();
-    if (before(scanned_until_, third)) return scanned_until_++;
-    if (resent_.empty() || before(third, resent_.front().next_seq)) return std::nullopt;
+std::optional<std::uint32_t> LossDetector::poll_resend(std::uint32_t third) {
+    if (before(third, resent_.front().next_seq)) return std::nullopt;
     const std::uint32_t seq = resent_.front().seq;
     resent_.pop();
     return seq;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/ring.h"
+#include "protocol/sequence.h"
 
 namespace atp::protocol {
 
@@ -26,10 +27,16 @@ class LossDetector {
     // `next_seq`: next fragment to be sent for the first time.
     void note_resend(std::uint32_t seq, std::uint32_t next_seq) { (void)resent_.push({seq, next_seq}); }
     // Every fragment before `expected` has an ACK.
-    void advance(std::uint32_t expected);
+    void advance(std::uint32_t expected) {
+        if (before(scanned_until_, expected)) scanned_until_ = expected;
+    }
     // The next fragment that newer ACKs have overtaken. The fragment may have an ACK in the meantime: the caller
     // checks.
-    std::optional<std::uint32_t> poll();
+    std::optional<std::uint32_t> poll() {
+        const std::uint32_t third = newest_acks_.front();
+        if (before(scanned_until_, third)) return scanned_until_++;
+        return resent_.empty() ? std::nullopt : poll_resend(third);
+    }
     // Forgets all resends.
     void clear() { resent_.clear(); }
 
@@ -41,6 +48,8 @@ class LossDetector {
     }
 
   private:
+    [[nodiscard]] std::optional<std::uint32_t> poll_resend(std::uint32_t third);
+
     struct Resend {
         std::uint32_t seq = 0;
         std::uint32_t next_seq = 0;

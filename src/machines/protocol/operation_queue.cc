@@ -7,13 +7,15 @@ namespace atp::protocol {
 
 std::optional<std::uint64_t> OperationQueue::push(Tensor& tensor, std::uint32_t fragments, Time now, Time deadline) {
     assert(fragments != 0);
-    if (end_ - first_ == entries_.size()) return std::nullopt;
-    entries_[end_ % entries_.size()] = Entry{.tensor = &tensor,
-                                             .first_seq = end_seq_,
-                                             .fragments = fragments,
-                                             .missing = fragments,
-                                             .submitted_at = now,
-                                             .deadline = deadline};
+    if (end_ - first_ == capacity_) return std::nullopt;
+    entries_[place(end_)] = Entry{.tensor = &tensor,
+                                  .elements = tensor.size(),
+                                  .plain = tensor.plain(),
+                                  .first_seq = end_seq_,
+                                  .fragments = fragments,
+                                  .missing = fragments,
+                                  .submitted_at = now,
+                                  .deadline = deadline};
     end_seq_ += fragments;
     deadline_ = std::min(deadline_, deadline);
     return end_++;

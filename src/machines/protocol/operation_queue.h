@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +26,8 @@ class OperationQueue {
   public:
     struct Entry {
         Tensor* tensor = nullptr;
+        std::uint64_t elements = 0;   // of the tensor
+        bool plain = false;           // as the tensor says
         std::uint32_t first_seq = 0;  // position of its first fragment in the stream
         std::uint32_t fragments = 0;
         std::uint32_t missing = 0;  // fragments without a result
@@ -33,7 +36,8 @@ class OperationQueue {
     };
 
     // `first_seq`: position of the first fragment of the first operation.
-    OperationQueue(std::uint32_t capacity, std::uint32_t first_seq) : entries_(capacity), end_seq_(first_seq) {}
+    OperationQueue(std::uint32_t capacity, std::uint32_t first_seq)
+        : capacity_(capacity), entries_(std::bit_ceil(std::size_t{capacity})), end_seq_(first_seq) {}
 
     // Appends an operation of at least one fragment and returns its number.
     [[nodiscard]] std::optional<std::uint64_t> push(Tensor& tensor, std::uint32_t fragments, Time now, Time deadline);
@@ -41,7 +45,7 @@ class OperationQueue {
     std::uint64_t pop() { return first_++; }
     // Records the result of a fragment of operation `number`. Returns how many fragments the operation lacks.
     std::uint32_t complete_fragment(std::uint64_t number) {
-        Entry& entry = entries_[number % entries_.size()];
+        Entry& entry = entries_[place(number)];
         assert(entry.missing != 0);
         if (--entry.missing == 0 && entry.deadline == deadline_) deadline_ = earliest_deadline();
         return entry.missing;
@@ -50,7 +54,7 @@ class OperationQueue {
     [[nodiscard]] bool empty() const { return first_ == end_; }
     [[nodiscard]] std::uint64_t first() const { return first_; }  // number of the oldest operation
     [[nodiscard]] std::uint64_t end() const { return end_; }      // number of the next operation
-    [[nodiscard]] const Entry& operator[](std::uint64_t number) const { return entries_[number % entries_.size()]; }
+    [[nodiscard]] const Entry& operator[](std::uint64_t number) const { return entries_[place(number)]; }
     // Number of the operation that has the fragment at `seq`. Requires that this operation is in the queue.
     [[nodiscard]] std::uint64_t find(std::uint32_t seq) const;
     // One past the last fragment of the last operation.
@@ -64,8 +68,9 @@ class OperationQueue {
     void persist(Archive& archive) {
         archive.value(first_), archive.value(end_), archive.value(end_seq_), archive.time(deadline_);
         for (std::uint64_t number = first_; number != end_; ++number) {
-            Entry& e = entries_[number % entries_.size()];
-            archive.value(e.tensor), archive.value(e.first_seq), archive.value(e.fragments), archive.value(e.missing);
+            Entry& e = entries_[place(number)];
+            archive.value(e.tensor), archive.value(e.elements), archive.value(e.plain), archive.value(e.first_seq),
+                archive.value(e.fragments), archive.value(e.missing);
             archive.time(e.submitted_at), archive.time(e.deadline);
         }
     }
@@ -73,7 +78,11 @@ class OperationQueue {
   private:
     [[nodiscard]] Time earliest_deadline() const;
 
-    std::vector<Entry> entries_;  // operation n is at n mod capacity
+    // The number of entries is a power of two: every packet looks its operation up.
+    [[nodiscard]] std::size_t place(std::uint64_t number) const { return number & (entries_.size() - 1); }
+
+    std::uint32_t capacity_;
+    std::vector<Entry> entries_;
     std::uint64_t first_ = 0;
     std::uint64_t end_ = 0;
     std::uint32_t end_seq_;

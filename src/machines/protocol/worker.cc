@@ -295,13 +295,24 @@ std::optional<WorkerEvent> Worker::poll_event() {
     return event;
 }
 
-bool Worker::may_send_new() const {
+bool Worker::may_send_new() {
+    const bool joins = std::exchange(in_train_, false);
     if (tensors_started_ == operations_.end()) return false;
-    const bool within_slots = distance(expected_, next_seq_) < static_cast<std::int32_t>(config_.channel.window()) ||
-                              ATP_BREAK(window_unbounded);
-    if (!within_slots || unacked_ >= congestion_.window_packets()) return false;
+    const auto ahead = static_cast<std::uint32_t>(distance(expected_, next_seq_));
+    const std::uint32_t slots_left = ATP_BREAK(window_unbounded) ? 1 : config_.channel.window() - ahead;
+    const std::uint32_t window = congestion_.window_packets();
+    if (slots_left == 0 || unacked_ >= window) return false;
+    if (!joins && waits_for_train(std::min(slots_left, window - unacked_))) return false;
     const Entry& next = operations_[tensors_started_];
-    return next.tensor->ready(first_element(next, next_seq_), elements_of(next, next_seq_));
+    in_train_ = next.tensor->ready(first_element(next, next_seq_), elements_of(next, next_seq_));
+    return in_train_;
+}
+
+// The fragments in flight bring further ACKs, or the timer expires. The end of a tensor does not wait.
+bool Worker::waits_for_train(std::uint32_t room) const {
+    const std::uint32_t train = std::min(config_.train, congestion_.window_packets() / 4);
+    const Entry& next = operations_[tensors_started_];
+    return room < train && unacked_ >= 2 * train && next.first_seq + next.fragments - next_seq_ > room;
 }
 
 std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Time now) {
@@ -341,15 +352,6 @@ std::uint32_t Worker::start_next_fragment(Time now) {
     return seq;
 }
 
-std::uint64_t Worker::first_element(const Entry& entry, std::uint32_t seq) const {
-    return std::uint64_t{seq - entry.first_seq} * config_.channel.payload_lanes();
-}
-
-std::size_t Worker::elements_of(const Entry& entry, std::uint32_t seq) const {
-    const std::uint64_t left = entry.tensor->size() - first_element(entry, seq);
-    return static_cast<std::size_t>(std::min<std::uint64_t>(left, config_.channel.payload_lanes()));
-}
-
 Format Worker::format_of(std::uint32_t seq) const {
     const Entry& operation = owner(seq);
     return operation.tensor->format(first_element(operation, seq), elements_of(operation, seq));
@@ -367,7 +369,7 @@ void Worker::load_integers(Slot& slot, std::uint32_t seq, const Format& format, 
         slot.mode = Mode::floats;
         return;
     }
-    const bool assessed = slot.mode == Mode::aggregated && !operation.tensor->plain() && !format.int16_lanes;
+    const bool assessed = slot.mode == Mode::aggregated && !operation.plain && !format.int16_lanes;
     const std::uint32_t limit = config_.bypass_above;
     if (!assessed || limit == 0 || !numeric::exceeds(lanes.data(), lanes.size() / ATP_LANE_BYTES, limit)) return;
     ++counters_.bypassed;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -38,6 +39,9 @@ struct WorkerConfig {
     // also takes a partial sum that only waits for a slow worker out of its switch.
     bool blind_resend = false;
     std::uint32_t tensors = 256;  // queued at the same time
+    // New fragments leave in groups of about this many packets, which cost the kernels of the path one packet's work.
+    // At most a quarter of the congestion window: the rest keeps the path busy.
+    std::uint32_t train = 1;
     // A fragment with a larger magnitude is sent with BYPASS. At 2^31 / number of workers, no sum can overflow. 0: no
     // limit, and overflows are recovered (ATP §B.2).
     std::uint32_t bypass_above = 0;
@@ -169,9 +173,10 @@ class Worker {
     void fail(Time now);
 
     [[nodiscard]] bool in_flight(std::uint32_t seq) const;
-    [[nodiscard]] bool is_plain(std::uint32_t seq) const { return owner(seq).tensor->plain(); }
+    [[nodiscard]] bool is_plain(std::uint32_t seq) const { return owner(seq).plain; }
     [[nodiscard]] bool concerns_me(const atp_header& header) const;
-    [[nodiscard]] bool may_send_new() const;
+    [[nodiscard]] bool may_send_new();
+    [[nodiscard]] bool waits_for_train(std::uint32_t room) const;
     std::uint32_t start_next_fragment(Time now);
     // `rank`: whose floats, if they travel rank by rank.
     std::size_t write_gradient(std::uint32_t seq, bool resend, unsigned rank, std::span<std::byte> buffer);
@@ -180,12 +185,17 @@ class Worker {
     // Header of the next packet about a fragment: counts as a sending.
     [[nodiscard]] atp_header header_for(std::uint32_t seq, std::uint8_t type);
     void load_integers(Slot& slot, std::uint32_t seq, const Format& format, std::span<std::byte> lanes);
-    [[nodiscard]] std::uint64_t first_element(const Entry& entry, std::uint32_t seq) const;
+    [[nodiscard]] std::uint64_t first_element(const Entry& entry, std::uint32_t seq) const {
+        return std::uint64_t{seq - entry.first_seq} * config_.channel.payload_lanes();
+    }
     [[nodiscard]] Format format_of(std::uint32_t seq) const;
     [[nodiscard]] std::size_t lanes_of(std::uint32_t seq, const Format& format) const;
     [[nodiscard]] bool ack_fits(const wire::Packet& packet) const;
     void deliver(const wire::Packet& packet);
-    [[nodiscard]] std::size_t elements_of(const Entry& entry, std::uint32_t seq) const;
+    [[nodiscard]] std::size_t elements_of(const Entry& entry, std::uint32_t seq) const {
+        const std::uint64_t left = entry.elements - first_element(entry, seq);
+        return static_cast<std::size_t>(std::min<std::uint64_t>(left, config_.channel.payload_lanes()));
+    }
     [[nodiscard]] Slot& slot(std::uint32_t seq) { return slots_[config_.channel.slot(seq)]; }
     [[nodiscard]] const Slot& slot(std::uint32_t seq) const { return slots_[config_.channel.slot(seq)]; }
     // The operation of a fragment that has a slot.
@@ -200,6 +210,7 @@ class Worker {
     std::uint32_t expected_ = 0;
     std::uint32_t next_seq_ = 0;
     std::uint32_t unacked_ = 0;         // fragments sent and without ACK
+    bool in_train_ = false;             // the next fragment leaves with the one before
     std::uint32_t recovery_until_ = 0;  // no halving until every earlier fragment is acknowledged
     std::uint32_t measured_from_ = 0;   // earlier fragments were in flight at an expiry: not measured
     std::uint32_t late_from_ = 0;       // earlier fragments wait for other workers: no learning from them
@@ -234,6 +245,7 @@ void Worker::persist(Archive& archive) {
     for (std::uint32_t& index : indices_) archive.value(index);
     operations_.persist(archive);
     archive.value(tensors_started_), archive.value(expected_), archive.value(next_seq_), archive.value(unacked_);
+    archive.value(in_train_);
     archive.value(recovery_until_), archive.value(measured_from_), archive.value(late_from_);
     losses_.persist(archive), resends_.persist(archive), probes_.persist(archive);
     archive.value(floats_left_.seq), archive.value(floats_left_.rank), archive.value(floats_left_.resend);

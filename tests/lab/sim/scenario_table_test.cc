@@ -70,6 +70,7 @@ const std::map<std::string, std::string>& samples() {
                                                            {"--first-seq", "10"},
                                                            {"--ageing", "11ms"},
                                                            {"--initial-window", "12"},
+                                                           {"--train", "44"},
                                                            {"--no-congestion-control", ""},
                                                            {"--min-timeout", "2ms"},
                                                            {"--max-timeout", "100ms"},
