@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 
 #include "relay.h"
 #include "switchd/node.h"
@@ -107,9 +108,23 @@ TEST(DoctorCommand, MissingPeerAndUnknownNameFail) {
     EXPECT_THAT(unknown.text, HasSubstr("FAIL reachability nobody.invalid:4790"));
 }
 
+TEST(DoctorCommand, HostsTestThePathsBetweenThem) {
+    wire::Address address;
+    { const net::Descriptor closed_again = test::open_on_loopback(address); }
+    const std::string common = "--world 2 --rendezvous " + to_string(address);
+    Outcome first;
+    std::thread other([&] { first = run_doctor(common + " --rank 0 --listen 127.0.0.2:0"); });
+    const Outcome second = run_doctor(common + " --json --rank 1 --listen 127.0.0.3:0");
+    other.join();
+    EXPECT_EQ(first.status, 0) << first.text;
+    EXPECT_THAT(first.text, HasSubstr("ok   pairs: all 2 ranks reach each other by UDP"));
+    EXPECT_EQ(status_of(Json::parse(second.text, nullptr, false), "pairs"), "ok") << second.text;
+}
+
 TEST(DoctorCommand, BadArgumentsExitWithStatus2) {
     for (const char* flags : {"--switch host", "--switch :", "--peer 127.0.0.1:0", "--timeout 0", "--timeout soon",
-                              "--switch", "--unknown"}) {
+                              "--switch", "--unknown", "--rank 0", "--listen 127.0.0.1:0", "--world 1",
+                              "--rank 2 --world 2 --rendezvous 127.0.0.1:1 --listen 127.0.0.1:0"}) {
         EXPECT_EQ(run_doctor(flags).status, 2) << flags;
     }
 }

@@ -109,6 +109,18 @@ TEST(Hosts, H47_BitsDoNotDependOnThePlacementOfRanks) {
     }
 }
 
+// docs/protocol.md#h47
+TEST(Hosts, H47_BitsAreTheSameWithEightRanksOfAHost) {
+    const auto node = start(with_ports(small_switch(), {.loss = 0.01}));
+    HostsJob apart(placed(10, 1), {address_of(*node)});
+    const std::vector<std::uint32_t> expected = bits_of_sum(apart, several_windows);
+    const Placement eight_and_two{0, 0, 1, 0, 0, 0, 0, 0, 1, 0};
+    HostsJob together(eight_and_two, {address_of(*node)});
+    EXPECT_EQ(bits_of_sum(together, several_windows), expected);
+    HostsJob no_switch(eight_and_two, {""});
+    EXPECT_EQ(bits_of_sum(no_switch, several_windows), expected);
+}
+
 TEST(Hosts, BitsAreTheSameInRacks) {
     const TwoLevels racks;
     const std::vector<std::string> leaves{address_of(*racks.leaves[0]), address_of(*racks.leaves[1])};

@@ -17,15 +17,30 @@
 #include "apps/common/flags.h"
 #include "base/units.h"
 #include "doctor/examination.h"
+#include "doctor/pair_checks.h"
+#include "net/clock.h"
+#include "net/resolve.h"
+#include "store/rendezvous.h"
+#include "store/tcp_store.h"
+#include "store/tcp_store_server.h"
 #include "wire/address.h"
 
 namespace atp::apps {
 namespace {
 
+// As in a job without a switch (docs/protocol.md, layouts).
+constexpr std::uint32_t most_ranks = 32;
+
 using Json = nlohmann::ordered_json;
 
 struct DoctorOptions {
     doctor::Request request;
+    // Tests the paths between the hosts of a job, if `listen` is not empty.
+    std::uint32_t rank = 0;
+    std::uint32_t world = 0;
+    std::string rendezvous;
+    std::string listen;
+    Duration join_timeout = std::chrono::minutes(1);
     bool json = false;
 };
 
@@ -73,16 +88,56 @@ void print_summary(const std::vector<doctor::Finding>& findings) {
                count(doctor::Status::warn));
 }
 
+constexpr Duration farewell = std::chrono::seconds(5);
+
+Result<std::vector<doctor::Finding>> findings_about_pairs(const DoctorOptions& options) {
+    const auto addresses = net::resolve(options.rendezvous);
+    if (!addresses) return tl::unexpected(addresses.error());
+    std::unique_ptr<store::TcpStoreServer> server;
+    if (options.rank == 0) {
+        auto started = store::TcpStoreServer::start(addresses->front());
+        if (!started) return tl::unexpected(started.error());
+        server = *std::move(started);
+    }
+    const Time deadline = net::after(net::now(), options.join_timeout);
+    std::vector<doctor::Finding> findings;
+    {
+        const auto store = store::TcpStore::connect(addresses->front(), deadline, {});
+        if (!store) return tl::unexpected(store.error());
+        store::Rendezvous rendezvous(**store, {.prefix = "doctor", .rank = options.rank, .world = options.world});
+        const auto facts = doctor::measure_pairs(rendezvous, options.listen, options.request.timeout, deadline);
+        if (!facts) return tl::unexpected(facts.error());
+        findings = doctor::check_pairs(*facts);
+    }
+    if (server != nullptr) static_cast<void>(server->wait_deserted(net::now() + farewell));
+    return findings;
+}
+
+void examine_pairs(const DoctorOptions& options, const std::function<void(const doctor::Finding&)>& notify) {
+    const auto findings = findings_about_pairs(options);
+    if (!findings) {
+        return notify({.status = doctor::Status::fail,
+                       .name = "pairs",
+                       .found = to_string(findings.error()),
+                       .fix = "start `atp doctor` on all hosts within a minute"});
+    }
+    for (const doctor::Finding& finding : *findings) notify(finding);
+}
+
 int run_doctor(const DoctorOptions& options) {
     FindingLine progress;
     std::vector<doctor::Finding> findings;
+    const auto notify = [&](const doctor::Finding& finding) {
+        findings.push_back(finding);
+        progress.clear();
+        if (!options.json) print_finding(finding);
+    };
     doctor::examine(
-        options.request, [&](std::string_view text) { progress.show(text); },
-        [&](const doctor::Finding& finding) {
-            findings.push_back(finding);
-            progress.clear();
-            if (!options.json) print_finding(finding);
-        });
+        options.request, [&](std::string_view text) { progress.show(text); }, notify);
+    if (!options.listen.empty()) {
+        progress.show("paths between the hosts");
+        examine_pairs(options, notify);
+    }
     progress.clear();
     options.json ? print_json(findings) : print_summary(findings);
     return doctor::passed(findings) ? exit_passed : exit_failed;
@@ -107,6 +162,23 @@ std::function<int()> register_doctor(CLI::App& program) {
     flags.parsed("--timeout", options->request.timeout, "TIME", parse_wait, wait_forms,
                  "Longest wait for one answer [2s]");
     flags.flag("--json", options->json, "Print one JSON object");
+    Flags pairs(*command, "Paths between the hosts of a job without a switch: run on all of them at once");
+    CLI::Option* const rank = pairs.number("--rank", options->rank, 0, most_ranks - 1, "Rank of this host");
+    CLI::Option* const world = pairs.number("--world", options->world, 2, most_ranks, "Number of hosts");
+    CLI::Option* const rendezvous = pairs.parsed("--rendezvous", options->rendezvous, "ADDRESS", parse_host_port,
+                                                 "host:port or [host]:port", "TCP address that rank 0 serves");
+    CLI::Option* const listen =
+        pairs.text("--listen", options->listen, "ADDRESS",
+                   "UDP address that the others ask: host:port, host:0 for any port, or host:first-last");
+    for (CLI::Option* const option : {rank, world, rendezvous, listen}) {
+        option->needs(rank)->needs(world)->needs(rendezvous)->needs(listen);
+    }
+    command->parse_complete_callback([options] {
+        if (options->world != 0 && options->rank >= options->world) {
+            throw CLI::ValidationError(
+                fmt::format("--rank {}: ranks begin with 0, and --world is {}", options->rank, options->world));
+        }
+    });
     return [options] { return run_doctor(*options); };
 }
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "doctor/pair_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <future>
+#include <limits>
+#include <sstream>
+
+#include "comm/root_servers.h"
+#include "comm/switch_reach.h"
+#include "net/clock.h"
+
+namespace atp::doctor {
+namespace {
+
+// What a rank found on the path to another one.
+struct PathAnswer {
+    std::uint32_t to = 0;
+    std::uint32_t lanes = 0;  // 0: no answer
+    std::string why{};
+};
+
+std::string to_text(const std::vector<PathAnswer>& answers) {
+    std::string text;
+    for (const PathAnswer& answer : answers) text += fmt::format("{} {} {}\n", answer.to, answer.lanes, answer.why);
+    return text;
+}
+
+std::vector<PathAnswer> answers_of(const std::string& text) {
+    std::vector<PathAnswer> answers;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        PathAnswer answer;
+        std::istringstream words(line);
+        words >> answer.to >> answer.lanes >> std::ws;
+        std::getline(words, answer.why);
+        answers.push_back(std::move(answer));
+    }
+    return answers;
+}
+
+PathAnswer ask(std::uint32_t to, const std::string& text, Time deadline) {
+    const auto address = wire::Address::parse(text);
+    if (!address) return {.to = to, .why = to_string(address.error())};
+    const auto reach = comm::reach_address(*address, comm::Options{}, deadline);
+    if (!reach) return {.to = to, .why = reach.error().text};
+    return {.to = to, .lanes = reach->lanes};
+}
+
+void add_to(PairFacts& facts, std::uint32_t from, const std::vector<PathAnswer>& answers) {
+    for (const PathAnswer& answer : answers) {
+        if (answer.lanes == 0) {
+            facts.faults.push_back({.from = from, .to = answer.to, .why = answer.why});
+        } else {
+            facts.lanes = facts.lanes == 0 ? answer.lanes : std::min(facts.lanes, answer.lanes);
+        }
+    }
+}
+
+constexpr std::string_view fix_of_port =
+    "let firewalls and NAT pass UDP to this port; --listen, or ATP_LISTEN of a job, selects the ports";
+
+}  // namespace
+
+Result<PairFacts> measure_pairs(store::Rendezvous& rendezvous, const std::string& listen, Duration timeout,
+                                Time deadline) {
+    const std::uint32_t own = rendezvous.party().rank;
+    const auto node = comm::serve_at(listen, {});
+    const auto addresses =
+        rendezvous.all_gather("pair-addresses", node ? to_string((*node)->address()) : std::string(), deadline);
+    if (!addresses) return tl::unexpected(addresses.error());
+
+    std::vector<std::future<PathAnswer>> asked;
+    const Time until = std::min(deadline, net::after(net::now(), timeout));
+    for (std::uint32_t rank = 0; rank < addresses->size(); ++rank) {
+        if (rank == own || (*addresses)[rank].empty()) continue;
+        asked.push_back(std::async(std::launch::async, ask, rank, (*addresses)[rank], until));
+    }
+    std::vector<PathAnswer> answers;
+    if (!node) answers.push_back({.to = own, .why = to_string(node.error())});
+    for (auto& answer : asked) answers.push_back(answer.get());
+    const auto all = rendezvous.all_gather("pair-answers", to_text(answers), deadline);
+    if (!all) return tl::unexpected(all.error());
+
+    PairFacts facts{.addresses = *addresses, .faults = {}};
+    for (std::uint32_t rank = 0; rank < all->size(); ++rank) add_to(facts, rank, answers_of((*all)[rank]));
+    return facts;
+}
+
+std::vector<Finding> check_pairs(const PairFacts& facts) {
+    const std::size_t ranks = facts.addresses.size();
+    std::vector<Finding> findings;
+    for (std::uint32_t to = 0; to < ranks; ++to) {
+        std::vector<PairFault> to_this;
+        std::ranges::copy_if(facts.faults, std::back_inserter(to_this),
+                             [&](const auto& fault) { return fault.to == to; });
+        if (to_this.empty()) continue;
+        if (to_this.front().from == to) {
+            findings.push_back({Status::fail, fmt::format("rank {}", to), "it cannot receive: " + to_this.front().why,
+                                "correct its --listen: an address of the host, and a free UDP port"});
+            continue;
+        }
+        if (ranks > 2 && to_this.size() == ranks - 1) {
+            findings.push_back(
+                {Status::fail, fmt::format("rank {}", to),
+                 fmt::format("no other rank reaches it at {}: {}", facts.addresses[to], to_this.front().why),
+                 std::string(fix_of_port)});
+            continue;
+        }
+        for (const PairFault& fault : to_this) {
+            findings.push_back({Status::fail, fmt::format("rank {} to rank {}", fault.from, to),
+                                fmt::format("{} gets no answer from {}: {}", facts.addresses[fault.from],
+                                            facts.addresses[to], fault.why),
+                                std::string(fix_of_port)});
+        }
+    }
+    if (!findings.empty()) return findings;
+    return {{Status::ok, "pairs",
+             fmt::format("all {} ranks reach each other by UDP; every path carries packets of {} lanes", ranks,
+                         facts.lanes)}};
+}
+
+}  // namespace atp::doctor

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "doctor/pair_checks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "net/clock.h"
+#include "net/udp_socket.h"
+#include "store/memory_store.h"
+
+namespace atp::doctor {
+namespace {
+
+using testing::HasSubstr;
+
+// Findings of all ranks, by rank; each receives at its own address.
+std::vector<PairFacts> facts_of(const std::vector<std::string>& listens) {
+    store::MemoryStore store;
+    std::vector<PairFacts> facts(listens.size());
+    std::vector<std::thread> ranks;
+    for (std::uint32_t rank = 0; rank < listens.size(); ++rank) {
+        ranks.emplace_back([&, rank] {
+            store::Rendezvous rendezvous(
+                store, {.prefix = "pairs", .rank = rank, .world = static_cast<std::uint32_t>(listens.size())});
+            const Time deadline = net::after(net::now(), std::chrono::seconds(20));
+            auto found = measure_pairs(rendezvous, listens[rank], std::chrono::seconds(5), deadline);
+            EXPECT_TRUE(found) << to_string(found.error());
+            if (found) facts[rank] = *std::move(found);
+        });
+    }
+    for (std::thread& rank : ranks) rank.join();
+    return facts;
+}
+
+TEST(PairChecks, HostsThatReachEachOtherPass) {
+    const auto facts = facts_of({"127.0.0.2:0", "127.0.0.3:0", "127.0.0.4:0"});
+    for (const PairFacts& each : facts) {
+        EXPECT_TRUE(each.faults.empty());
+        EXPECT_EQ(each.addresses, facts[0].addresses);
+        EXPECT_GT(each.lanes, 62U);
+        const auto findings = check_pairs(each);
+        ASSERT_EQ(findings.size(), 1U);
+        EXPECT_EQ(findings[0].status, Status::ok);
+        EXPECT_THAT(findings[0].found, HasSubstr("all 3 ranks reach each other"));
+    }
+}
+
+// An address of documentation, which no host has.
+TEST(PairChecks, RankThatCannotReceiveIsNamedByAll) {
+    for (const PairFacts& each : facts_of({"127.0.0.2:0", "203.0.113.9:0"})) {
+        const auto findings = check_pairs(each);
+        ASSERT_EQ(findings.size(), 1U);
+        EXPECT_EQ(findings[0].status, Status::fail);
+        EXPECT_EQ(findings[0].name, "rank 1");
+        EXPECT_THAT(findings[0].found, HasSubstr("it cannot receive"));
+    }
+}
+
+// A socket that never answers stands for a host behind a firewall.
+TEST(PairChecks, RankThatDoesNotAnswerIsNamed) {
+    auto silent = net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
+    ASSERT_TRUE(silent);
+    store::MemoryStore store;
+    const Time deadline = net::after(net::now(), std::chrono::seconds(20));
+    std::thread other([&] {
+        store::Rendezvous rendezvous(store, {.prefix = "pairs", .rank = 1, .world = 2});
+        EXPECT_TRUE(rendezvous.all_gather("pair-addresses", to_string((*silent)->local()), deadline));
+        EXPECT_TRUE(rendezvous.all_gather("pair-answers", "0 360 \n", deadline));
+    });
+    store::Rendezvous rendezvous(store, {.prefix = "pairs", .rank = 0, .world = 2});
+    const auto facts = measure_pairs(rendezvous, "127.0.0.2:0", std::chrono::milliseconds(300), deadline);
+    other.join();
+    ASSERT_TRUE(facts) << to_string(facts.error());
+    ASSERT_EQ(facts->faults.size(), 1U);
+    const auto findings = check_pairs(*facts);
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].name, "rank 0 to rank 1");
+    EXPECT_THAT(findings[0].found, HasSubstr(to_string((*silent)->local())));
+    EXPECT_THAT(findings[0].fix, HasSubstr("firewalls"));
+}
+
+TEST(PairChecks, RankThatNobodyReachesIsOneFinding) {
+    const PairFacts facts{.addresses = {"10.0.0.1:9", "10.0.0.2:9", "10.0.0.3:9"},
+                          .faults = {{0, 2, "no answer"}, {1, 2, "no answer"}, {2, 0, "refused"}},
+                          .lanes = 352};
+    const auto findings = check_pairs(facts);
+    ASSERT_EQ(findings.size(), 2U);
+    EXPECT_EQ(findings[0].name, "rank 2 to rank 0");
+    EXPECT_THAT(findings[0].found, HasSubstr("refused"));
+    EXPECT_EQ(findings[1].name, "rank 2");
+    EXPECT_THAT(findings[1].found, HasSubstr("no other rank reaches it at 10.0.0.3:9"));
+}
+
+}  // namespace
+}  // namespace atp::doctor
