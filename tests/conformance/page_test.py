@@ -94,6 +94,7 @@ class SharedJob(unittest.TestCase):
         rendezvous = page_rank.Rendezvous(store, "atp-bench", 1, 2)
         for measured in range(self.rounds - 1):
             rendezvous.gather(f"time-0-{measured}", b"0.001")
+        rendezvous.gather("cpu-0", b"0.001")
         rendezvous.gather("end", b"")
         store.close()
         output, error = bench.communicate(timeout=PATIENCE_S)

@@ -29,7 +29,7 @@ namespace atp::apps {
 namespace {
 
 // As in a job without a switch (docs/protocol.md, layouts).
-constexpr std::uint32_t most_ranks = 32;
+constexpr std::uint32_t most_hosts = 32;
 
 using Json = nlohmann::ordered_json;
 
@@ -88,7 +88,7 @@ void print_summary(const std::vector<doctor::Finding>& findings) {
                count(doctor::Status::warn));
 }
 
-constexpr Duration farewell = std::chrono::seconds(5);
+constexpr Duration store_grace = std::chrono::seconds(5);
 
 Result<std::vector<doctor::Finding>> findings_about_pairs(const DoctorOptions& options) {
     const auto addresses = net::resolve(options.rendezvous);
@@ -109,7 +109,7 @@ Result<std::vector<doctor::Finding>> findings_about_pairs(const DoctorOptions& o
         if (!facts) return tl::unexpected(facts.error());
         findings = doctor::check_pairs(*facts);
     }
-    if (server != nullptr) static_cast<void>(server->wait_deserted(net::now() + farewell));
+    if (server != nullptr) static_cast<void>(server->wait_deserted(net::now() + store_grace));
     return findings;
 }
 
@@ -163,8 +163,8 @@ std::function<int()> register_doctor(CLI::App& program) {
                  "Longest wait for one answer [2s]");
     flags.flag("--json", options->json, "Print one JSON object");
     Flags pairs(*command, "Paths between the hosts of a job without a switch: run on all of them at once");
-    CLI::Option* const rank = pairs.number("--rank", options->rank, 0, most_ranks - 1, "Rank of this host");
-    CLI::Option* const world = pairs.number("--world", options->world, 2, most_ranks, "Number of hosts");
+    CLI::Option* const rank = pairs.number("--rank", options->rank, 0, most_hosts - 1, "Rank of this host");
+    CLI::Option* const world = pairs.number("--world", options->world, 2, most_hosts, "Number of hosts");
     CLI::Option* const rendezvous = pairs.parsed("--rendezvous", options->rendezvous, "ADDRESS", parse_host_port,
                                                  "host:port or [host]:port", "TCP address that rank 0 serves");
     CLI::Option* const listen =

@@ -152,10 +152,6 @@ void add_protocol_rows(Rows& rows) {
         protocol, "--initial-window", number<std::uint32_t>(1, 1U << ATP_WINDOW_LOG2_MAX),
         "first congestion window, in packets [200]",
         [](Random& random, Scenario& s) { s.initial_packets = random.chance(0.5) ? 200 : between(random, 1, 32); }));
-    rows.push_back(row<&Scenario::train>(
-        protocol, "--train", number<std::uint32_t>(1, 128),
-        "new fragments that a worker sends together, at most a quarter of its window [1]",
-        [](Random& random, Scenario& s) { s.train = random.chance(0.5) ? 1 : between(random, 2, 64); }));
     rows.push_back(toggle<&Scenario::congestion_control>(
         protocol, "--no-congestion-control", false, "congestion windows never shrink",
         [](Random& random, Scenario& s) { s.congestion_control = !random.chance(0.1); }));
@@ -212,6 +208,14 @@ void add_training_rows(Rows& rows) {
     rows.push_back(toggle<&Scenario::priority>(
         training, "--priority", true,
         "gradients that the next forward pass needs first overtake waiting ones; not for atp"));
+}
+
+// Drawn after all others, so that these stay as they are for a seed.
+void add_train_row(Rows& rows) {
+    rows.push_back(row<&Scenario::train>(
+        protocol, "--train", number<std::uint32_t>(1, 128),
+        "new fragments that a worker sends together, at most a quarter of its window [1]",
+        [](Random& random, Scenario& s) { s.train = random.chance(0.5) ? 1 : between(random, 2, 64); }));
 }
 
 }  // namespace atp::sim

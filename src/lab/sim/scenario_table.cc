@@ -34,6 +34,7 @@ const std::vector<ScenarioRow>& scenario_table() {
         add_training_rows(rows);
         add_host_rows(rows);
         add_switchml_rows(rows);
+        add_train_row(rows);
         return rows;
     }();
     return table;
