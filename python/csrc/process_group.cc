@@ -17,6 +17,13 @@ namespace {
 // Longest time for which the process that hosts the switch waits for the other ranks at shutdown.
 constexpr Duration longest_goodbye = std::chrono::seconds(10);
 
+// True: the caller waits for the work before it does anything else. Older versions of PyTorch do not tell.
+template <class CollectiveOptions>
+bool is_awaited(const CollectiveOptions& options) {
+    if constexpr (requires { options.asyncOp; }) return !options.asyncOp;
+    return false;
+}
+
 // The element type in which the network sums `operation` on tensors of `type`.
 at::ScalarType summed_type(at::ScalarType type, const c10d::ReduceOp& operation) {
     return operation == c10d::ReduceOp::AVG ? type_of_average(type) : type;
@@ -154,31 +161,32 @@ Time ProcessGroupAtp::deadline_of(std::chrono::milliseconds timeout) const {
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::hand_out(Result<comm::Handle> begun, std::vector<Staged> staged,
-                                                       c10d::OpType type, const char* title) {
+                                                       c10d::OpType type, const char* title, bool awaited) {
     if (!begun) C10_THROW_ERROR(DistBackendError, message_of(begun.error()));
     auto work =
         c10::make_intrusive<NetworkWork>(getRank(), type, title, sequence_++, std::move(staged), *std::move(begun),
                                          completions_, options_.group, std::chrono::milliseconds(timeout_ms_));
-    NetworkWork::watch(work);
+    NetworkWork::watch(work, awaited);
     return work;
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce_in_network(Tensors& tensors, const c10d::ReduceOp& operation,
                                                                 std::chrono::milliseconds timeout, c10d::OpType type,
-                                                                const char* title) {
+                                                                const char* title, bool awaited) {
     const auto communicator = require_communicator();
     const at::ScalarType type_in_network = summed_type(tensors.front().scalar_type(), operation);
     std::vector<Staged> staged = stage(tensors, type_in_network);
     const auto element = *element_type_of(type_in_network);
     const auto reduction = operation == c10d::ReduceOp::AVG ? comm::Reduction::average : comm::Reduction::sum;
     auto begun = stager_.all_reduce(*communicator, staged, element, reduction, deadline_of(timeout));
-    return hand_out(std::move(begun), std::move(staged), type, title);
+    return hand_out(std::move(begun), std::move(staged), type, title, awaited);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
     const auto why = tensors.size() == 1 ? obstacle(tensors, options.reduceOp) : "several tensors in one call";
     if (why) return delegate("all_reduce", *why)->allreduce(tensors, options);
-    return reduce_in_network(tensors, options.reduceOp, options.timeout, c10d::OpType::ALLREDUCE, "atp:all_reduce");
+    return reduce_in_network(tensors, options.reduceOp, options.timeout, c10d::OpType::ALLREDUCE, "atp:all_reduce",
+                             is_awaited(options));
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce_coalesced(Tensors& tensors,
@@ -187,7 +195,7 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce_coalesced(Tensors& tenso
         return delegate("all_reduce_coalesced", *why)->allreduce_coalesced(tensors, options);
     }
     return reduce_in_network(tensors, options.reduceOp, options.timeout, c10d::OpType::ALLREDUCE_COALESCED,
-                             "atp:all_reduce_coalesced");
+                             "atp:all_reduce_coalesced", is_awaited(options));
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
@@ -201,12 +209,13 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::broadcast(Tensors& tensors, const 
     const at::Tensor& host = staged.front().host;
     auto begun = communicator->broadcast(host.data_ptr(), host.nbytes(), static_cast<std::uint32_t>(options.rootRank),
                                          deadline_of(options.timeout));
-    return hand_out(std::move(begun), std::move(staged), c10d::OpType::BROADCAST, "atp:broadcast");
+    return hand_out(std::move(begun), std::move(staged), c10d::OpType::BROADCAST, "atp:broadcast", is_awaited(options));
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::barrier(const c10d::BarrierOptions& options) {
     const auto communicator = require_communicator();
-    return hand_out(communicator->barrier(deadline_of(options.timeout)), {}, c10d::OpType::BARRIER, "atp:barrier");
+    return hand_out(communicator->barrier(deadline_of(options.timeout)), {}, c10d::OpType::BARRIER, "atp:barrier",
+                    is_awaited(options));
 }
 
 c10::intrusive_ptr<c10d::Backend> ProcessGroupAtp::delegate(const std::string& operation, const std::string& reason) {

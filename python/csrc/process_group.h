@@ -107,8 +107,9 @@ class ProcessGroupAtp final : public c10d::Backend {
     [[nodiscard]] std::shared_ptr<comm::Communicator> communicator() const;
     [[nodiscard]] std::shared_ptr<comm::Communicator> require_communicator() const;
     WorkPointer reduce_in_network(Tensors& tensors, const c10d::ReduceOp& operation, std::chrono::milliseconds timeout,
-                                  c10d::OpType type, const char* title);
-    WorkPointer hand_out(Result<comm::Handle> begun, std::vector<Staged> staged, c10d::OpType type, const char* title);
+                                  c10d::OpType type, const char* title, bool awaited);
+    WorkPointer hand_out(Result<comm::Handle> begun, std::vector<Staged> staged, c10d::OpType type, const char* title,
+                         bool awaited);
     [[nodiscard]] Time deadline_of(std::chrono::milliseconds timeout) const;
     c10::intrusive_ptr<c10d::Backend> delegate(const std::string& operation, const std::string& reason = {});
     void send_leave();

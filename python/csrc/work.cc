@@ -46,22 +46,47 @@ NetworkWork::NetworkWork(int rank, c10d::OpType type, const char* title, std::ui
 // A device may still read or write the tensors' memory, which the members below release.
 NetworkWork::~NetworkWork() { wait_for_devices(staged_); }
 
-void NetworkWork::watch(const c10::intrusive_ptr<NetworkWork>& work) {
+// The operation keeps the work, and with it the memory of the tensors, until it is done.
+void NetworkWork::watch(const c10::intrusive_ptr<NetworkWork>& work, bool awaited) {
+    work->awaited_ = awaited;
     const comm::Handle operation = work->operation_;
-    operation->on_done([work] {
-        work->completions_->post([work] {
-            work->settle();
-            work->complete_future();
-        });
+    operation->call_when_done([work] {
+        if (!work->awaited_) post(work);
+    });
+    if (!awaited) operation->leave_to_thread();
+}
+
+void NetworkWork::post(const c10::intrusive_ptr<NetworkWork>& work) {
+    work->completions_->post([work] {
+        work->settle();
+        work->complete_future();
     });
 }
 
+// If the operation ends meanwhile, both post, of which one has an effect.
+void NetworkWork::need_future() {
+    if (!awaited_.exchange(false)) return;
+    if (!operation_->done()) return operation_->leave_to_thread();
+    post(c10::intrusive_ptr<NetworkWork>::unsafe_reclaim_from_nonowning(this));
+}
+
 bool NetworkWork::wait(std::chrono::milliseconds timeout) {
+    struct EarlyEnd {
+        explicit EarlyEnd(NetworkWork& of) : work(&of) {}
+        ~EarlyEnd() {
+            if (work != nullptr) work->need_future();
+        }
+        EarlyEnd(const EarlyEnd&) = delete;
+        EarlyEnd& operator=(const EarlyEnd&) = delete;
+        NetworkWork* work;
+    };
+    EarlyEnd early(*this);
     const Time until = timeout.count() > 0 ? net::now() + timeout : never;
     while (!operation_->wait_until(std::min(until, net::now() + signal_interval))) {
         handle_signals();
         if (net::now() >= until) give_up(timeout);
     }
+    early.work = nullptr;
     settle();
     complete_future();
     if (exception_) std::rethrow_exception(exception_);

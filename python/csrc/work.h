@@ -34,17 +34,27 @@ class NetworkWork final : public c10d::Work {
                 std::shared_ptr<const FlightGroup> group, std::chrono::milliseconds longest);
     ~NetworkWork() override;
 
-    static void watch(const c10::intrusive_ptr<NetworkWork>& work);
+    // `awaited`: the caller waits for the work at once. No other thread then takes part, unless wait() ends early, or
+    // somebody asks for the future.
+    static void watch(const c10::intrusive_ptr<NetworkWork>& work, bool awaited);
 
     bool wait(std::chrono::milliseconds timeout) override;
-    bool isCompleted() override { return future_->completed(); }
+    bool isCompleted() override {
+        need_future();
+        return future_->completed();
+    }
     std::vector<at::Tensor> result() override { return outputs(); }
-    c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
+    c10::intrusive_ptr<c10::ivalue::Future> getFuture() override {
+        need_future();
+        return future_;
+    }
     std::uint64_t getSequencenumber() const override { return sequence_; }
 
   private:
     [[nodiscard]] std::vector<at::Tensor> outputs() const;
     [[noreturn]] void give_up(std::chrono::milliseconds timeout) const;
+    static void post(const c10::intrusive_ptr<NetworkWork>& work);
+    void need_future();
     void settle();
     void complete_future();
 
@@ -57,6 +67,7 @@ class NetworkWork final : public c10d::Work {
     FlightRecord record_;
     std::once_flag settled_;
     std::atomic<bool> completing_{false};
+    std::atomic<bool> awaited_{false};  // wait() completes the future
 };
 
 // The text of `error` in exceptions.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
 #include <thread>
 
 #include "comm/communicator.h"
@@ -33,6 +34,31 @@ TEST(Operation, WaitWithAPastDeadlineReturnsNoOutcomeUntilTheOperationEnds) {
     EXPECT_FALSE(work.wait_until(net::now()).has_value());
     work.finish_part(std::nullopt);
     EXPECT_TRUE(work.wait_until(net::now()).has_value());
+}
+
+class CountingAttendant final : public WorkAttendant {
+  public:
+    void attend(Work& /*work*/, Time /*until*/) override {}
+    void attend_later() override { ++calls; }
+    int calls = 0;
+};
+
+TEST(Operation, OnlyAWorkThatNobodyWaitsForNeedsAThread) {
+    const auto attendant = std::make_shared<CountingAttendant>();
+    Work work(Operation::barrier, tensor::make_broadcast_tensor(nullptr, nullptr, 4), net::now(), never);
+    work.add_slice(0, 1, 0);
+    work.set_attendant(attendant);
+    int done = 0;
+    work.call_when_done([&done] { ++done; });
+    EXPECT_EQ(attendant->calls, 0);
+    work.leave_to_thread();
+    EXPECT_EQ(attendant->calls, 1);
+    EXPECT_EQ(done, 0);
+    work.finish_part(std::nullopt);
+    EXPECT_EQ(done, 1);
+    work.on_done([&done] { ++done; });
+    EXPECT_EQ(done, 2);
+    EXPECT_EQ(attendant->calls, 1) << "a work that is done needs nobody";
 }
 
 // Ranks of different builds share a job: a change of one of these numbers breaks such jobs.

@@ -231,6 +231,32 @@ def test_future_is_complete_when_wait_returns():
     assert values_of(run_ranks(read_futures_after_waits, 2)) == [(0, 0)] * 2
 
 
+def begin_without_waiting(rank, size):
+    """Works of callers that say that they wait, and then read the future, poll, or forget the work."""
+    backend = dist.distributed_c10d._get_default_group()._get_backend(torch.device("cpu"))
+    options = dist.AllreduceOptions()
+    options.asyncOp = False
+    values = []
+    for number in range(50):
+        future = backend.allreduce([torch.full((8,), float(number + rank))], options).get_future()
+        values.append(future.wait()[0][0].item() - 2 * number)
+        work = backend.allreduce([torch.ones(8)], options)
+        while not work.is_completed():
+            time.sleep(0)
+        forgotten = torch.ones(8)
+        backend.allreduce([forgotten], options)
+        dist.barrier()
+        values.append(forgotten[0].item())
+    return set(values)
+
+
+@pytest.mark.skipif(not hasattr(dist.AllreduceOptions(), "asyncOp"), reason="this torch does not tell who waits")
+@pytest.mark.parametrize("host_level", ["on", "off"])
+def test_works_end_without_the_wait_that_was_announced(host_level):
+    settings = {"ATP_HOST_LEVEL": host_level, "ATP_TIMEOUT": "20"}
+    assert values_of(run_ranks(begin_without_waiting, 2, settings)) == [{1.0, 2.0}] * 2
+
+
 def poll_works(rank, size):
     incomplete = 0
     for _ in range(300):

@@ -48,11 +48,20 @@ Result<void> Work::outcome() const {
 }
 
 void Work::on_done(std::function<void()> callback) {
+    call_when_done(std::move(callback));
+    leave_to_thread();
+}
+
+void Work::call_when_done(std::function<void()> callback) {
     {
         const std::scoped_lock lock(mutex_);
         if (!done()) std::swap(callback_, callback);
     }
-    if (callback) return callback();
+    if (callback) callback();
+}
+
+void Work::leave_to_thread() {
+    if (done()) return;
     if (const auto attendant = attendant_.lock()) attendant->attend_later();
 }
 

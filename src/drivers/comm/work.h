@@ -53,6 +53,9 @@ class Work {
     // Calls `callback` once: at once if the operation is done, otherwise on a channel's thread, which it must not
     // block.
     void on_done(std::function<void()> callback);
+    // The same in two steps, for a caller that will wait: until leave_to_thread(), no other thread need go on.
+    void call_when_done(std::function<void()> callback);
+    void leave_to_thread();
 
     // Before anybody waits. nullptr: the work goes on by itself.
     void set_attendant(std::weak_ptr<WorkAttendant> attendant) { attendant_ = std::move(attendant); }

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "doctor/pair_checks.h"
+#include "comm/host_pairs.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <future>
-#include <limits>
 #include <sstream>
 
 #include "comm/root_servers.h"
 #include "comm/switch_reach.h"
 #include "net/clock.h"
 
-namespace atp::doctor {
+namespace atp::comm {
 namespace {
 
 // What a rank found on the path to another one.
@@ -44,7 +43,7 @@ std::vector<PathAnswer> answers_of(const std::string& text) {
 PathAnswer ask(std::uint32_t to, const std::string& text, Time deadline) {
     const auto address = wire::Address::parse(text);
     if (!address) return {.to = to, .why = to_string(address.error())};
-    const auto reach = comm::reach_address(*address, comm::Options{}, deadline);
+    const auto reach = reach_address(*address, Options{}, deadline);
     if (!reach) return {.to = to, .why = reach.error().text};
     return {.to = to, .lanes = reach->lanes};
 }
@@ -59,15 +58,12 @@ void add_to(PairFacts& facts, std::uint32_t from, const std::vector<PathAnswer>&
     }
 }
 
-constexpr std::string_view fix_of_port =
-    "let firewalls and NAT pass UDP to this port; --listen, or ATP_LISTEN of a job, selects the ports";
-
 }  // namespace
 
 Result<PairFacts> measure_pairs(store::Rendezvous& rendezvous, const std::string& listen, Duration timeout,
                                 Time deadline) {
     const std::uint32_t own = rendezvous.party().rank;
-    const auto node = comm::serve_at(listen, {});
+    const auto node = serve_at(listen, {});
     const auto addresses =
         rendezvous.all_gather("pair-addresses", node ? to_string((*node)->address()) : std::string(), deadline);
     if (!addresses) return tl::unexpected(addresses.error());
@@ -89,37 +85,4 @@ Result<PairFacts> measure_pairs(store::Rendezvous& rendezvous, const std::string
     return facts;
 }
 
-std::vector<Finding> check_pairs(const PairFacts& facts) {
-    const std::size_t ranks = facts.addresses.size();
-    std::vector<Finding> findings;
-    for (std::uint32_t to = 0; to < ranks; ++to) {
-        std::vector<PairFault> to_this;
-        std::ranges::copy_if(facts.faults, std::back_inserter(to_this),
-                             [&](const auto& fault) { return fault.to == to; });
-        if (to_this.empty()) continue;
-        if (to_this.front().from == to) {
-            findings.push_back({Status::fail, fmt::format("rank {}", to), "it cannot receive: " + to_this.front().why,
-                                "correct its --listen: an address of the host, and a free UDP port"});
-            continue;
-        }
-        if (ranks > 2 && to_this.size() == ranks - 1) {
-            findings.push_back(
-                {Status::fail, fmt::format("rank {}", to),
-                 fmt::format("no other rank reaches it at {}: {}", facts.addresses[to], to_this.front().why),
-                 std::string(fix_of_port)});
-            continue;
-        }
-        for (const PairFault& fault : to_this) {
-            findings.push_back({Status::fail, fmt::format("rank {} to rank {}", fault.from, to),
-                                fmt::format("{} gets no answer from {}: {}", facts.addresses[fault.from],
-                                            facts.addresses[to], fault.why),
-                                std::string(fix_of_port)});
-        }
-    }
-    if (!findings.empty()) return findings;
-    return {{Status::ok, "pairs",
-             fmt::format("all {} ranks reach each other by UDP; every path carries packets of {} lanes", ranks,
-                         facts.lanes)}};
-}
-
-}  // namespace atp::doctor
+}  // namespace atp::comm

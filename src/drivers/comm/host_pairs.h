@@ -8,10 +8,9 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "doctor/finding.h"
 #include "store/rendezvous.h"
 
-namespace atp::doctor {
+namespace atp::comm {
 
 struct PairFault {
     std::uint32_t from = 0;
@@ -31,6 +30,4 @@ struct PairFacts {
 [[nodiscard]] Result<PairFacts> measure_pairs(store::Rendezvous& rendezvous, const std::string& listen,
                                               Duration timeout, Time deadline);
 
-[[nodiscard]] std::vector<Finding> check_pairs(const PairFacts& facts);
-
-}  // namespace atp::doctor
+}  // namespace atp::comm
