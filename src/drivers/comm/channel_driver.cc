@@ -130,6 +130,7 @@ void ChannelDriver::close_group(const Error& why) {
     if (group_socket_ != nullptr) thread_->loop().unwatch(group_socket_->descriptor());
     group_socket_.reset();
     machine_.handle_group_lost();
+    due_ = true;
     exchange_.set_group_failure(to_string(why));
 }
 
