@@ -33,6 +33,7 @@ constexpr unsigned slots = 4;
 constexpr unsigned most_ranks = 64;
 constexpr std::size_t most_range = 16384;  // lanes that are added at a time
 constexpr float scale = 1e8F;
+constexpr unsigned longest_seconds = 300;  // then each process ends: a rank whose peer died would wait for ever
 
 struct Options {
     unsigned ranks = 2;
@@ -205,6 +206,7 @@ int report(const Options& options, std::vector<double> seconds) {
 }
 
 int run(const Options& options) {
+    alarm(longest_seconds);
     const std::size_t bytes = sizeof(Control) + std::size_t{slots} * (options.ranks + 1) * options.chunk_bytes;
     void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
@@ -217,6 +219,7 @@ int run(const Options& options) {
     for (unsigned rank = 1; rank < options.ranks; ++rank) {
         const pid_t child = fork();
         if (child == 0) {
+            alarm(longest_seconds);
             Rank(options, rank, *control, places).run();
             _exit(0);
         }

@@ -28,7 +28,7 @@ void verify(const std::vector<float>& tensor, int world, int round);
 
 struct Measured {
     std::vector<double> seconds;  // per round, of the slowest rank
-    double cpu_seconds = 0;       // of all ranks, without those that fill and verify tensors
+    double cpu_seconds = 0;       // of all ranks in these rounds; to fill and verify tensors does not count
 };
 
 // Prints a line of text or a JSON object; `how` names the algorithm.

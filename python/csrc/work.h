@@ -34,8 +34,8 @@ class NetworkWork final : public c10d::Work {
                 std::shared_ptr<const FlightGroup> group, std::chrono::milliseconds longest);
     ~NetworkWork() override;
 
-    // `awaited`: the caller waits for the work at once. No other thread then takes part, unless wait() ends early, or
-    // somebody asks for the future.
+    // `awaited`: the caller waits for the work at once. No other thread then takes part, unless wait() ends early or
+    // the future is requested.
     static void watch(const c10::intrusive_ptr<NetworkWork>& work, bool awaited);
 
     bool wait(std::chrono::milliseconds timeout) override;

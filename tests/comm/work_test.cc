@@ -43,7 +43,7 @@ class CountingAttendant final : public WorkAttendant {
     int calls = 0;
 };
 
-TEST(Operation, OnlyAWorkThatNobodyWaitsForNeedsAThread) {
+TEST(Operation, OnlyAWorkWithoutAWaitingCallerNeedsAThread) {
     const auto attendant = std::make_shared<CountingAttendant>();
     Work work(Operation::barrier, tensor::make_broadcast_tensor(nullptr, nullptr, 4), net::now(), never);
     work.add_slice(0, 1, 0);
@@ -58,7 +58,7 @@ TEST(Operation, OnlyAWorkThatNobodyWaitsForNeedsAThread) {
     EXPECT_EQ(done, 1);
     work.on_done([&done] { ++done; });
     EXPECT_EQ(done, 2);
-    EXPECT_EQ(attendant->calls, 1) << "a work that is done needs nobody";
+    EXPECT_EQ(attendant->calls, 1) << "a work that is done needs no thread";
 }
 
 // Ranks of different builds share a job: a change of one of these numbers breaks such jobs.

@@ -121,6 +121,12 @@ TEST(DoctorCommand, HostsTestThePathsBetweenThem) {
     EXPECT_EQ(status_of(Json::parse(second.text, nullptr, false), "pairs"), "ok") << second.text;
 }
 
+TEST(DoctorCommand, RendezvousThatFailsIsAFinding) {
+    const Outcome outcome = run_doctor("--rank 0 --world 2 --rendezvous 203.0.113.9:1 --listen 127.0.0.2:0");
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_THAT(outcome.text, HasSubstr("FAIL pairs: "));
+}
+
 TEST(DoctorCommand, BadArgumentsExitWithStatus2) {
     for (const char* flags : {"--switch host", "--switch :", "--peer 127.0.0.1:0", "--timeout 0", "--timeout soon",
                               "--switch", "--unknown", "--rank 0", "--listen 127.0.0.1:0", "--world 1",

@@ -250,7 +250,7 @@ def begin_without_waiting(rank, size):
     return set(values)
 
 
-@pytest.mark.skipif(not hasattr(dist.AllreduceOptions(), "asyncOp"), reason="this torch does not tell who waits")
+@pytest.mark.skipif(not hasattr(dist.AllreduceOptions(), "asyncOp"), reason="the options of this torch have no asyncOp")
 @pytest.mark.parametrize("host_level", ["on", "off"])
 def test_works_end_without_the_wait_that_was_announced(host_level):
     settings = {"ATP_HOST_LEVEL": host_level, "ATP_TIMEOUT": "20"}

@@ -56,7 +56,7 @@ static_assert(names_all(bench_fields));
 struct BenchSize {
     std::uint64_t bytes = 0;
     std::vector<double> seconds;   // per round, of the slowest rank
-    double cpu_seconds = 0;        // of all ranks in these rounds, without those that clear and verify tensors
+    double cpu_seconds = 0;        // of all ranks in these rounds; to clear and verify tensors does not count
     BenchCounters counters;        // while this size was measured, warm-up included
     std::uint32_t host_ranks = 1;  // that shared memory with rank 0, itself included
     std::string layout{};          // of the job

@@ -39,8 +39,7 @@ std::vector<doctor::Finding> check_pairs(const comm::PairFacts& facts) {
         }
         for (const comm::PairFault& fault : to_this) {
             findings.push_back({doctor::Status::fail, fmt::format("rank {} to rank {}", fault.from, to),
-                                fmt::format("{} gets no answer from {}: {}", facts.addresses[fault.from],
-                                            facts.addresses[to], fault.why),
+                                fmt::format("no answer from {}: {}", facts.addresses[to], fault.why),
                                 std::string(fix_of_port)});
         }
     }

@@ -21,9 +21,13 @@ struct PathAnswer {
     std::string why{};
 };
 
-std::string to_text(const std::vector<PathAnswer>& answers) {
+// A line for each answer.
+std::string to_text(std::vector<PathAnswer> answers) {
     std::string text;
-    for (const PathAnswer& answer : answers) text += fmt::format("{} {} {}\n", answer.to, answer.lanes, answer.why);
+    for (PathAnswer& answer : answers) {
+        std::ranges::replace(answer.why, '\n', ' ');
+        text += fmt::format("{} {} {}\n", answer.to, answer.lanes, answer.why);
+    }
     return text;
 }
 

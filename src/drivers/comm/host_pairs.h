@@ -16,7 +16,6 @@ struct PairFault {
     std::uint32_t from = 0;
     std::uint32_t to = 0;  // as `from`: this rank cannot receive at all
     std::string why;
-    [[nodiscard]] bool operator==(const PairFault&) const = default;
 };
 
 struct PairFacts {

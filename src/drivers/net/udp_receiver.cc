@@ -61,8 +61,8 @@ Result<std::size_t> UdpReceiver::receive(std::span<wire::Datagram> datagrams) {
     }
     std::size_t filled = 0;
     // Answers to the datagrams of one message leave as one message if they are handled together.
-    while (has_more() && (filled == 0 || offset_ != 0 || left_of_message() <= datagrams.size() - filled)) {
-        if (filled == datagrams.size()) break;
+    const auto fits = [&] { return offset_ != 0 || left_of_message() <= datagrams.size() - filled; };
+    while (filled < datagrams.size() && has_more() && (filled == 0 || fits())) {
         datagrams[filled++] = cut();
     }
     return filled;
