@@ -7,11 +7,13 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "numeric/exact_sum.h"
+#include "numeric/half.h"
 #include "numeric/lanes32_sums.h"
 #include "support/lanes.h"
 
@@ -117,8 +119,98 @@ TEST_P(RankSums, WideIntegersWrapAround) {
             places.push_back(reinterpret_cast<const std::byte*>(rank.data()));
         }
         std::vector<std::uint64_t> sums(count);
-        sum_wide_ranks(places, count, reinterpret_cast<std::byte*>(sums.data()));
+        sum_native_ranks({.type = ElementType::int64}, places, count, reinterpret_cast<std::byte*>(sums.data()));
         ASSERT_EQ(sums, expected);
+    }
+}
+
+// Elements without lanes have the sums of the same elements in lanes.
+class NativeSums : public RankSums {
+  protected:
+    template <class Element, class Narrow, class Widen>
+    void compare(ElementType type, double factor, const Narrow& narrow, const Widen& widen) {
+        for (const std::size_t world : {1U, 2U, 5U}) {
+            for (const std::size_t count : {1U, 3U, 16U, 37U, 256U, 1000U}) {
+                std::vector<std::vector<Element>> ranks(world, std::vector<Element>(count));
+                std::vector<Wire> lanes(world, Wire(count, 0));
+                std::vector<const std::byte*> places;
+                for (std::size_t rank = 0; rank < world; ++rank) {
+                    for (std::size_t at = 0; at < count; ++at) {
+                        narrow(draw(), ranks[rank][at]);
+                        lanes[rank].set(at, bits_of(widen(ranks[rank][at])));
+                    }
+                    places.push_back(reinterpret_cast<const std::byte*>(ranks[rank].data()));
+                }
+                Wire sums(count, 0);
+                sum_float_ranks(starts(lanes), count, job_scale, sums.data());
+                std::vector<Element> natives(count);
+                const NativeSum sum{.type = type, .scale = job_scale, .factor = factor};
+                sum_native_ranks(sum, places, count, reinterpret_cast<std::byte*>(natives.data()));
+                for (std::size_t at = 0; at < count; ++at) {
+                    Element expected;
+                    narrow(static_cast<float>(double{as_float(sums.get(at))} * factor), expected);
+                    ASSERT_EQ(std::memcmp(&natives[at], &expected, sizeof expected), 0) << world << " ranks, " << at;
+                }
+            }
+        }
+    }
+
+  private:
+    // One in 200 has no integer; some are subnormal.
+    float draw() {
+        switch (random_() % 1000) {
+            case 0: return infinity;
+            case 1: return -infinity;
+            case 2: return quiet_nan;
+            case 3: return 30000.0F;
+            case 4: return -0.0F;
+            case 5: return 1e-7F;
+            case 6: return -6e-5F;
+            default: return small();
+        }
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Targets, NativeSums, testing::ValuesIn(hwy::SupportedAndGeneratedTargets()), name_of_target);
+
+TEST_P(NativeSums, EqualThoseOfLanes) {
+    const auto same = [](float value, float& element) { element = value; };
+    const auto half = [](float value, std::uint16_t& element) { floats_to_halves(&value, 1, &element); };
+    const auto bfloat = [](float value, std::uint16_t& element) { floats_to_bfloats(&value, 1, &element); };
+    const auto of_half = [](std::uint16_t element) {
+        float value = 0;
+        halves_to_floats(&element, 1, &value);
+        return value;
+    };
+    const auto of_bfloat = [](std::uint16_t element) {
+        float value = 0;
+        bfloats_to_floats(&element, 1, &value);
+        return value;
+    };
+    for (const double factor : {1.0, 1.0 / 3}) {
+        compare<float>(ElementType::float32, factor, same, [](float value) { return value; });
+        compare<std::uint16_t>(ElementType::float16, factor, half, of_half);
+        compare<std::uint16_t>(ElementType::bfloat16, factor, bfloat, of_bfloat);
+    }
+}
+
+// Every half, so that each case of its conversion is met.
+TEST_P(NativeSums, EveryHalfOfOneRankIsItsOwnSum) {
+    constexpr std::size_t all = 65536;
+    std::vector<std::uint16_t> halves(all);
+    std::vector<float> floats(all);
+    for (std::size_t at = 0; at < all; ++at) halves[at] = static_cast<std::uint16_t>(at);
+    halves_to_floats(halves.data(), all, floats.data());
+    const std::byte* const places[] = {reinterpret_cast<const std::byte*>(halves.data())};
+    std::vector<std::uint16_t> sums(all);
+    // Each half but NaN and infinity is a multiple of 2^-24, and the largest has 40 bits of them.
+    sum_native_ranks({.type = ElementType::float16, .scale = 0x1p24}, places, all,
+                     reinterpret_cast<std::byte*>(sums.data()));
+    for (std::size_t at = 0; at < all; ++at) {
+        const std::uint16_t expected = floats[at] == 0 ? 0 : halves[at];
+        if (!std::isnan(floats[at])) {
+            ASSERT_EQ(sums[at], expected);
+        }
     }
 }
 

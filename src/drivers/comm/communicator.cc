@@ -243,8 +243,9 @@ Result<Handle> Communicator::broadcast(void* data, std::size_t bytes, std::uint3
     if (bytes == 0) return std::make_shared<Work>(operation, nullptr, net::now(), net::now());
     if (data == nullptr) return refuse(operation, Reason::malformed, "a buffer is NULL, but its size is above 0");
     const bool mine = rank_ == root;
-    return submit(operation, tensor::make_broadcast_tensor(mine ? data : nullptr, mine ? nullptr : data, bytes), bytes,
-                  root, 1, fmt::format("{} of {} bytes with root {}", to_string(operation), bytes, root), deadline);
+    return submit(operation, tensor::make_broadcast_tensor(mine ? data : nullptr, mine ? nullptr : data, bytes, root),
+                  bytes, root, 1, fmt::format("{} of {} bytes with root {}", to_string(operation), bytes, root),
+                  deadline);
 }
 
 Result<Handle> Communicator::barrier(Time deadline) {

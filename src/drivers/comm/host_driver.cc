@@ -10,6 +10,7 @@
 #include "comm/host_text.h"
 #include "endpoint/channel_text.h"
 #include "net/clock.h"
+#include "numeric/element_type.h"
 #include "numeric/rank_sums.h"
 
 namespace atp::comm {
@@ -191,19 +192,8 @@ void HostDriver::take_submissions() {
         taken.swap(submissions_);
         abort.swap(abort_);
     }
-    for (Submission& submission : taken) {
-        const tensor::Slice& tensor = submission.work->slices().front();
-        // Other hosts add lanes.
-        const std::uint64_t wide = network_ ? 0 : tensor.wide_integers();
-        Part part{.work = submission.work, .size = wide != 0 ? wide : tensor.size()};
-        part.wide = wide != 0;
-        part.unit_bytes = wide != 0 ? sizeof(std::uint64_t) : ATP_LANE_BYTES;
-        part.range_units = range_bytes / part.unit_bytes;
-        const std::uint64_t most = memory_->shape().chunk_lanes * ATP_LANE_BYTES / part.unit_bytes;
-        part.chunk_units = wide != 0 ? most : most / submission.alignment * submission.alignment;
-        if (network_) part.chunk_units = tensor::lanes_of_chunk(network_->chunks, part.size);
-        part.chunks = (part.size + part.chunk_units - 1) / part.chunk_units;
-        part.purpose = tensor.size() << 16U | tensor.purpose();
+    for (const Submission& submission : taken) {
+        Part part = part_from(submission);
         const auto ranges = [&](std::uint64_t units) {
             return static_cast<std::uint32_t>((units + part.range_units - 1) / part.range_units);
         };
@@ -212,6 +202,29 @@ void HostDriver::take_submissions() {
         parts_.push_back(std::move(part));
     }
     if (abort) fail(*abort);
+}
+
+HostDriver::Part HostDriver::part_from(const Submission& submission) const {
+    constexpr unsigned shift_of_type = 60;
+    const tensor::Slice& tensor = submission.work->slices().front();
+    Part part{.work = submission.work, .size = tensor.size(), .unit_bytes = ATP_LANE_BYTES};
+    // Other hosts add lanes.
+    if (!network_) part.native = tensor.native();
+    const std::uint64_t type = part.native.count == 0 ? 0 : 1 + static_cast<std::uint64_t>(part.native.type);
+    part.purpose = type << shift_of_type | tensor.size() << 16U | tensor.purpose();
+    if (type != 0) {
+        part.size = part.native.count;
+        part.unit_bytes = numeric::bytes_of(part.native.type);
+    }
+    if (const auto source = tensor.sole_source()) {
+        part.source = static_cast<unsigned>(std::ranges::find(numbers_, *source) - numbers_.begin());
+    }
+    const std::uint64_t most = memory_->shape().chunk_lanes * ATP_LANE_BYTES / part.unit_bytes;
+    part.chunk_units = type != 0 ? most : most / submission.alignment * submission.alignment;
+    if (network_) part.chunk_units = tensor::lanes_of_chunk(network_->chunks, part.size);
+    part.range_units = copied_from(part) ? part.chunk_units : range_bytes / part.unit_bytes;
+    part.chunks = (part.size + part.chunk_units - 1) / part.chunk_units;
+    return part;
 }
 
 bool HostDriver::next_ready() {
@@ -276,8 +289,10 @@ void HostDriver::load(const protocol::HostAction& action) {
     const tensor::Slice& tensor = part.work->slices().front();
     const UnitRange units = units_of(part, action.chunk);
     const std::span place(memory_->lanes_of(action.slot, memory_->rank()), units.count * part.unit_bytes);
-    if (part.wide) {
-        tensor.load_wide(units.first, place);
+    if (part.source && *part.source != memory_->rank()) {
+        // Nobody reads the place.
+    } else if (part.native.count != 0) {
+        tensor.load_native(units.first, place);
     } else if (tensor.plain()) {
         static_cast<void>(tensor.load_integers(units.first, place));
     } else {
@@ -288,6 +303,7 @@ void HostDriver::load(const protocol::HostAction& action) {
 
 void HostDriver::add(const protocol::HostAction& action) {
     const Part& part = part_of(action.chunk);
+    if (copied_from(part)) return;
     const tensor::Slice& tensor = part.work->slices().front();
     const std::uint64_t first = action.range * part.range_units;
     const auto count =
@@ -295,10 +311,13 @@ void HostDriver::add(const protocol::HostAction& action) {
     const std::uint64_t offset = first * part.unit_bytes;
     for (unsigned rank = 0; rank < ranks_.size(); ++rank) ranks_[rank] = memory_->lanes_of(action.slot, rank) + offset;
     std::byte* const sums = memory_->sums_of(action.slot) + offset;
-    if (part.wide) {
-        numeric::sum_wide_ranks(ranks_, count, sums);
+    std::span<const std::byte* const> added = ranks_;
+    if (part.source) added = added.subspan(*part.source, *part.source < ranks_.size() ? 1 : 0);
+    if (part.native.count != 0) {
+        const numeric::NativeSum sum{.type = part.native.type, .scale = scale_, .factor = part.native.factor};
+        numeric::sum_native_ranks(sum, added, count, sums);
     } else if (tensor.plain()) {
-        numeric::sum_integer_ranks(ranks_, count, sums);
+        numeric::sum_integer_ranks(added, count, sums);
     } else if (network_) {
         numeric::scale_and_sum_ranks(ranks_, count, scale_, sums);
     } else {
@@ -336,9 +355,11 @@ void HostDriver::store(const protocol::HostAction& action) {
     const Part& part = part_of(action.chunk);
     tensor::Slice& tensor = part.work->slices().front();
     const UnitRange units = units_of(part, action.chunk);
-    const std::span<const std::byte> sums(memory_->sums_of(action.slot), units.count * part.unit_bytes);
-    if (part.wide) {
-        tensor.store_wide(units.first, sums);
+    const auto source = copied_from(part);
+    const std::byte* const from = source ? memory_->lanes_of(action.slot, *source) : memory_->sums_of(action.slot);
+    const std::span sums(from, units.count * part.unit_bytes);
+    if (part.native.count != 0) {
+        tensor.store_native(units.first, sums);
     } else {
         tensor.store(units.first, sums);
     }

@@ -72,8 +72,10 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
         std::uint64_t size = 0;         // in units
         std::uint64_t chunk_units = 0;  // of each chunk but the last
         std::uint64_t range_units = 0;  // of each range but the last
-        bool wide = false;              // integers of 64 bits
-        std::size_t unit_bytes = 0;     // of a lane, or of a wide integer
+        std::size_t unit_bytes = 0;     // of a lane, or of a native element
+        protocol::NativeElements native{};
+        // Index of the only rank whose elements are not all zero; ranks(): it is on another host.
+        std::optional<unsigned> source{};
         std::uint64_t purpose = 0;
     };
     struct Submission {
@@ -105,6 +107,11 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
     void finish_stored();
     void call_thread();
 
+    [[nodiscard]] Part part_from(const Submission& submission) const;
+    // The sums of its chunks are the elements of this rank.
+    [[nodiscard]] std::optional<unsigned> copied_from(const Part& part) const {
+        return network_ ? std::nullopt : part.source;
+    }
     [[nodiscard]] Part& part_of(std::uint64_t chunk);
     [[nodiscard]] static UnitRange units_of(const Part& part, std::uint64_t chunk);
 

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <span>
 
+#include "numeric/element_type.h"
+
 namespace atp::numeric {
 
 // `ranks`: first lane of each rank, float32. Writes float32 lanes: an element that has an integer at `scale` on all
@@ -16,9 +18,17 @@ void sum_float_ranks(std::span<const std::byte* const> ranks, std::size_t count,
 // Likewise, but writes the sums of integers, as a worker sends them. An element that has no integer on some rank, or
 // whose sum leaves 32 bits, becomes INT32_MIN, which is no sum.
 void scale_and_sum_ranks(std::span<const std::byte* const> ranks, std::size_t count, double scale, std::byte* wire);
-// Integers of 64 bits in the byte order of the host, modulo 2^64; 8-byte aligned.
-void sum_wide_ranks(std::span<const std::byte* const> ranks, std::size_t count, std::byte* sums);
 // int32 lanes, modulo 2^32.
 void sum_integer_ranks(std::span<const std::byte* const> ranks, std::size_t count, std::byte* wire);
+
+struct NativeSum {
+    ElementType type = ElementType::float32;  // float32, float16, bfloat16 or int64
+    double scale = 1;                         // of the job
+    double factor = 1;                        // of the sums; 1 for integers
+};
+// Elements in the byte order of the host, aligned to their type. A sum of floats is that of sum_float_ranks(), times
+// the factor, rounded to float32, and rounded to the type. A sum of integers is modulo 2^64.
+void sum_native_ranks(const NativeSum& sum, std::span<const std::byte* const> ranks, std::size_t count,
+                      std::byte* sums);
 
 }  // namespace atp::numeric

@@ -7,8 +7,11 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <optional>
 #include <span>
 
+#include "numeric/element_type.h"
 #include "numeric/lanes32_worker.h"
 #include "protocol/fragment_format.h"
 #include "wire/format.h"
@@ -29,6 +32,13 @@ struct Format {
     [[nodiscard]] constexpr std::size_t lanes_of(std::size_t elements) const {
         return int16_lanes ? elements / 2 : elements;
     }
+};
+
+// How ranks that share memory sum a tensor without lanes: as elements of one type, in the byte order of the host.
+struct NativeElements {
+    numeric::ElementType type = numeric::ElementType::float32;
+    std::uint64_t count = 0;  // 0: the tensor has none, and its lanes are summed
+    double factor = 1;        // applied to each sum before it is rounded to the type; 1 for integers
 };
 
 class Tensor {
@@ -65,11 +75,12 @@ class Tensor {
     // The same for a result in int16 lanes.
     virtual void store_int16(std::uint64_t /*first*/, std::span<const std::byte> /*lanes*/) { assert(false); }
 
-    // For ranks that share memory, and need no lanes: integers of 64 bits in the byte order of the host, summed modulo
-    // 2^64. 0: this tensor has none, and its lanes are summed. Otherwise `first` counts these integers.
-    [[nodiscard]] virtual std::uint64_t wide_integers() const { return 0; }
-    virtual void load_wide(std::uint64_t /*first*/, std::span<std::byte> /*integers*/) const { assert(false); }
-    virtual void store_wide(std::uint64_t /*first*/, std::span<const std::byte> /*integers*/) { assert(false); }
+    // `first` counts elements of native(). All workers of a tensor have equal native elements.
+    [[nodiscard]] virtual NativeElements native() const { return {}; }
+    virtual void load_native(std::uint64_t /*first*/, std::span<std::byte> /*elements*/) const { assert(false); }
+    virtual void store_native(std::uint64_t /*first*/, std::span<const std::byte> /*sums*/) { assert(false); }
+    // The only worker whose elements are not all zero; nullopt: there may be several.
+    [[nodiscard]] virtual std::optional<std::uint32_t> sole_source() const { return std::nullopt; }
 };
 
 // Unscaled integers, summed modulo 2^32.
@@ -106,6 +117,15 @@ class FloatTensor final : public Tensor {
     }
     void store(std::uint64_t first, std::span<const std::byte> lanes) override {
         numeric::floats_from_wire(lanes.data(), lanes.size() / ATP_LANE_BYTES, output_.data() + first);
+    }
+    [[nodiscard]] NativeElements native() const override {
+        return {.type = numeric::ElementType::float32, .count = input_.size()};
+    }
+    void load_native(std::uint64_t first, std::span<std::byte> elements) const override {
+        std::memcpy(elements.data(), input_.data() + first, elements.size());
+    }
+    void store_native(std::uint64_t first, std::span<const std::byte> sums) override {
+        std::memcpy(output_.data() + first, sums.data(), sums.size());
     }
 
   private:

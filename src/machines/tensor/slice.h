@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "protocol/tensor.h"
@@ -40,15 +41,16 @@ class Slice final : public protocol::Tensor {
     }
 
     // Only a slice of the whole tensor has them.
-    [[nodiscard]] std::uint64_t wide_integers() const override {
-        return size_ == whole_.size() ? whole_.wide_integers() : 0;
+    [[nodiscard]] protocol::NativeElements native() const override {
+        return size_ == whole_.size() ? whole_.native() : protocol::NativeElements{};
     }
-    void load_wide(std::uint64_t first, std::span<std::byte> integers) const override {
-        whole_.load_wide(first, integers);
+    void load_native(std::uint64_t first, std::span<std::byte> elements) const override {
+        whole_.load_native(first, elements);
     }
-    void store_wide(std::uint64_t first, std::span<const std::byte> integers) override {
-        whole_.store_wide(first, integers);
+    void store_native(std::uint64_t first, std::span<const std::byte> sums) override {
+        whole_.store_native(first, sums);
     }
+    [[nodiscard]] std::optional<std::uint32_t> sole_source() const override { return whole_.sole_source(); }
 
   private:
     protocol::Tensor& whole_;

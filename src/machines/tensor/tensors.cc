@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@ std::size_t lanes_in(std::span<const std::byte> lanes) { return lanes.size() / A
 
 struct Float32 {
     using Element = float;
+    static constexpr std::optional native = numeric::ElementType::float32;
     static const float* to_floats(const float* elements, std::size_t /*count*/, float* /*buffer*/) { return elements; }
     static void from_floats(const float* sums, std::size_t count, double factor, float* elements) {
         for (std::size_t at = 0; at < count; ++at) elements[at] = static_cast<float>(double{sums[at]} * factor);
@@ -36,6 +38,7 @@ struct Float32 {
 
 struct Float64 {
     using Element = double;
+    static constexpr std::optional<numeric::ElementType> native{};
     static const float* to_floats(const double* elements, std::size_t count, float* buffer) {
         for (std::size_t at = 0; at < count; ++at) buffer[at] = static_cast<float>(elements[at]);
         return buffer;
@@ -45,10 +48,11 @@ struct Float64 {
     }
 };
 
-template <void (*widen)(const std::uint16_t*, std::size_t, float*),
+template <numeric::ElementType type, void (*widen)(const std::uint16_t*, std::size_t, float*),
           void (*narrow)(const float*, std::size_t, std::uint16_t*)>
 struct Float16 {
     using Element = std::uint16_t;
+    static constexpr std::optional native = type;
     static const float* to_floats(const std::uint16_t* elements, std::size_t count, float* buffer) {
         widen(elements, count, buffer);
         return buffer;
@@ -92,6 +96,16 @@ class ScaledTensor final : public protocol::Tensor {
             numeric::floats_from_wire(lanes.data() + at * ATP_LANE_BYTES, count, sums.data());
             Format::from_floats(sums.data(), count, factor_, out_ + first + at);
         }
+    }
+    [[nodiscard]] protocol::NativeElements native() const override {
+        if (!Format::native) return {};
+        return {.type = *Format::native, .count = elements_, .factor = factor_};
+    }
+    void load_native(std::uint64_t first, std::span<std::byte> elements) const override {
+        std::memcpy(elements.data(), in_ + first, elements.size());
+    }
+    void store_native(std::uint64_t first, std::span<const std::byte> sums) override {
+        std::memcpy(out_ + first, sums.data(), sums.size());
     }
 
   private:
@@ -190,12 +204,14 @@ class Int64Tensor final : public protocol::PlainTensor {
     }
 
     [[nodiscard]] std::uint64_t size() const override { return std::uint64_t{elements_} * lanes_of_int64; }
-    [[nodiscard]] std::uint64_t wide_integers() const override { return elements_; }
-    void load_wide(std::uint64_t first, std::span<std::byte> integers) const override {
-        std::memcpy(integers.data(), in_ + first, integers.size());
+    [[nodiscard]] protocol::NativeElements native() const override {
+        return {.type = numeric::ElementType::int64, .count = elements_};
     }
-    void store_wide(std::uint64_t first, std::span<const std::byte> integers) override {
-        std::memcpy(out_ + first, integers.data(), integers.size());
+    void load_native(std::uint64_t first, std::span<std::byte> elements) const override {
+        std::memcpy(elements.data(), in_ + first, elements.size());
+    }
+    void store_native(std::uint64_t first, std::span<const std::byte> sums) override {
+        std::memcpy(out_ + first, sums.data(), sums.size());
     }
     void store(std::uint64_t first, std::span<const std::byte> lanes) override {
         const std::byte* wire = lanes.data();
@@ -256,14 +272,18 @@ class Int64Tensor final : public protocol::PlainTensor {
 // order, so the byte orders of the hosts do not matter.
 class BroadcastTensor final : public protocol::PlainTensor {
   public:
-    BroadcastTensor(const void* root, void* out, std::size_t bytes)
-        : root_(static_cast<const std::byte*>(root)), out_(static_cast<std::byte*>(out)), bytes_(bytes) {}
+    BroadcastTensor(const void* root, void* out, std::size_t bytes, std::optional<std::uint32_t> source)
+        : root_(static_cast<const std::byte*>(root)),
+          out_(static_cast<std::byte*>(out)),
+          bytes_(bytes),
+          source_(source) {}
 
     [[nodiscard]] std::uint64_t size() const override { return (bytes_ + ATP_LANE_BYTES - 1) / ATP_LANE_BYTES; }
     void store(std::uint64_t first, std::span<const std::byte> lanes) override {
         // On the root, `out` may be `root`: the copy then writes the same bytes.
         if (out_ != nullptr) std::memcpy(out_ + first * ATP_LANE_BYTES, lanes.data(), bytes_of_range(first, lanes));
     }
+    [[nodiscard]] std::optional<std::uint32_t> sole_source() const override { return source_; }
 
   protected:
     void load(std::uint64_t first, std::span<std::byte> lanes) const override {
@@ -281,6 +301,7 @@ class BroadcastTensor final : public protocol::PlainTensor {
     const std::byte* root_;
     std::byte* out_;
     std::size_t bytes_;
+    std::optional<std::uint32_t> source_;
 };
 
 // Sums of float32 are the usual case: the protocol's own tensor converts them without an intermediate buffer.
@@ -291,8 +312,10 @@ std::unique_ptr<protocol::Tensor> make_float_tensor(const void* in, void* out, s
                                                    std::span(static_cast<float*>(out), elements), scale);
 }
 
-using HalfTensor = ScaledTensor<Float16<numeric::halves_to_floats, numeric::floats_to_halves>>;
-using BfloatTensor = ScaledTensor<Float16<numeric::bfloats_to_floats, numeric::floats_to_bfloats>>;
+using HalfTensor =
+    ScaledTensor<Float16<numeric::ElementType::float16, numeric::halves_to_floats, numeric::floats_to_halves>>;
+using BfloatTensor =
+    ScaledTensor<Float16<numeric::ElementType::bfloat16, numeric::bfloats_to_floats, numeric::floats_to_bfloats>>;
 
 }  // namespace
 
@@ -311,8 +334,9 @@ std::unique_ptr<protocol::Tensor> make_sum_tensor(numeric::ElementType type, con
     return nullptr;
 }
 
-std::unique_ptr<protocol::Tensor> make_broadcast_tensor(const void* root, void* out, std::size_t bytes) {
-    return std::make_unique<BroadcastTensor>(root, out, bytes);
+std::unique_ptr<protocol::Tensor> make_broadcast_tensor(const void* root, void* out, std::size_t bytes,
+                                                        std::optional<std::uint32_t> source) {
+    return std::make_unique<BroadcastTensor>(root, out, bytes, source);
 }
 
 }  // namespace atp::tensor

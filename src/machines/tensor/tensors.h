@@ -16,7 +16,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "numeric/element_type.h"
 #include "protocol/tensor.h"
@@ -29,9 +31,10 @@ namespace atp::tensor {
                                                                 std::size_t elements, float scale, double factor);
 
 // Sends the bytes of one worker to all. That worker passes them as `root`; each other worker passes nullptr and
-// contributes zeros. The result is written to `out`, unless that is nullptr. A lane has 4 bytes; memory needs no
-// alignment.
-[[nodiscard]] std::unique_ptr<protocol::Tensor> make_broadcast_tensor(const void* root, void* out, std::size_t bytes);
+// contributes zeros. `source`: number of that worker, if it is known; ranks that share memory then copy only its bytes.
+// The result is written to `out`, unless that is nullptr. A lane has 4 bytes; memory needs no alignment.
+[[nodiscard]] std::unique_ptr<protocol::Tensor> make_broadcast_tensor(const void* root, void* out, std::size_t bytes,
+                                                                      std::optional<std::uint32_t> source = {});
 
 // The lanes of an int64: its digits to the base 2^22, balanced around zero,
 //
