@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Moves lanes between a packet and an aggregator, two at a time. Eight bytes of a packet are two lanes; swapping them
- * puts the first lane into the upper half of a number in host order. Additions wrap, and record which lanes left 32
- * bits. A second pass repairs these lanes, so that the usual pass has no branch.
+ * puts the first lane into the upper half of a number in host order. Additions wrap, and record which elements left
+ * their width. A second pass repairs these elements, so that the usual pass has no branch. Two lanes have two elements
+ * of 32 bits, four of 16 or eight of 8. No carry enters a neighbour (H53, docs/protocol.md#h53).
  */
 #ifndef ATP_XDP_LANES_BPF_H
 #define ATP_XDP_LANES_BPF_H
@@ -17,6 +18,8 @@
 #define ATP_BOTH_LANES (~0ull)
 #define ATP_UPPER_LANE 0xffffffff00000000ull
 #define ATP_SIGN_OF_LANES 0x8000000080000000ull
+#define ATP_SIGNS_OF_INT16 0x8000800080008000ull
+#define ATP_SIGNS_OF_INT8 0x8080808080808080ull
 
 /* Lanes of a packet. */
 struct atp_wire_lanes {
@@ -27,7 +30,9 @@ struct atp_wire_lanes {
 
 /* Results of the steps of one pass. */
 struct atp_tally {
-    uint64_t overflowed; /* sign bits: of all steps but the last */
+    uint64_t signs;      /* of narrow elements: the sign bit of each */
+    uint32_t width;      /* of narrow elements, in bits */
+    uint64_t overflowed; /* sign bits: of all steps but the last; of narrow elements: of all steps */
     uint64_t last;       /* sign bits of the last step */
     uint64_t sum;        /* of the packet's eight-byte words, in memory order */
     uint64_t upper;      /* of the upper halves of these words: what `sum` alone cannot carry */
@@ -115,6 +120,35 @@ static inline void atp_saturate_step(uint64_t* wire, uint64_t* held, struct atp_
     *held = upper << 32 | atp_saturated((uint32_t)*held, (uint32_t)addend);
 }
 
+/* Additions and subtractions of elements: without the signs no carry leaves an element, and `^` adds the signs. */
+static inline uint64_t atp_narrow_sum(uint64_t a, uint64_t b, uint64_t signs) {
+    return ((a & ~signs) + (b & ~signs)) ^ ((a ^ b) & signs);
+}
+
+static inline uint64_t atp_narrow_difference(uint64_t a, uint64_t b, uint64_t signs) {
+    return ((a | signs) - (b & ~signs)) ^ ((a ^ ~b) & signs);
+}
+
+static inline void atp_add_narrow_step(uint64_t* wire, uint64_t* held, struct atp_tally* tally) {
+    uint64_t addend = bpf_be64_to_cpu(*wire);
+    uint64_t before = *held;
+    uint64_t sum = atp_narrow_sum(addend, before, tally->signs);
+    *held = sum;
+    tally->overflowed |= (sum ^ addend) & ~(addend ^ before); /* equal signs gave the other sign */
+}
+
+static inline void atp_saturate_narrow_step(uint64_t* wire, uint64_t* held, struct atp_tally* tally) {
+    uint64_t signs = tally->signs;
+    uint32_t to_unit = tally->width - 1; /* from the sign of an element to its lowest bit */
+    uint64_t addend = bpf_be64_to_cpu(*wire);
+    uint64_t sum = *held;
+    uint64_t before = atp_narrow_difference(sum, addend, signs);
+    uint64_t overflowed = (sum ^ addend) & ~(addend ^ before) & signs;
+    uint64_t elements = (overflowed << 1) - (overflowed >> to_unit); /* all bits of these; the highest may wrap */
+    uint64_t limits = ~signs + ((before & signs) >> to_unit);
+    *held = (sum & ~elements) | (limits & elements);
+}
+
 static inline void atp_emit_step(uint64_t* wire, uint64_t* held, struct atp_tally* tally) {
     uint64_t pair = bpf_cpu_to_be64(*held);
     *wire = pair;
@@ -133,30 +167,48 @@ static inline uint64_t atp_checked_of_last(uint32_t count, int audit) {
     return (count & 1) != 0 ? 0 : ATP_UPPER_LANE;
 }
 
-/* Adds the last four lanes, which wrap by design. */
-static inline void atp_add_proof(const struct atp_wire_lanes* wire, uint64_t* held) {
-    const void* end = atp_end(wire->context);
-#pragma clang loop unroll(full)
-    for (uint32_t done = ATP_PROOF_LANES; done != 0; --done) {
-        uint32_t at = atp_forgotten(wire->count) - done;
-        if (at >= ATP_XDP_LANES) return;
-        const uint32_t* word = (void*)atp_datagram(wire->context, wire->frame) + ATP_LANES_OFFSET;
-        word += at;
-        if ((void*)(word + 1) > end) return;
-        uint32_t shift = (at & 1) != 0 ? 0 : 32;
-        uint64_t pair = held[at / 2];
-        uint64_t sum = (uint32_t)((uint32_t)(pair >> shift) + bpf_ntohl(*word));
-        held[at / 2] = (pair & ~(0xffffffffull << shift)) | sum << shift;
-    }
+/* Adds one of the last lanes, which wraps by design. */
+static inline void atp_add_wrapping(const struct atp_wire_lanes* wire, uint64_t* held, uint32_t at) {
+    if (at >= ATP_XDP_LANES) return;
+    const uint32_t* word = (void*)atp_datagram(wire->context, wire->frame) + ATP_LANES_OFFSET;
+    word += at;
+    if ((void*)(word + 1) > atp_end(wire->context)) return;
+    uint32_t shift = (at & 1) != 0 ? 0 : 32;
+    uint64_t pair = held[at / 2];
+    uint64_t sum = (uint32_t)((uint32_t)(pair >> shift) + bpf_ntohl(*word));
+    held[at / 2] = (pair & ~(0xffffffffull << shift)) | sum << shift;
 }
 
-/* True if a lane left 32 bits. `flags`: of the aggregator. */
+static inline void atp_add_proof(const struct atp_wire_lanes* wire, uint64_t* held) {
+#pragma clang loop unroll(full)
+    for (uint32_t done = ATP_PROOF_LANES; done != 0; --done)
+        atp_add_wrapping(wire, held, atp_forgotten(wire->count) - done);
+}
+
+/* True if an element left its width. The audit lane is no narrow element: the caller added it. */
+static inline int atp_add_narrow_lanes(const struct atp_wire_lanes* wire, uint64_t* held, uint8_t flags) {
+    int is_int16 = (flags & ATP_AGGREGATOR_INT16) != 0;
+    struct atp_tally tally = {.signs = is_int16 ? ATP_SIGNS_OF_INT16 : ATP_SIGNS_OF_INT8, .width = is_int16 ? 16 : 8};
+    atp_each_pair(atp_add_narrow_step, wire, held, &tally);
+    if ((tally.overflowed & tally.signs) == 0) return 0;
+    atp_each_pair(atp_saturate_narrow_step, wire, held, &tally);
+    return 1;
+}
+
+/* True if an element left its width. `flags`: of the aggregator. */
 static inline int atp_add_lanes(const struct atp_wire_lanes* all, uint64_t* held, uint8_t flags) {
     struct atp_wire_lanes counted = *all;
     const struct atp_wire_lanes* wire = &counted;
     if ((flags & ATP_AGGREGATOR_PROOF) != 0) {
         atp_add_proof(all, held);
         counted.count -= ATP_PROOF_LANES;
+    }
+    if ((flags & (ATP_AGGREGATOR_INT16 | ATP_AGGREGATOR_INT8)) != 0) {
+        if ((flags & (ATP_AGGREGATOR_AUDIT | ATP_AGGREGATOR_PROOF)) == ATP_AGGREGATOR_AUDIT) {
+            counted.count -= 1;
+            atp_add_wrapping(all, held, atp_forgotten(counted.count));
+        }
+        return atp_add_narrow_lanes(wire, held, flags);
     }
     struct atp_tally tally = {};
     uint64_t checked = atp_checked_of_last(wire->count, flags & ATP_AGGREGATOR_AUDIT);

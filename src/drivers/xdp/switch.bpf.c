@@ -299,7 +299,7 @@ static inline struct atp_decision atp_decide_without_aggregator(struct atp_heade
     return atp_decision_of(flush_here ? ATP_PACKET_DROP : ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_PASSED);
 }
 
-/* Called under the lock. True if an addition left 32 bits. `change`: change of the sum of the packet's lanes. */
+/* Called under the lock. True if an addition left its width. `change`: change of the sum of the packet's lanes. */
 static inline int atp_move_lanes(struct xdp_md* context, struct atp_notes* notes, uint8_t action,
                                  struct atp_locked_aggregator* aggregator, uint64_t* change) {
     struct atp_wire_lanes wire = {context, &notes->frame, notes->lanes};
@@ -354,9 +354,7 @@ int atp_switch(struct xdp_md* context) {
         return atp_leave(context, 0);
     }
     struct atp_locked_aggregator* aggregator = bpf_map_lookup_elem(&atp_aggregators, &notes->index);
-    /* The server adds int16 and int8 lanes: this program does not split a lane. Their ACKs still release. */
-    int is_narrow = notes->header.type == ATP_TYPE_GRADIENT && atp_lanes_form(&notes->header) != ATP_DTYPE_INT32;
-    if (!aggregator || is_narrow) {
+    if (!aggregator) {
         notes->decision = atp_decide_without_aggregator(&notes->header, flush_here);
         return atp_leave(context, 0);
     }
