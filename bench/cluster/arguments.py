@@ -15,6 +15,8 @@ from workloads import tables
 SIZE_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 RATE_UNITS = {"": 1, "bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 
+COLLECTIVES = ("all_reduce", "broadcast", "barrier", "reduce_scatter", "all_gather")
+TYPES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "int32": 4, "int64": 8}  # with their sizes
 DEFAULT_BYTES = 25_000_000
 DEFAULT_WARMUP = 1
 DEFAULT_WARMUP_STEPS = 2  # DistributedDataParallel reorders its buckets after the first step
@@ -76,6 +78,8 @@ examples
   bench/cluster/run --topology star:4 --ranks-per-host 4 --rate 200mbit
   bench/cluster/run --topology racks:4x2 --leaves 0,2,4 --no-root --rate 200mbit --uplink 400mbit
   bench/cluster/run --topology local:4 --bytes 25MB --rounds 15 --operations 10 --systems atp,torch-atp
+  bench/cluster/run --topology star:4 --type bfloat16
+  bench/cluster/run --topology star:4 --collective broadcast --bytes 4096 --operations 200
   bench/cluster/run --topology star:4 --rate 200mbit --workload vgg --operations 5
   bench/cluster/run --topology star:4 --fault loss=0.1%@hosts --fault 'drop>1400@host2:up'
 
@@ -100,6 +104,7 @@ def parse(arguments):
     options = parser.parse_args(arguments)
     if options.uplink is None:
         options.uplink = options.rate
+    _settle_operation(parser, options)
     _settle_server(parser, options)
     _settle_work(parser, options)
     _settle_faults(parser, options)
@@ -118,8 +123,10 @@ def _settle_work(parser, options):
     if options.workload and options.bytes:
         parser.error("argument --bytes: --workload sets the size of the gradients; remove --bytes or --workload")
     options.bytes = options.bytes or DEFAULT_BYTES
-    if options.bytes % 4 != 0:
-        parser.error(f"argument --bytes: {options.bytes} is not a multiple of 4, the size of float32")
+    if options.bytes % TYPES[options.type] != 0:
+        parser.error(
+            f"argument --bytes: {options.bytes} is not a multiple of {TYPES[options.type]}, the size of {options.type}"
+        )
     known = systems.OF_TRAINING if options.workload else systems.OF_ALL_REDUCE_AND_LEAVES
     options.systems = _with_switches(parser, options.systems, options.switch)
     options.systems = _with_leaves(parser, options)
@@ -135,6 +142,20 @@ def _settle_work(parser, options):
         parser.error("argument --loss: the switch inside the kernel injects no loss; use --switch user")
     if options.warmup is None:
         options.warmup = DEFAULT_WARMUP_STEPS if options.workload else DEFAULT_WARMUP
+
+
+def _settle_operation(parser, options):
+    options.operation = systems.Operation(options.collective, options.type, options.magnitude)
+    is_usual = options.operation == systems.Operation()
+    if options.workload and not is_usual:
+        parser.error("argument --workload: excludes --collective, --type and --magnitude")
+    options.systems = options.systems or (["atp", "gloo"] if is_usual else list(systems.OF_TORCH))
+    others = [name for name in options.systems if name not in systems.OF_TORCH]
+    if others and not is_usual:
+        parser.error(
+            "argument --systems: --collective, --type and --magnitude are measured through PyTorch, with "
+            f"{' and '.join(systems.OF_TORCH)}, not with {', '.join(others)}"
+        )
 
 
 def _settle_faults(parser, options):
@@ -172,7 +193,9 @@ def _with_leaves(parser, options):
 def work_of(options, programs):
     """The work of each system. `programs` is the folder with `atp-lab`, which prints the tables of the models."""
     if not options.workload:
-        return systems.Work(options.bytes, options.operations, options.warmup, options.jobs)
+        return systems.Work(
+            options.bytes, options.operations, options.warmup, options.jobs, operation=options.operation
+        )
     link_bps = None if options.topology.is_local else options.rate
     table = tables.load(options.workload, programs).scaled(options.share, link_bps)
     workload = systems.Workload(options.workload, options.share, options.compute, link_bps, table)
@@ -242,7 +265,17 @@ def _add_network(group):
 
 
 def _add_work(group):
-    group.add_argument("--bytes", type=size, metavar="SIZE", help="size of the float32 tensor, multiple of 4 [25MB]")
+    group.add_argument("--bytes", type=size, metavar="SIZE", help="size of the tensor, whole elements [25MB]")
+    group.add_argument(
+        "--collective", choices=COLLECTIVES, default="all_reduce", help="operation on the tensor [all_reduce]"
+    )
+    group.add_argument("--type", choices=TYPES, default="float32", help="type of the elements [float32]")
+    group.add_argument(
+        "--magnitude",
+        type=_magnitude,
+        metavar="X",
+        help="largest element of the first rank, above 0, such as 1e-9 [0.02]",
+    )
     group.add_argument("--workload", choices=tables.NAMES, help="train this model instead of summing one tensor")
     group.add_argument(
         "--scale",
@@ -299,9 +332,9 @@ def _add_systems(group):
     which.add_argument(
         "--systems",
         type=_systems,
-        default="atp,gloo",
         metavar="LIST",
-        help=f"comma-separated systems in the order of their turns: {', '.join(systems.OF_ALL_REDUCE)} [atp,gloo]",
+        help=f"comma-separated systems in the order of their turns: {', '.join(systems.OF_ALL_REDUCE)} [atp,gloo; with "
+        "another collective, type or magnitude torch-atp,torch-gloo]",
     )
     which.add_argument(
         "--peer",
@@ -373,6 +406,12 @@ def _add_systems(group):
         help="Python with torch [build/venv/bin/python, or the Python that runs this program]",
     )
     group.add_argument("--bin", metavar="FOLDER", help="use the programs in this folder instead of a build")
+
+
+def _magnitude(text):
+    if not 0 < _number(text) < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return float(text)
 
 
 def _topology(text):

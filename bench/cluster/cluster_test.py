@@ -4,6 +4,8 @@
 
 usage: cluster_test.py FOLDER_OF_PROGRAMS. Exit status 77: this machine cannot create such networks."""
 
+import contextlib
+import io
 import json
 import os
 import re
@@ -214,8 +216,27 @@ class CommandLine(unittest.TestCase):
         tuned = arguments.parse(["--systems", "switchml", "--rank-flags=--window 32"])
         self.assertEqual(systems.SwitchMl("switchml", "bin", tuned).variants, ("",))
 
+    def test_another_operation_is_measured_through_pytorch(self):
+        options = arguments.parse(["--collective", "broadcast", "--type", "int64", "--bytes", "8"])
+        self.assertEqual(options.systems, ["torch-atp", "torch-gloo"])
+        work = arguments.work_of(options, "bin")
+        rank = systems.Rank(0, 0, (options.topology.hosts[0],), ((),), "store", "eth0")
+        command = systems.TorchGloo("torch-gloo", "bin", options).rank_command(rank, work, "")
+        self.assertIn("broadcast", command)
+        self.assertIn("int64", command)
+        for flags in (
+            ["--type", "float64", "--bytes", "4"],
+            ["--type", "bfloat16", "--systems", "atp,torch-gloo"],
+            ["--magnitude", "1e-9", "--workload", "vgg"],
+        ):
+            with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
+                arguments.parse(flags)
+
     def test_error_about_a_bad_argument_names_its_flag(self):
         for flag, value in (
+            ("--magnitude", "0"),
+            ("--type", "complex64"),
+            ("--collective", "gather"),
             ("--topology", "ring:4"),
             ("--rate", "fast"),
             ("--bytes", "6"),

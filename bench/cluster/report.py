@@ -53,6 +53,9 @@ class Setting:
             "queue_bytes": self.links.queue_bytes,
             "offloads": self.links.offloads,
             "bytes": self.work.bytes,
+            "collective": self.work.operation.collective,
+            "type": self.work.operation.type,
+            "magnitude": self.work.operation.magnitude,
             "world": self.world,
             "ranks_per_host": self.ranks_per_host,
             "jobs": self.work.jobs,
@@ -179,8 +182,11 @@ class Report:
         return "\n".join(lines + [self._overhead_line(name) for name in self._through_torch()] + [_LEGEND])
 
     def _headline(self):
+        operation = self._work.operation
+        magnitude = "" if operation.magnitude is None else f" up to {operation.magnitude:g}"
         return (
-            f"{self._setting.describe_links()}: {self._setting.describe_jobs()}{self._work.bytes / 1e6:g} MB, "
+            f"{self._setting.describe_links()}: {self._setting.describe_jobs()}{operation.collective} of "
+            f"{self._work.bytes / 1e6:g} MB {operation.type}{magnitude}, "
             f"{len(self._rounds())} rounds of {self._work.operations} operations"
         )
 

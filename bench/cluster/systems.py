@@ -11,7 +11,7 @@ import topology as topologies
 from workloads import tables
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-TORCH_ALL_REDUCE = os.path.join(FOLDER, "torch_all_reduce.py")
+TORCH_COLLECTIVE = os.path.join(FOLDER, "torch_collective.py")
 MPI_AGENT = os.path.join(FOLDER, "mpi_agent")
 TORCH_TRAINING = os.path.join(FOLDER, "torch_training.py")
 
@@ -32,8 +32,18 @@ class Workload:
 
 
 @dataclass(frozen=True)
+class Operation:
+    """A collective on a tensor of elements of a type. Only PyTorch's systems measure others than this default.
+    `magnitude` is the largest element of the first rank; None: the usual one of the system."""
+
+    collective: str = "all_reduce"
+    type: str = "float32"
+    magnitude: Optional[float] = None
+
+
+@dataclass(frozen=True)
 class Work:
-    """The work of each system in one turn: all-reduces of `bytes` bytes, or steps of a workload with `bytes` bytes of
+    """The work of each system in one turn: operations on `bytes` bytes, or steps of a workload with `bytes` bytes of
     gradients."""
 
     bytes: int
@@ -41,6 +51,7 @@ class Work:
     warmup: int
     jobs: int
     workload: Optional[Workload] = None
+    operation: Operation = Operation()
 
 
 @dataclass(frozen=True)
@@ -426,7 +437,19 @@ class TorchRanks:
 
     def _task(self, work):
         if work.workload is None:
-            return [TORCH_ALL_REDUCE, "--bytes", str(work.bytes), "--rounds", str(work.operations)]
+            magnitude = work.operation.magnitude
+            return [
+                TORCH_COLLECTIVE,
+                "--collective",
+                work.operation.collective,
+                "--type",
+                work.operation.type,
+                *(["--magnitude", str(magnitude)] if magnitude is not None else []),
+                "--bytes",
+                str(work.bytes),
+                "--rounds",
+                str(work.operations),
+            ]
         workload = work.workload
         link = ["--link-bps", str(workload.link_bps)] if workload.link_bps else []
         return [
@@ -455,6 +478,8 @@ OF_ALL_REDUCE = {
     "torch-gloo": TorchGloo,
     "switchml": SwitchMl,
 }
+# These measure every collective and type.
+OF_TORCH = ("torch-atp", "torch-gloo")
 OF_TRAINING = {"atp": TorchAtp, "atp-xdp": TorchAtpInKernel, "gloo": TorchGloo}
 
 # With so many racks that have a switch; `-no-root`: no switch is above them.
