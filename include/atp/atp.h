@@ -269,7 +269,7 @@ ATP_API uint32_t atp_communicator_world(const atp_communicator* communicator);
 
 enum atp_element {
     ATP_ELEMENT_FLOAT32 = 0,
-    ATP_ELEMENT_FLOAT64 = 1, /* travels as float32 */
+    ATP_ELEMENT_FLOAT64 = 1, /* summed with the precision and range of float32 */
     ATP_ELEMENT_FLOAT16 = 2,
     ATP_ELEMENT_BFLOAT16 = 3,
     ATP_ELEMENT_INT32 = 4, /* sums are modulo 2^32 */

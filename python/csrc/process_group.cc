@@ -34,6 +34,7 @@ std::optional<std::string> obstacle(const std::vector<at::Tensor>& tensors, cons
     if (tensors.empty()) return "no tensors";
     const at::ScalarType type = tensors.front().scalar_type();
     if (operation != c10d::ReduceOp::AVG && operation != c10d::ReduceOp::SUM) return "operation other than SUM and AVG";
+    if (type == at::kDouble) return "float64, which the network rounds to float32";
     if (!element_type_of(summed_type(type, operation))) return fmt::format("{} tensors", c10::toString(type));
     for (const at::Tensor& tensor : tensors) {
         if (!lies_in_memory(tensor)) return "tensor not dense on CPU or CUDA";
@@ -41,6 +42,18 @@ std::optional<std::string> obstacle(const std::vector<at::Tensor>& tensors, cons
         if (tensor.scalar_type() != type) return "tensors of several types";
     }
     return std::nullopt;
+}
+
+// Gloo has no averages. `options` ask for the sum of the tensors, which this function divides: float64 is precise
+// enough.
+template <class CollectiveOptions>
+CollectiveOptions as_sum_of_parts(std::vector<at::Tensor>& tensors, CollectiveOptions options, int ranks) {
+    const bool is_average = options.reduceOp == c10d::ReduceOp::AVG;
+    if (!is_average || tensors.empty() || tensors.front().scalar_type() != at::kDouble) return options;
+    const at::NoGradGuard no_grad;
+    for (at::Tensor& tensor : tensors) tensor.div_(ranks);
+    options.reduceOp = c10d::ReduceOp::SUM;
+    return options;
 }
 
 // Backends of older releases lack these functions: see process_group.h.
@@ -184,7 +197,9 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce_in_network(Tensors& tensors
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
     const auto why = tensors.size() == 1 ? obstacle(tensors, options.reduceOp) : "several tensors in one call";
-    if (why) return delegate("all_reduce", *why)->allreduce(tensors, options);
+    if (why) {
+        return delegate("all_reduce", *why)->allreduce(tensors, as_sum_of_parts(tensors, options, getSize()));
+    }
     return reduce_in_network(tensors, options.reduceOp, options.timeout, c10d::OpType::ALLREDUCE, "atp:all_reduce",
                              is_awaited(options));
 }
@@ -192,7 +207,8 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce(Tensors& tensors, const 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce_coalesced(Tensors& tensors,
                                                                   const c10d::AllreduceCoalescedOptions& options) {
     if (const auto why = obstacle(tensors, options.reduceOp)) {
-        return delegate("all_reduce_coalesced", *why)->allreduce_coalesced(tensors, options);
+        const auto own = as_sum_of_parts(tensors, options, getSize());
+        return delegate("all_reduce_coalesced", *why)->allreduce_coalesced(tensors, own);
     }
     return reduce_in_network(tensors, options.reduceOp, options.timeout, c10d::OpType::ALLREDUCE_COALESCED,
                              "atp:all_reduce_coalesced", is_awaited(options));

@@ -171,6 +171,20 @@ TEST(RankLog, JobThatRunsIsReadyAndLeftWithEffectiveSettings) {
     EXPECT_EQ(log.line("job failed"), "");
 }
 
+TEST(RankLog, Float64IsSaidOnceToBeRounded) {
+    const auto node = start(small_switch());
+    LogOfNode log;
+    Job(1, {address_of(*node)}, logging_to(log)).run([](comm::Communicator& communicator) {
+        for (const auto type : {numeric::ElementType::float32, numeric::ElementType::float64}) {
+            for (int call = 0; call < 2; ++call) {
+                double value = 0;
+                succeeds(communicator.all_reduce({&value, &value, 1}, type, comm::Reduction::sum));
+            }
+        }
+    });
+    EXPECT_EQ(log.count("precision lowered", 0), 1);
+}
+
 TEST(RankLog, JobThatCannotFormFailsWithTheErrorOfTheCall) {
     const auto node = start(small_switch());
     LogOfNode log;

@@ -139,6 +139,14 @@ void Communicator::log_slow(const std::string& text) {
     log_->write(observe::LogEvent::rank_slow, {{"job", formation_.job}, {"rank", rank_}, {"reason", text}});
 }
 
+void Communicator::log_type(numeric::ElementType type) {
+    if (type != numeric::ElementType::float64 || lowered_.exchange(true)) return;
+    log_->write(observe::LogEvent::precision_lowered,
+                {{"job", formation_.job},
+                 {"rank", rank_},
+                 {"reason", "float64 is summed with the precision and the range of float32"}});
+}
+
 Result<Handle> Communicator::submit(Operation operation, std::unique_ptr<protocol::Tensor> tensor,
                                     std::uint64_t elements, std::uint32_t detail, std::uint64_t alignment,
                                     std::string called, Time deadline) {
@@ -224,6 +232,7 @@ Result<Handle> Communicator::all_reduce(std::span<const Buffer> buffers, numeric
 Result<Handle> Communicator::all_reduce(std::vector<std::unique_ptr<protocol::Tensor>> tensors, std::uint64_t elements,
                                         numeric::ElementType type, Reduction reduction, Time deadline) {
     constexpr Operation operation = Operation::all_reduce;
+    log_type(type);
     if (tensors.empty()) return std::make_shared<Work>(operation, nullptr, net::now(), net::now());
     std::uint32_t detail = detail_of(type, reduction);  // the boundaries between tensors are mixed in below
     for (const auto& tensor : tensors) detail = mix(detail + static_cast<std::uint32_t>(tensor->size()));

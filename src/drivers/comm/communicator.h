@@ -170,6 +170,8 @@ class Communicator {
     void end_service();
     void log_failure(const Error& error);
     void log_slow(const std::string& text);
+    // float64 travels as float32, which a user must learn once.
+    void log_type(numeric::ElementType type);
     [[nodiscard]] Result<void> wait_ready(ChannelDriver& channel, store::Rendezvous& rendezvous, Time begin,
                                           Time deadline) const;
     [[nodiscard]] Result<Handle> submit(Operation operation, std::unique_ptr<protocol::Tensor> tensor,
@@ -189,6 +191,7 @@ class Communicator {
     std::shared_ptr<observe::Log> log_;
     std::shared_ptr<observe::TraceFile> trace_;  // nullptr: none
     std::atomic<bool> failed_{false};            // the log has the first failure
+    std::atomic<bool> lowered_{false};           // the log says that float64 is rounded
     std::atomic<Duration::rep> slow_next_{0};    // earliest time of the next line about a slow rank
     std::shared_ptr<Feed> feed_ = std::make_shared<Feed>(*this);
     std::shared_ptr<HostDriver> host_;                         // nullptr: this rank shares no memory

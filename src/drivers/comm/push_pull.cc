@@ -12,6 +12,7 @@ namespace atp::comm {
 Result<void> Communicator::push(std::uint64_t key, const void* values, std::size_t elements, numeric::ElementType type,
                                 Time deadline) {
     if (elements == 0) return fail(Operation::push, Reason::malformed, {}, "no elements");
+    log_type(type);
     std::unique_lock lock(keys_mutex_);
     Key& entry = keys_[key];
     // The previous round must be over, since the values of this round overwrite its values. Other keys do not wait for

@@ -38,6 +38,7 @@ enum class LogEvent : std::uint8_t {
     rank_slow,
     memory_shared,
     memory_apart,
+    precision_lowered,
     layout_chosen,
     member_joined,
     member_left,
