@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a small GPT on the documents of this repository, character by character, and lets it write some text.
 
-torchrun --nproc-per-node 4 examples/train_gpt.py [--backend gloo] [--steps 400]
+torchrun --nproc-per-node 4 examples/train_gpt.py [--backend gloo] [--steps 400] [--sharded]
 """
 
 import argparse
@@ -37,6 +37,17 @@ class GPT(nn.Module):
         return self.head(self.layers(states, mask=self.future[:length, :length], is_causal=True))
 
 
+def shard(model: GPT) -> nn.Module:
+    """Each rank keeps a part of each parameter. A layer is whole only while it computes."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard  # PyTorch 2.6 or later
+
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    for layer in model.layers.layers:
+        fully_shard(layer, mesh=mesh)
+    return fully_shard(model, mesh=mesh)
+
+
 def draw_batch(text: torch.Tensor, batch: int) -> tuple[torch.Tensor, torch.Tensor]:
     starts = torch.randint(len(text) - CONTEXT, (batch,))
     pieces = torch.stack([text[start : start + CONTEXT + 1] for start in starts])
@@ -56,6 +67,7 @@ def main() -> None:
     parser.add_argument("--backend", default="atp", help="backend of torch.distributed [atp]")
     parser.add_argument("--steps", type=int, default=400, help="number of steps, at least 1 [400]")
     parser.add_argument("--batch", type=int, default=16, help="text samples of one rank in one step [16]")
+    parser.add_argument("--sharded", action="store_true", help="keep a part of each parameter on each rank (FSDP2)")
     arguments = parser.parse_args()
 
     dist.init_process_group(arguments.backend)
@@ -64,8 +76,9 @@ def main() -> None:
     documents = "".join(path.read_text(encoding="utf-8") for path in pages)
     alphabet = sorted(set(documents))
     text = torch.tensor([alphabet.index(character) for character in documents])
+    torch.manual_seed(0)  # the same weights on every rank
     model = GPT(len(alphabet))
-    parallel = DistributedDataParallel(model)  # gives all ranks the weights of rank 0
+    parallel = shard(model) if arguments.sharded else DistributedDataParallel(model)
     optimizer = torch.optim.AdamW(parallel.parameters(), lr=3e-3)
     torch.manual_seed(dist.get_rank())  # other pieces of text on every rank
     losses, begin = [], time.perf_counter()
@@ -83,9 +96,11 @@ def main() -> None:
                 print(f"step {step} of {arguments.steps}: loss {mean:.3f}, {rate:.1f} steps/s", flush=True)
             losses, begin = [], time.perf_counter()
     weights = compare_weights(model)
+    beginning = text[documents.index("switch") :][: len("switch")]
+    torch.manual_seed(0)
+    # Every rank writes, because a rank may have only a part of the weights.
+    sample = "".join(alphabet[index] for index in write(model, beginning, 300))
     if dist.get_rank() == 0:
-        beginning = text[documents.index("switch") :][: len("switch")]
-        sample = "".join(alphabet[index] for index in write(model, beginning, 300))
         print(f"{arguments.backend}: {weights}\ngenerated text:\n{sample}")
     dist.barrier()  # otherwise threads of Gloo may hold tensors when Python ends, and abort the process
     dist.destroy_process_group()

@@ -2,6 +2,7 @@
 """Parses and checks the command line. Options that parse() returns are valid together."""
 
 import argparse
+import dataclasses
 import os
 import re
 import shlex
@@ -15,7 +16,8 @@ from workloads import tables
 SIZE_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 RATE_UNITS = {"": 1, "bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 
-COLLECTIVES = ("all_reduce", "broadcast", "barrier", "reduce_scatter", "all_gather")
+COLLECTIVES = ("all_reduce", "broadcast", "barrier", "reduce_scatter", "all_gather", "both")
+LANE_TYPES = ("int32", "int16", "int8")
 TYPES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "int32": 4, "int64": 8}  # with their sizes
 DEFAULT_BYTES = 25_000_000
 DEFAULT_WARMUP = 1
@@ -51,6 +53,11 @@ workloads
   vgg, resnet, gpt
                VGG16, ResNet50 and GPT-2 small, trained by PyTorch's DistributedDataParallel, with its buckets, its
                hooks, and sums that overlap the backward pass. The model has --scale times the parameters.
+  vgg-fsdp2, resnet-fsdp2, gpt-fsdp2
+               the same models, trained by PyTorch's fully_shard: each rank has a part of each parameter
+  vgg-fsdp2-async, ...
+               the same, with set_unshard_async_op(True) and prefetches: parameters are gathered while the layer before
+               computes
                --compute recorded waits for the time of each layer that `atp-lab models` reports, as for a GPU. The
                ratio of this time to the transfer time of the gradients is that of the testbed.
                --compute real trains a narrower model on the processors.
@@ -81,6 +88,7 @@ examples
   bench/cluster/run --topology star:4 --type bfloat16
   bench/cluster/run --topology star:4 --collective broadcast --bytes 4096 --operations 200
   bench/cluster/run --topology star:4 --rate 200mbit --workload vgg --operations 5
+  bench/cluster/run --topology star:4 --rate 200mbit --workload gpt-fsdp2-async
   bench/cluster/run --topology star:4 --fault loss=0.1%@hosts --fault 'drop>1400@host2:up'
 
 Topologies other than local:N need root, `ip` and `tc`. Workloads and torch-* systems need PyTorch. Unless --bin names
@@ -149,6 +157,7 @@ def _settle_operation(parser, options):
     is_usual = options.operation == systems.Operation()
     if options.workload and not is_usual:
         parser.error("argument --workload: excludes --collective, --type and --magnitude")
+    options.operation = dataclasses.replace(options.operation, lane_type=options.lane_type)
     options.systems = options.systems or (["atp", "gloo"] if is_usual else list(systems.OF_TORCH))
     others = [name for name in options.systems if name not in systems.OF_TORCH]
     if others and not is_usual:
@@ -197,9 +206,12 @@ def work_of(options, programs):
             options.bytes, options.operations, options.warmup, options.jobs, operation=options.operation
         )
     link_bps = None if options.topology.is_local else options.rate
-    table = tables.load(options.workload, programs).scaled(options.share, link_bps)
-    workload = systems.Workload(options.workload, options.share, options.compute, link_bps, table)
-    return systems.Work(table.gradient_bytes, options.operations, options.warmup, options.jobs, workload)
+    name, parallel = tables.parts_of(options.workload)
+    table = tables.load(name, programs).scaled(options.share, link_bps)
+    workload = systems.Workload(name, options.share, options.compute, link_bps, table, parallel)
+    return systems.Work(
+        table.gradient_bytes, options.operations, options.warmup, options.jobs, workload, options.operation
+    )
 
 
 def _add_network(group):
@@ -267,7 +279,10 @@ def _add_network(group):
 def _add_work(group):
     group.add_argument("--bytes", type=size, metavar="SIZE", help="size of the tensor, whole elements [25MB]")
     group.add_argument(
-        "--collective", choices=COLLECTIVES, default="all_reduce", help="operation on the tensor [all_reduce]"
+        "--collective",
+        choices=COLLECTIVES,
+        default="all_reduce",
+        help="operation on the tensor; both: a reduce-scatter and an all-gather at a time [all_reduce]",
     )
     group.add_argument("--type", choices=TYPES, default="float32", help="type of the elements [float32]")
     group.add_argument(
@@ -276,7 +291,15 @@ def _add_work(group):
         metavar="X",
         help="largest element of the first rank, above 0, such as 1e-9 [0.02]",
     )
-    group.add_argument("--workload", choices=tables.NAMES, help="train this model instead of summing one tensor")
+    group.add_argument(
+        "--lane-type", choices=LANE_TYPES, help="type of ATP's scaled values in packets [the default of ATP]"
+    )
+    group.add_argument(
+        "--workload",
+        choices=tables.WORKLOADS,
+        metavar="MODEL",
+        help="train this model instead of summing one tensor; see below",
+    )
     group.add_argument(
         "--scale",
         dest="share",

@@ -29,16 +29,19 @@ class Workload:
     compute: str
     link_bps: Optional[int]
     table: tables.Table
+    parallel: str = "ddp"  # how ranks share the model: one of tables.PARALLEL
 
 
 @dataclass(frozen=True)
 class Operation:
     """A collective on a tensor of elements of a type. Only PyTorch's systems measure others than this default.
-    `magnitude` is the largest element of the first rank; None: the usual one of the system."""
+    `magnitude` is the largest element of the first rank; None: the usual one of the system. `lane_type` is that of ATP;
+    None: its default."""
 
     collective: str = "all_reduce"
     type: str = "float32"
     magnitude: Optional[float] = None
+    lane_type: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -198,6 +201,7 @@ class Atp(AtpSwitches):
             str(work.warmup),
             "--json",
             *(["--host-level"] if rank.shares_host else []),
+            *(["--lanes", work.operation.lane_type] if work.operation.lane_type else []),
             *self._rank_flags,
         ]
 
@@ -421,6 +425,7 @@ class TorchRanks:
             f"GLOO_SOCKET_IFNAME={rank.device}",
             f"ATP_SWITCH={_endpoint(rank.host.switch, SWITCH_PORT)}",
             f"ATP_HOST_LEVEL={'on' if rank.shares_host else 'off'}",
+            *([f"ATP_LANES={work.operation.lane_type}"] if work.operation.lane_type else []),
             self._python,
             *self._task(work),
             "--backend",
@@ -458,6 +463,8 @@ class TorchRanks:
             self._programs,
             "--workload",
             workload.name,
+            "--parallel",
+            workload.parallel,
             "--share",
             str(workload.share),
             "--compute",

@@ -123,17 +123,43 @@ class ReduceScatter(Collective):
 class AllGather(Collective):
     def __init__(self, arguments, values):
         super().__init__(arguments, values)
-        self._part = self.own.chunk(self.world)[self.rank].clone()
+        self.part = self.own.chunk(self.world)[self.rank].clone()
 
     def prepare(self):
         self.result.zero_()
 
     def run(self):
-        dist.all_gather_into_tensor(self.result, self._part)
+        dist.all_gather_into_tensor(self.result, self.part)
 
     def is_right(self, result):
         parts = zip(result.chunk(self.world), range(self.world))
         return all(torch.equal(part, self.values.of(rank).chunk(self.world)[rank]) for part, rank in parts)
+
+
+class Both(Collective):
+    """A reduce-scatter and an all-gather of tensors of one size at a time, as of two layers of a sharded model. The
+    result is that of the first, followed by that of the second."""
+
+    def __init__(self, arguments, values):
+        super().__init__(arguments, values)
+        self._scattered, self._gathered = ReduceScatter(arguments, values), AllGather(arguments, values)
+        self.result = torch.cat([self._scattered.result, self._gathered.result])
+        self._split = len(self._scattered.result)
+        self._scattered.result, self._gathered.result = self.result[: self._split], self.result[self._split :]
+
+    def prepare(self):
+        self.result.zero_()
+
+    def run(self):
+        works = [
+            dist.reduce_scatter_tensor(self._scattered.result, self.own, async_op=True),
+            dist.all_gather_into_tensor(self._gathered.result, self._gathered.part, async_op=True),
+        ]
+        for work in works:
+            work.wait()
+
+    def is_right(self, result):
+        return self._scattered.is_right(result[: self._split]) and self._gathered.is_right(result[self._split :])
 
 
 COLLECTIVES = {
@@ -142,8 +168,9 @@ COLLECTIVES = {
     "barrier": Barrier,
     "reduce_scatter": ReduceScatter,
     "all_gather": AllGather,
+    "both": Both,
 }
-DIVIDED = ("reduce_scatter", "all_gather")  # each rank has an equal part of the tensor
+DIVIDED = ("reduce_scatter", "all_gather", "both")  # each rank has an equal part of the tensor
 
 
 class Verdict:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run one rank of a training with DistributedDataParallel. All ranks compare their gradients (--compute
-recorded) or final parameters (--compute real). Rank 0 then prints the step times of the slowest rank and the processor
-time of all ranks."""
+"""Run one rank of a training with DistributedDataParallel or fully_shard (FSDP2). All ranks compare their gradients
+(--compute recorded) or final parameters (--compute real). Rank 0 then prints the step times of the slowest rank and the
+processor time of all ranks."""
 
 import argparse
 import hashlib
@@ -13,10 +13,8 @@ import torch
 import torch.distributed as dist
 import torch_group
 from torch import nn
-from torch.nn.parallel import DistributedDataParallel
-from workloads import models, recorded, tables
+from workloads import models, parallel, recorded, tables
 
-BUCKET_MB = 25  # default of DistributedDataParallel
 # The batch and the lengths are small, so that a step of a real model takes seconds on one core.
 REAL_BATCH = 2
 REAL_LENGTHS = {"vgg": models.IMAGE, "resnet": models.IMAGE, "gpt": 128}
@@ -29,6 +27,7 @@ def parse():
         "--programs", required=True, help="folder with `atp-lab`, which prints the tables of the models"
     )
     parser.add_argument("--workload", choices=tables.NAMES, required=True)
+    parser.add_argument("--parallel", choices=tables.PARALLEL, required=True)
     parser.add_argument(
         "--share", type=float, required=True, help="share of the model's parameters, above 0, at most 1"
     )
@@ -47,7 +46,7 @@ class Recorded:
         table = tables.load(arguments.workload, arguments.programs)
         self._table = table.scaled(arguments.share, arguments.link_bps)
         self._model = recorded.RecordedModel(self._table, arguments.rank)
-        self._parallel = parallel(self._model, arguments.share)
+        self._parallel = parallel.wrap(self._model, self._model.layers, arguments)
         self._inputs = torch.ones(1)
 
     def step(self):
@@ -55,7 +54,7 @@ class Recorded:
         self._parallel(self._inputs).backward()
 
     def outcome(self):
-        return [parameter.grad for parameter in self._model.parameters()]
+        return [parallel.whole(parameter.grad) for parameter in self._model.parameters()]
 
     def verify(self):
         """Compares with the mean of all ranks' gradients, up to the rounding of integers and of float32."""
@@ -72,7 +71,7 @@ class Real:
     def __init__(self, arguments):
         torch.manual_seed(0)
         self._model = models.build(arguments.workload, arguments.share)
-        self._parallel = parallel(self._model, arguments.share)
+        self._parallel = parallel.wrap(self._model, models.units(self._model), arguments)
         self._optimizer = torch.optim.SGD(self._model.parameters(), lr=0.01)
         torch.manual_seed(arguments.rank)
         self._inputs, self._targets = models.batch(
@@ -85,16 +84,11 @@ class Real:
         self._optimizer.step()
 
     def outcome(self):
-        return list(self._model.parameters())
+        return [parallel.whole(parameter) for parameter in self._model.parameters()]
 
     def verify(self):
-        if not all(bool(parameter.isfinite().all()) for parameter in self._model.parameters()):
+        if not all(bool(parameter.isfinite().all()) for parameter in self.outcome()):
             raise SystemExit(f"rank {dist.get_rank()}: the training DIVERGED: a parameter is not finite")
-
-
-def parallel(model, share):
-    """Scales the size of buckets with the model, so that the number of buckets is that of the whole model."""
-    return DistributedDataParallel(model, bucket_cap_mb=BUCKET_MB * share)
 
 
 def timed(training, arguments):

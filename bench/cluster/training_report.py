@@ -23,6 +23,7 @@ class TrainingReport:
             {
                 **self._setting.as_dict(),
                 "workload": workload.name,
+                "parallel": workload.parallel,
                 "model": self._table.model,
                 "source": self._table.source,
                 "share": workload.share,
@@ -52,7 +53,8 @@ class TrainingReport:
     def _model_line(self):
         workload = self._work.workload
         line = (
-            f"{self._table.model}, {workload.share:.4g} of its parameters: {self._work.bytes / 1e6:.1f} MB of "
+            f"{self._table.model} by {workload.parallel}, {workload.share:.4g} of its parameters: "
+            f"{self._work.bytes / 1e6:.1f} MB of "
             f"gradients, {self._link_seconds():.3f} s on a link of {self._table.link_bps / 1e6:g} Mbit/s"
         )
         if workload.compute == "real":

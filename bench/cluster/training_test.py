@@ -89,6 +89,15 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(work.workload, systems.Workload("vgg", 1 / 8, "recorded", 200_000_000, table))
         self.assertEqual(work.warmup, 2)
 
+    def test_workload_names_how_ranks_share_the_model(self):
+        for name, expected in (("gpt", ("gpt", "ddp")), ("vgg-fsdp2-async", ("vgg", "fsdp2-async"))):
+            work = arguments.work_of(arguments.parse(["--workload", name]), programs)
+            self.assertEqual((work.workload.name, work.workload.parallel), expected)
+
+    def test_lane_type_reaches_the_ranks(self):
+        work = arguments.work_of(arguments.parse(["--lane-type", "int16", "--systems", "atp"]), programs)
+        self.assertEqual(work.operation.lane_type, "int16")
+
     def test_local_topology_has_the_links_of_the_testbed(self):
         work = arguments.work_of(arguments.parse(["--workload", "gpt", "--topology", "local:4"]), programs)
         self.assertIsNone(work.workload.link_bps)
@@ -214,6 +223,13 @@ class Runs(unittest.TestCase):
         self.require_both(
             self.run_small("--topology", "local:2", "--workload", "gpt", "--compute", "real", "--scale", "1/500")
         )
+
+    def test_sharded_parameters_are_trained_with_recorded_and_real_layers(self):
+        for workload, compute in (("gpt-fsdp2-async", "recorded"), ("resnet-fsdp2", "real")):
+            flags = ("--workload", workload, "--compute", compute, "--scale", "1/500", "--systems", "gloo")
+            result = self.run_small("--topology", "local:2", *flags)
+            self.assertEqual((result["workload"], result["parallel"]), tables.parts_of(workload))
+            self.assertGreater(result["systems"]["gloo"]["steps_per_second"], 0)
 
     def test_all_reduce_with_and_without_torch_is_measured(self):
         result = self.run_small("--topology", "local:2", "--bytes", "256KiB", "--systems", "atp,torch-atp,torch-gloo")

@@ -23,6 +23,13 @@ def test_gpt_learns_and_generates_text():
     assert output.split("generated text:\n")[1].startswith("switch")
 
 
+def test_gpt_with_sharded_parameters_learns():
+    output = run_example("train_gpt.py", "--steps", 60, "--batch", 8, "--sharded")
+    first, last = losses_in(output)
+    assert last < first < 4
+    weights_in(output)
+
+
 def test_pushed_and_pulled_gradients_train():
     output = run_example("push_pull.py", "--steps", 60)
     losses = losses_in(output)

@@ -20,6 +20,11 @@ def build(name, share=1.0):
     return {"vgg": _vgg16, "resnet": _resnet50, "gpt": _gpt2_small}[name](_Width(share))
 
 
+def units(model):
+    """Parts of a model in the order of its forward pass, as fully_shard takes them."""
+    return list(model.blocks) if isinstance(model, _Gpt) else list(model)
+
+
 def batch(name, size, length, share=1.0):
     """Inputs and targets; `length`: tokens per sequence, or pixels per side."""
     if name == "gpt":

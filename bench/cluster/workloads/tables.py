@@ -8,6 +8,17 @@ from dataclasses import dataclass, replace
 
 MODELS = {"vgg": "VGG16", "resnet": "ResNet50", "gpt": "GPT2"}  # names in `atp-lab models`
 NAMES = tuple(MODELS)
+PARALLEL = ("ddp", "fsdp2", "fsdp2-async")  # see parallel.py, which needs PyTorch
+# As users name them: a model, and how ranks share it unless each has all of it.
+WORKLOADS = tuple(name if way == "ddp" else f"{name}-{way}" for way in PARALLEL for name in NAMES)
+
+
+def parts_of(workload):
+    """The model and the way of a name of WORKLOADS."""
+    name, _, way = workload.partition("-")
+    return name, way or "ddp"
+
+
 # Link rate of the testbed in which the times were measured: table 1 of SwitchML.
 LINK_BPS = 10e9
 
