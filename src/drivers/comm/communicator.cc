@@ -167,7 +167,7 @@ Result<Handle> Communicator::submit(Operation operation, std::unique_ptr<protoco
         host_->submit(work, alignment);
         return work;
     }
-    const std::uint64_t payload = payload_lanes();
+    const std::uint64_t payload = fragment_elements();
     const std::uint64_t fragments = (lanes + payload - 1) / payload;
     const std::uint64_t parts = std::clamp<std::uint64_t>(fragments / least_fragments_of_slice, 1, channels_.size());
     const std::uint64_t share = (fragments + parts - 1) / parts * payload;
@@ -188,7 +188,7 @@ Result<Handle> Communicator::submit(Operation operation, std::unique_ptr<protoco
 // For tensors whose values may travel in another form. All ranks call equal operations in equal order, so they find
 // equal histories.
 std::unique_ptr<protocol::Tensor> Communicator::fit(std::unique_ptr<protocol::Tensor> tensor, const Kind& kind) {
-    const std::uint64_t fragment = payload_lanes();
+    const std::uint64_t fragment = fragment_elements();
     std::shared_ptr<tensor::ScaleHistory> history;
     if (options_.scaling == tensor::Scaling::dynamic) {
         auto found = histories_.find(kind);

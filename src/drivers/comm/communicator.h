@@ -179,6 +179,10 @@ class Communicator {
                                         std::string called, Time deadline);
 
     [[nodiscard]] std::uint64_t payload_lanes() const { return formation_.lanes - (options_.audit ? 1U : 0U); }
+    // Elements of a full fragment. It fills whole words.
+    [[nodiscard]] std::uint64_t fragment_elements() const {
+        return payload_lanes() - (options_.lane_type == tensor::LaneType::int16 ? payload_lanes() % 2 : 0);
+    }
     [[nodiscard]] std::unique_ptr<protocol::Tensor> fit(std::unique_ptr<protocol::Tensor> tensor, const Kind& kind);
 
     void wake_channels();

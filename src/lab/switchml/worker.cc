@@ -36,12 +36,12 @@ void Worker::set_job(std::uint8_t job) {
 
 std::optional<std::uint64_t> Worker::submit(protocol::Tensor& tensor, Time now, Time deadline) {
     constexpr std::uint64_t most_outstanding = 1U << 30U;  // far below the range at which offsets wrap around
-    const std::uint64_t elements = tensor.size();
-    const std::uint64_t fragments = (elements + config_.job.lanes - 1) / config_.job.lanes;
-    if (failed_ || elements == 0 || (config_.job.halves && tensor.plain())) return std::nullopt;
+    const protocol::FragmentCut cut(tensor.size(), config_.job.lanes, {});
+    const std::uint64_t fragments = cut.fragments();
+    if (failed_ || fragments == 0 || (config_.job.halves && tensor.plain())) return std::nullopt;
     if (fragments + operations_.fragments() > most_outstanding) return std::nullopt;
     const std::uint32_t first = operations_.end_seq();
-    const auto number = operations_.push(tensor, static_cast<std::uint32_t>(fragments), now, deadline);
+    const auto number = operations_.push(tensor, cut, now, deadline);
     if (!number) return std::nullopt;
     overflowed(*number) = 0;
     for (std::uint32_t i = 0; i < slots_.size(); ++i) {
@@ -95,14 +95,8 @@ void Worker::handle_result(const switchml::Packet& packet) {
     queue_if_there(number);
 }
 
-Worker::Part Worker::part_of(const Entry& owner, std::uint32_t offset) const {
-    const std::uint64_t first = std::uint64_t{offset - owner.first_seq} * config_.job.lanes;
-    const std::uint64_t left = owner.tensor->size() - first;
-    return {first, static_cast<std::size_t>(std::min<std::uint64_t>(left, config_.job.lanes))};
-}
-
 bool Worker::store(const Entry& owner, std::uint32_t offset, std::span<const std::byte> lanes) {
-    const auto [first, elements] = part_of(owner, offset);
+    const auto [first, elements] = owner.range(offset);
     const std::byte* integers = lanes.data();
     bool fits = true;
     if (config_.job.halves) {
@@ -121,7 +115,7 @@ bool Worker::store(const Entry& owner, std::uint32_t offset, std::span<const std
 
 // All packets have equal length (§3.6): zeros follow the last element of a tensor. False if an element does not fit.
 bool Worker::load(const Entry& owner, std::uint32_t offset, std::span<std::byte> lanes) {
-    const auto [first, elements] = part_of(owner, offset);
+    const auto [first, elements] = owner.range(offset);
     const std::span<std::byte> integers = config_.job.halves ? std::span(integers_) : lanes;
     const std::span<std::byte> used = integers.first(elements * int32_lane_bytes);
     bool fits = owner.tensor->load_integers(first, used);
@@ -191,7 +185,7 @@ std::optional<std::uint32_t> Worker::take_next() {
 bool Worker::ready(std::uint32_t slot) {
     const std::uint32_t offset = slots_[slot].offset;
     const Entry& owner = owner_of(offset);
-    const auto [first, elements] = part_of(owner, offset);
+    const auto [first, elements] = owner.range(offset);
     return owner.tensor->ready(first, elements);
 }
 

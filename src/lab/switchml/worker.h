@@ -105,12 +105,6 @@ class Worker {
 
     using Entry = protocol::OperationQueue::Entry;
 
-    // The elements of one fragment.
-    struct Part {
-        std::uint64_t first = 0;  // index in its tensor
-        std::size_t elements = 0;
-    };
-
     void handle_result(const switchml::Packet& packet);
     // Returns false if a value does not fit.
     bool store(const Entry& owner, std::uint32_t offset, std::span<const std::byte> lanes);
@@ -120,7 +114,6 @@ class Worker {
     [[nodiscard]] bool ready(std::uint32_t slot);
     void fail(Time now);
 
-    [[nodiscard]] Part part_of(const Entry& owner, std::uint32_t offset) const;
     [[nodiscard]] const Entry& owner_of(std::uint32_t offset) const { return operations_[operations_.find(offset)]; }
     [[nodiscard]] std::uint8_t& overflowed(std::uint64_t number) { return overflowed_[number % overflowed_.size()]; }
 

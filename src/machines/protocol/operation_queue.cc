@@ -5,12 +5,14 @@
 
 namespace atp::protocol {
 
-std::optional<std::uint64_t> OperationQueue::push(Tensor& tensor, std::uint32_t fragments, Time now, Time deadline) {
-    assert(fragments != 0);
+std::optional<std::uint64_t> OperationQueue::push(Tensor& tensor, const FragmentCut& cut, Time now, Time deadline) {
+    const auto fragments = static_cast<std::uint32_t>(cut.fragments());
+    assert(fragments != 0 && fragments == cut.fragments());
     if (end_ - first_ == capacity_) return std::nullopt;
     entries_[place(end_)] = Entry{.tensor = &tensor,
-                                  .elements = tensor.size(),
+                                  .cut = cut,
                                   .plain = tensor.plain(),
+                                  .form = tensor.form(),
                                   .first_seq = end_seq_,
                                   .fragments = fragments,
                                   .missing = fragments,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "protocol/fragment_cut.h"
 #include "protocol/tensor.h"
 
 namespace atp::protocol {
@@ -26,21 +27,25 @@ class OperationQueue {
   public:
     struct Entry {
         Tensor* tensor = nullptr;
-        std::uint64_t elements = 0;   // of the tensor
-        bool plain = false;           // as the tensor says
+        FragmentCut cut;     // of the tensor
+        bool plain = false;  // as the tensor says, and its form likewise
+        std::uint8_t form = ATP_DTYPE_INT32;
         std::uint32_t first_seq = 0;  // position of its first fragment in the stream
         std::uint32_t fragments = 0;
         std::uint32_t missing = 0;  // fragments without a result
         Time submitted_at{};
         Time deadline = never;
+
+        // The elements of the fragment at `seq`, which is one of this operation.
+        [[nodiscard]] FragmentCut::Range range(std::uint32_t seq) const { return cut.range(seq - first_seq); }
     };
 
     // `first_seq`: position of the first fragment of the first operation.
     OperationQueue(std::uint32_t capacity, std::uint32_t first_seq)
         : capacity_(capacity), entries_(std::bit_ceil(std::size_t{capacity})), end_seq_(first_seq) {}
 
-    // Appends an operation of at least one fragment and returns its number.
-    [[nodiscard]] std::optional<std::uint64_t> push(Tensor& tensor, std::uint32_t fragments, Time now, Time deadline);
+    // Appends an operation and returns its number. The cut has at least one fragment and less than 2^32.
+    [[nodiscard]] std::optional<std::uint64_t> push(Tensor& tensor, const FragmentCut& cut, Time now, Time deadline);
     // Removes the oldest operation and returns its number. Requires a queued operation.
     std::uint64_t pop() { return first_++; }
     // Records the result of a fragment of operation `number`. Returns how many fragments the operation lacks.
@@ -69,8 +74,8 @@ class OperationQueue {
         archive.value(first_), archive.value(end_), archive.value(end_seq_), archive.time(deadline_);
         for (std::uint64_t number = first_; number != end_; ++number) {
             Entry& e = entries_[place(number)];
-            archive.value(e.tensor), archive.value(e.elements), archive.value(e.plain), archive.value(e.first_seq),
-                archive.value(e.fragments), archive.value(e.missing);
+            archive.value(e.tensor), e.cut.persist(archive), archive.value(e.plain), archive.value(e.form);
+            archive.value(e.first_seq), archive.value(e.fragments), archive.value(e.missing);
             archive.time(e.submitted_at), archive.time(e.deadline);
         }
     }

@@ -13,26 +13,11 @@
 
 #include "numeric/element_type.h"
 #include "numeric/lanes32_worker.h"
+#include "protocol/fragment_cut.h"
 #include "protocol/fragment_format.h"
 #include "wire/format.h"
 
 namespace atp::protocol {
-
-// Format of a fragment's integers. All workers of a job must use the same format for a fragment.
-struct Format {
-    std::uint8_t scale = scale_of_job;
-    bool int16_lanes = false;  // two elements in each lane
-
-    // Type of the integers.
-    [[nodiscard]] constexpr std::uint8_t form() const { return int16_lanes ? ATP_DTYPE_INT16 : ATP_DTYPE_INT32; }
-    // Part of a gradient's argument. It keeps gradients of different formats from being added.
-    [[nodiscard]] constexpr std::uint16_t mark() const {
-        return static_cast<std::uint16_t>(scale | (int16_lanes ? 1U : 0U) << 8U);
-    }
-    [[nodiscard]] constexpr std::size_t lanes_of(std::size_t elements) const {
-        return int16_lanes ? elements / 2 : elements;
-    }
-};
 
 // How ranks that share memory sum a tensor without lanes: as elements of one type, in the byte order of the host.
 struct NativeElements {
@@ -55,13 +40,19 @@ class Tensor {
     // True if these elements can be read. A worker waits for elements that are not ready, and sends no later elements
     // before them. The code that makes elements ready then calls Waker::advance(). Ready elements stay ready.
     [[nodiscard]] virtual bool ready(std::uint64_t /*first*/, std::uint64_t /*count*/) const { return true; }
-    // Format of the fragment with these elements; constant until the fragment has a result. `int16_lanes` requires an
-    // even number of elements and a tensor that is not plain.
-    [[nodiscard]] virtual Format format(std::uint64_t /*first*/, std::uint64_t /*count*/) const { return {}; }
-    // Writes elements first, first + 1, ... as big-endian lanes in the fragment's format, as many as fit. Returns
-    // false if an element has no integer at its scale (NaN, Inf, too large): the fragment then travels as floats. A
-    // plain tensor never returns false.
+    // Type of the integers: ATP_DTYPE_INT32, ATP_DTYPE_INT16 or ATP_DTYPE_INT8; of a plain tensor ATP_DTYPE_INT32. All
+    // workers of the job must return the same for a tensor.
+    [[nodiscard]] virtual std::uint8_t form() const { return ATP_DTYPE_INT32; }
+    // All workers of the job must return the same for a tensor.
+    [[nodiscard]] virtual Spans spans() const { return {}; }
+    // Scale of the span with this element: scale_of_job, or a byte of its own. It is known when elements of the span
+    // are ready, and constant from then on. All workers of the job must return the same.
+    [[nodiscard]] virtual std::uint8_t scale(std::uint64_t /*first*/) const { return scale_of_job; }
+    // Writes elements first, first + 1, ... of one span as big-endian integers of type form(), as many as fit. Returns
+    // false if an element has no integer of that type at its scale (NaN, Inf, too large): the fragment then travels as
+    // floats. A plain tensor never returns false.
     [[nodiscard]] virtual bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const = 0;
+    // The same as float32.
     virtual void load_floats(std::uint64_t first, std::span<std::byte> lanes) const = 0;
     // Ranks whose integers this tensor adds. Floats are never added before the server, so they travel rank by rank
     // (H48, docs/protocol.md#h48). With one rank, load_floats() is called, otherwise load_floats_of().
@@ -69,11 +60,11 @@ class Tensor {
     virtual void load_floats_of(unsigned /*rank*/, std::uint64_t first, std::span<std::byte> lanes) const {
         load_floats(first, lanes);
     }
-    // Stores the sums of elements first, first + 1, ...: big-endian int32 for a plain tensor, otherwise float32.
-    // Fragments arrive in any order, each once.
+    // Stores the sums of elements first, first + 1, ... of one span: big-endian int32 for a plain tensor, otherwise
+    // float32. Sums arrive in any order, each once.
     virtual void store(std::uint64_t first, std::span<const std::byte> lanes) = 0;
-    // The same for a result in int16 lanes.
-    virtual void store_int16(std::uint64_t /*first*/, std::span<const std::byte> /*lanes*/) { assert(false); }
+    // The same for sums of type form(), if that is narrower than int32.
+    virtual void store_narrow(std::uint64_t /*first*/, std::span<const std::byte> /*lanes*/) { assert(false); }
 
     // `first` counts elements of native(). All workers of a tensor have equal native elements.
     [[nodiscard]] virtual NativeElements native() const { return {}; }

@@ -36,10 +36,11 @@ std::size_t Worker::packet_bytes() const {
 }
 
 std::optional<std::uint64_t> Worker::submit(Tensor& tensor, Time now, Time deadline) {
-    const std::uint64_t elements = tensor.size();
-    const std::uint64_t fragments = (elements + config_.channel.payload_lanes() - 1) / config_.channel.payload_lanes();
-    if (failed_ || elements == 0 || fragments > 0xffffffffU) return std::nullopt;
-    return operations_.push(tensor, static_cast<std::uint32_t>(fragments), now, deadline);
+    const std::uint32_t lanes = config_.channel.payload_lanes();
+    const FragmentCut cut(tensor.size(), lanes - lanes % atp_elements_per_word(tensor.form()), tensor.spans());
+    const std::uint64_t fragments = cut.fragments();
+    if (failed_ || fragments == 0 || fragments > 0xffffffffU) return std::nullopt;
+    return operations_.push(tensor, cut, now, deadline);
 }
 
 void Worker::handle_packet(std::span<std::byte> bytes, bool congested, Time now) {
@@ -122,22 +123,26 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
 bool Worker::ack_fits(const wire::Packet& packet) const {
     const atp_header& header = packet.header;
     const std::uint32_t seq = header.seq;
-    const Format own = format_of(seq);
-    if (atp_lanes_form(&header) != own.form() || header.part != 0 || atp_has_proof(&header) != 0) return false;
-    if (header.lanes == ATP_INT16_LANES) return header.scale == own.scale && packet.lane_count() == lanes_of(seq, own);
-    const std::uint8_t requested = is_plain(seq) ? ATP_DTYPE_INT32 : ATP_DTYPE_FLOAT32;
-    return atp_lanes_type(&header) == requested && packet.lane_count() == lanes_of(seq, Format{});
+    const Entry& operation = owner(seq);
+    const std::uint8_t type = atp_lanes_type(&header);
+    if (atp_lanes_form(&header) != operation.form || header.part != 0 || atp_has_proof(&header) != 0) return false;
+    if (packet.lane_count() != lanes_of(seq, type)) return false;
+    if (operation.plain) return type == ATP_DTYPE_INT32;
+    if (type == ATP_DTYPE_FLOAT32) return true;
+    const bool narrow = type == operation.form && type != ATP_DTYPE_INT32;
+    return narrow && header.scale == operation.tensor->scale(operation.range(seq).first);
 }
 
 void Worker::deliver(const wire::Packet& packet) {
     const std::uint32_t seq = packet.header.seq;
     const Entry& operation = owner(seq);
-    const std::size_t lanes = packet.lane_count() - (config_.channel.audit ? 1 : 0);
-    const std::span<const std::byte> sums = packet.lanes.first(lanes * ATP_LANE_BYTES);
-    if (packet.header.lanes == ATP_INT16_LANES) {
-        operation.tensor->store_int16(first_element(operation, seq), sums);
+    const auto [first, count] = operation.range(seq);
+    const std::uint8_t type = atp_lanes_type(&packet.header);
+    const std::span<const std::byte> sums = packet.lanes.first(count * element_bytes(type));
+    if (element_bytes(type) != ATP_LANE_BYTES) {
+        operation.tensor->store_narrow(first, sums);
     } else {
-        operation.tensor->store(first_element(operation, seq), sums);
+        operation.tensor->store(first, sums);
     }
 }
 
@@ -304,7 +309,8 @@ bool Worker::may_send_new() {
     if (slots_left == 0 || unacked_ >= window) return false;
     if (!joins && waits_for_train(std::min(slots_left, window - unacked_))) return false;
     const Entry& next = operations_[tensors_started_];
-    in_train_ = next.tensor->ready(first_element(next, next_seq_), elements_of(next, next_seq_));
+    const auto [first, count] = next.range(next_seq_);
+    in_train_ = next.tensor->ready(first, count);
     return in_train_;
 }
 
@@ -352,24 +358,28 @@ std::uint32_t Worker::start_next_fragment(Time now) {
     return seq;
 }
 
-Format Worker::format_of(std::uint32_t seq) const {
+// Elements of the fragment in each packet: zeros fill the last word of its form.
+std::size_t Worker::padded_elements(std::uint32_t seq) const {
     const Entry& operation = owner(seq);
-    return operation.tensor->format(first_element(operation, seq), elements_of(operation, seq));
+    return words_of(operation.range(seq).count, operation.form) * atp_elements_per_word(operation.form);
 }
 
-// The last fragment of a tensor can be shorter.
-std::size_t Worker::lanes_of(std::uint32_t seq, const Format& format) const {
-    return format.lanes_of(elements_of(owner(seq), seq)) + (config_.channel.audit ? 1 : 0);
+// The last fragment of a tensor or of a span can be shorter.
+std::size_t Worker::lanes_of(std::uint32_t seq, std::uint8_t type) const {
+    return words_of(padded_elements(seq), type) + (config_.channel.audit ? 1 : 0);
 }
 
 // Reads the fragment as integers. If they do not fit, or could overflow in a switch, it raises the mode of the slot.
-void Worker::load_integers(Slot& slot, std::uint32_t seq, const Format& format, std::span<std::byte> lanes) {
+void Worker::load_integers(Slot& slot, std::uint32_t seq, std::span<std::byte> lanes) {
     const Entry& operation = operations_[slot.tensor];
-    if (!operation.tensor->load_integers(first_element(operation, seq), lanes)) {
+    const auto [first, count] = operation.range(seq);
+    const std::size_t used = count * element_bytes(operation.form);
+    std::ranges::fill(lanes.subspan(used), std::byte{0});
+    if (!operation.tensor->load_integers(first, lanes.first(used))) {
         slot.mode = Mode::floats;
         return;
     }
-    const bool assessed = slot.mode == Mode::aggregated && !operation.plain && !format.int16_lanes;
+    const bool assessed = slot.mode == Mode::aggregated && !operation.plain && operation.form == ATP_DTYPE_INT32;
     const std::uint32_t limit = config_.bypass_above;
     if (!assessed || limit == 0 || !numeric::exceeds(lanes.data(), lanes.size() / ATP_LANE_BYTES, limit)) return;
     ++counters_.bypassed;
@@ -395,9 +405,12 @@ void Worker::load_floats(atp_header& header, bool resend, unsigned rank, std::sp
     const std::uint32_t seq = header.seq;
     const Entry& operation = owner(seq);
     const unsigned ranks = operation.tensor->float_ranks();
+    const auto [first, count] = operation.range(seq);
+    const std::span<std::byte> used = lanes.first(count * ATP_LANE_BYTES);
+    std::ranges::fill(lanes.subspan(used.size()), std::byte{0});
     ++counters_.float_fragments;
-    if (ranks == 1) return operation.tensor->load_floats(first_element(operation, seq), lanes);
-    operation.tensor->load_floats_of(rank, first_element(operation, seq), lanes);
+    if (ranks == 1) return operation.tensor->load_floats(first, used);
+    operation.tensor->load_floats_of(rank, first, used);
     header.part = static_cast<std::uint8_t>(rank + 1);
     if (rank + 1 == ranks) {
         header.flags |= ATP_FLAG_LAST_RANK;
@@ -409,25 +422,24 @@ void Worker::load_floats(atp_header& header, bool resend, unsigned rank, std::sp
 std::size_t Worker::write_gradient(std::uint32_t seq, bool resend, unsigned rank, std::span<std::byte> buffer) {
     Slot& sending = slot(seq);
     const Entry& operation = operations_[sending.tensor];
-    const Format format = format_of(seq);
     const std::size_t audit_bytes = config_.channel.audit ? ATP_LANE_BYTES : 0;
-    const auto lanes_in = [&](const Format& form) {
-        return buffer.subspan(ATP_HEADER_BYTES, lanes_of(seq, form) * ATP_LANE_BYTES);
+    const auto lanes_in = [&](std::uint8_t type) {
+        return buffer.subspan(ATP_HEADER_BYTES, lanes_of(seq, type) * ATP_LANE_BYTES);
     };
-    std::span<std::byte> lanes = lanes_in(format);
-    if (sending.mode != Mode::floats) load_integers(sending, seq, format, lanes.first(lanes.size() - audit_bytes));
+    std::span<std::byte> lanes = lanes_in(operation.form);
+    if (sending.mode != Mode::floats) load_integers(sending, seq, lanes.first(lanes.size() - audit_bytes));
     const bool floats = sending.mode == Mode::floats;
     atp_header header = header_for(seq, ATP_TYPE_GRADIENT);
     if (floats) {
-        lanes = lanes_in(Format{});
+        lanes = lanes_in(ATP_DTYPE_FLOAT32);
         load_floats(header, resend, rank, lanes.first(lanes.size() - audit_bytes));
     }
     if (config_.channel.audit) {
         wire::store_u32(lanes.last(ATP_LANE_BYTES).data(), config_.channel.audit_of(seq, config_.rank));
     }
-    header.scale = format.scale;
-    header.argument = operation.tensor->purpose() ^ format.mark();
-    header.lanes = atp_lanes_of(format.form(), floats ? std::uint8_t{ATP_DTYPE_FLOAT32} : format.form());
+    header.scale = operation.tensor->scale(operation.range(seq).first);
+    header.argument = operation.tensor->purpose() ^ mark_of(operation.form, header.scale);
+    header.lanes = atp_lanes_of(operation.form, floats ? std::uint8_t{ATP_DTYPE_FLOAT32} : operation.form);
     if (resend) header.flags |= ATP_FLAG_RESEND;
     if (sending.mode != Mode::aggregated) header.flags |= ATP_FLAG_BYPASS;
     if (config_.channel.audit) header.flags |= ATP_FLAG_AUDIT;

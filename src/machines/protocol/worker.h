@@ -184,18 +184,12 @@ class Worker {
     std::size_t write_probe(std::uint32_t seq, std::span<std::byte> buffer);
     // Header of the next packet about a fragment: counts as a sending.
     [[nodiscard]] atp_header header_for(std::uint32_t seq, std::uint8_t type);
-    void load_integers(Slot& slot, std::uint32_t seq, const Format& format, std::span<std::byte> lanes);
-    [[nodiscard]] std::uint64_t first_element(const Entry& entry, std::uint32_t seq) const {
-        return std::uint64_t{seq - entry.first_seq} * config_.channel.payload_lanes();
-    }
-    [[nodiscard]] Format format_of(std::uint32_t seq) const;
-    [[nodiscard]] std::size_t lanes_of(std::uint32_t seq, const Format& format) const;
+    void load_integers(Slot& slot, std::uint32_t seq, std::span<std::byte> lanes);
+    // Words of a packet that carries the fragment with elements of this type, with the audit lane.
+    [[nodiscard]] std::size_t lanes_of(std::uint32_t seq, std::uint8_t type) const;
+    [[nodiscard]] std::size_t padded_elements(std::uint32_t seq) const;
     [[nodiscard]] bool ack_fits(const wire::Packet& packet) const;
     void deliver(const wire::Packet& packet);
-    [[nodiscard]] std::size_t elements_of(const Entry& entry, std::uint32_t seq) const {
-        const std::uint64_t left = entry.elements - first_element(entry, seq);
-        return static_cast<std::size_t>(std::min<std::uint64_t>(left, config_.channel.payload_lanes()));
-    }
     [[nodiscard]] Slot& slot(std::uint32_t seq) { return slots_[config_.channel.slot(seq)]; }
     [[nodiscard]] const Slot& slot(std::uint32_t seq) const { return slots_[config_.channel.slot(seq)]; }
     // The operation of a fragment that has a slot.

@@ -30,7 +30,7 @@ constexpr Width narrow{.bits_of_sum = 12, .least = 0x1p3F, .bytes = numeric::int
 // NaN counts as larger than any number.
 float larger(float a, float b) { return b <= a || std::isnan(a) ? a : b; }
 
-const Width& width_of(bool int16_lanes) { return int16_lanes ? narrow : wide; }
+const Width& width_of(bool is_narrow) { return is_narrow ? narrow : wide; }
 
 }  // namespace
 
@@ -42,35 +42,35 @@ FittedTensor::FittedTensor(std::unique_ptr<protocol::Tensor> tensor, const Numbe
       history_(std::move(history)),
       round_(history_ == nullptr ? 0 : history_->begin()) {}
 
-std::uint64_t FittedTensor::count_at(std::uint64_t first) const { return std::min(fragment_, size() - first); }
+std::uint8_t FittedTensor::form() const { return is_narrow() ? ATP_DTYPE_INT16 : ATP_DTYPE_INT32; }
 
-bool FittedTensor::may_be_short(std::uint64_t count) const {
-    return form_.lane_type == LaneType::int16 && count % 2 == 0;
+protocol::Spans FittedTensor::spans() const {
+    return history_ == nullptr ? protocol::Spans{} : protocol::Spans{.length = fragment_};
 }
 
 bool FittedTensor::ready(std::uint64_t first, std::uint64_t count) const {
     return tensor_->ready(first, count) && (history_ == nullptr || history_->settled(first, round_));
 }
 
-protocol::Format FittedTensor::format(std::uint64_t first, std::uint64_t count) const {
+std::uint8_t FittedTensor::scale(std::uint64_t first) const {
     const std::uint8_t scale = history_ == nullptr ? protocol::scale_of_job : history_->scale(first);
     const bool unknown = form_.scaling == Scaling::dynamic && scale == protocol::scale_of_job;
-    if (!unknown) return {.scale = scale, .int16_lanes = may_be_short(count)};
     // At the scale of the job, the server sums each element that has an integer as one, however small it is.
-    return {.scale = protocol::scale_byte(std::ilogb(form_.scale))};
+    return unknown ? protocol::scale_byte(std::ilogb(form_.scale)) : scale;
 }
 
 // With fixed scaling, small numbers are rounded to multiples of the job's scale, and none is too small.
-bool FittedTensor::is_too_fine(float largest, const protocol::Format& format) const {
+bool FittedTensor::is_too_fine(float largest, std::uint8_t scale) const {
     if (form_.scaling == Scaling::fixed || largest == 0) return false;
-    return double{largest} * protocol::scale_from(format.scale, form_.scale) < width_of(format.int16_lanes).least;
+    return double{largest} * protocol::scale_from(scale, form_.scale) < width_of(is_narrow()).least;
 }
 
 bool FittedTensor::load_integers(std::uint64_t first, std::span<std::byte> lanes) const {
-    const std::size_t elements = count_at(first);
-    const protocol::Format own = format(first, elements);
-    const auto scale = static_cast<float>(protocol::scale_from(own.scale, form_.scale));
-    const auto quantise = own.int16_lanes ? numeric::quantise_int16 : numeric::quantise;
+    const std::size_t bytes = width_of(is_narrow()).bytes;
+    const std::size_t elements = lanes.size() / bytes;
+    const std::uint8_t own = this->scale(first);
+    const auto scale = static_cast<float>(protocol::scale_from(own, form_.scale));
+    const auto quantise = is_narrow() ? numeric::quantise_int16 : numeric::quantise;
     Lanes wire;
     Floats values;
     float largest = 0;
@@ -78,7 +78,7 @@ bool FittedTensor::load_integers(std::uint64_t first, std::span<std::byte> lanes
         const std::size_t count = std::min(block, elements - at);
         tensor_->load_floats(first + at, std::span(wire).first(count * ATP_LANE_BYTES));
         numeric::floats_from_wire(wire.data(), count, values.data());
-        if (!quantise(values.data(), count, scale, lanes.data() + at * width_of(own.int16_lanes).bytes)) return false;
+        if (!quantise(values.data(), count, scale, lanes.data() + at * bytes)) return false;
         largest = larger(largest, numeric::largest_magnitude(values.data(), count));
     }
     return !is_too_fine(largest, own);
@@ -98,9 +98,9 @@ void FittedTensor::store(std::uint64_t first, std::span<const std::byte> lanes) 
     settle(first, largest);
 }
 
-void FittedTensor::store_int16(std::uint64_t first, std::span<const std::byte> lanes) {
+void FittedTensor::store_narrow(std::uint64_t first, std::span<const std::byte> lanes) {
     const std::size_t elements = lanes.size() / numeric::int16_lane_bytes;
-    const double inverse = 1.0 / protocol::scale_from(format(first, elements).scale, form_.scale);
+    const double inverse = 1.0 / protocol::scale_from(scale(first), form_.scale);
     Lanes wire;
     Floats sums;
     float largest = 0;
@@ -120,7 +120,7 @@ void FittedTensor::settle(std::uint64_t first, float largest) {
     if (largest == 0) {
         scale = protocol::scale_of_job;
     } else if (std::isfinite(largest)) {
-        const Width& width = width_of(may_be_short(count_at(first)));
+        const Width& width = width_of(is_narrow());
         scale = protocol::scale_byte(width.bits_of_sum - (std::ilogb(largest) + 1));
     }
     history_->settle(first, scale);

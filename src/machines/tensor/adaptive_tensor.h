@@ -14,8 +14,8 @@ namespace atp::tensor {
 
 // A tensor of floats with a scale for each fragment (dynamic scaling), with int16 lanes, or with both.
 //
-// With dynamic scaling, a fragment without a last sum travels as int32 at the job's scale. So does a fragment whose
-// last sum is all zeros. Any other scale leaves room for the sum to grow before it overflows. In int32 lanes, the
+// With dynamic scaling, a fragment without a last sum has about the job's scale. So does a fragment whose last sum is
+// all zeros. Any other scale leaves room for the sum to grow before it overflows. In int32 lanes, the
 // largest number keeps all bits of its float32. If a fragment has a number that is too large for its scale, or only
 // numbers that are too small, the fragment travels as floats. A bad scale therefore costs time and no precision.
 //
@@ -30,18 +30,19 @@ class FittedTensor final : public protocol::Tensor {
 
     [[nodiscard]] std::uint64_t size() const override { return tensor_->size(); }
     [[nodiscard]] bool ready(std::uint64_t first, std::uint64_t count) const override;
-    [[nodiscard]] protocol::Format format(std::uint64_t first, std::uint64_t count) const override;
+    [[nodiscard]] std::uint8_t form() const override;
+    [[nodiscard]] protocol::Spans spans() const override;
+    [[nodiscard]] std::uint8_t scale(std::uint64_t first) const override;
     [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override;
     void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
         tensor_->load_floats(first, lanes);
     }
     void store(std::uint64_t first, std::span<const std::byte> lanes) override;
-    void store_int16(std::uint64_t first, std::span<const std::byte> lanes) override;
+    void store_narrow(std::uint64_t first, std::span<const std::byte> lanes) override;
 
   private:
-    [[nodiscard]] std::uint64_t count_at(std::uint64_t first) const;
-    [[nodiscard]] bool may_be_short(std::uint64_t count) const;
-    [[nodiscard]] bool is_too_fine(float largest, const protocol::Format& format) const;
+    [[nodiscard]] bool is_narrow() const { return form_.lane_type == LaneType::int16; }
+    [[nodiscard]] bool is_too_fine(float largest, std::uint8_t scale) const;
     void settle(std::uint64_t first, float largest);
 
     std::unique_ptr<protocol::Tensor> tensor_;

@@ -22,9 +22,13 @@ class Slice final : public protocol::Tensor {
     [[nodiscard]] bool ready(std::uint64_t first, std::uint64_t count) const override {
         return whole_.ready(first_ + first, count);
     }
-    [[nodiscard]] protocol::Format format(std::uint64_t first, std::uint64_t count) const override {
-        return whole_.format(first_ + first, count);
+    [[nodiscard]] std::uint8_t form() const override { return whole_.form(); }
+    [[nodiscard]] protocol::Spans spans() const override {
+        const protocol::Spans whole = whole_.spans();
+        if (whole.length == 0) return {};
+        return {.length = whole.length, .offset = (whole.offset + first_) % whole.length};
     }
+    [[nodiscard]] std::uint8_t scale(std::uint64_t first) const override { return whole_.scale(first_ + first); }
     [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
         return whole_.load_integers(first_ + first, lanes);
     }
@@ -36,8 +40,8 @@ class Slice final : public protocol::Tensor {
         whole_.load_floats_of(rank, first_ + first, lanes);
     }
     void store(std::uint64_t first, std::span<const std::byte> lanes) override { whole_.store(first_ + first, lanes); }
-    void store_int16(std::uint64_t first, std::span<const std::byte> lanes) override {
-        whole_.store_int16(first_ + first, lanes);
+    void store_narrow(std::uint64_t first, std::span<const std::byte> lanes) override {
+        whole_.store_narrow(first_ + first, lanes);
     }
 
     // Only a slice of the whole tensor has them.
