@@ -573,7 +573,9 @@ bool add_lanes(const DecideLanes& addends, const atp_header& packet, DecideLanes
     return overflowed;
 }
 
-Json to_json(const atp_header& header) {
+}  // namespace
+
+nlohmann::ordered_json to_json(const atp_header& header) {
     return Json{{"type", header.type},
                 {"flags", header.flags},
                 {"hop", header.hop},
@@ -595,6 +597,10 @@ Json to_json(const atp_header& header) {
                 {"bitmap1", header.bitmap1},
                 {"mask1", header.mask1}};
 }
+
+namespace {
+
+using conformance::to_json;
 
 Json to_json(const atp_aggregator& aggregator) {
     return Json{{"job", aggregator.job},         {"token", aggregator.token},          {"seq", aggregator.seq},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,9 @@ void carry_out(DecideVector& vector);
 [[nodiscard]] std::string_view packet_action_name(unsigned action);
 [[nodiscard]] std::string_view lanes_action_name(unsigned action);
 [[nodiscard]] std::string_view event_name(unsigned event);
+
+// A packet in a row of vectors.
+[[nodiscard]] nlohmann::ordered_json to_json(const atp_header& header);
 
 // The text of decide.json: an array with one vector per line, so that a diff shows the changed vectors.
 [[nodiscard]] std::string decide_vectors_to_json(const std::vector<DecideVector>& vectors);
