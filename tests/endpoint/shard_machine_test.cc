@@ -48,6 +48,7 @@ struct Star {
         header.job = job, header.token = token, header.channel = of_channel;
         header.worker = rank;
         header.index = 5;
+        header.peer = ATP_WORKER_ALL;
         header.bitmap0 = 1U << place.member, header.mask0 = place.mask0;
         header.bitmap1 = 1U << place.unit, header.mask1 = place.mask1;
         return testing::make_packet(header, {rank + 1, 2, 3, 4});
@@ -202,6 +203,7 @@ TEST(ShardMachine, PacketUpwardsBeforeTheParentAnsweredIsDroppedAndCounted) {
     header.window_log2 = 3;
     header.job = job, header.token = token, header.channel = channel;
     header.index = 5;
+    header.peer = ATP_WORKER_ALL;
     header.bitmap0 = 1, header.mask0 = 1, header.bitmap1 = 1, header.mask1 = 3;
     const Bytes probe = testing::make_packet(header);
     leaf.take(probe, worker_address(0));
@@ -227,6 +229,7 @@ TEST(ShardMachine, MarkOfAResultStaysInItsIpHeader) {
     header.flags = ATP_FLAG_PLAIN;
     header.job = job, header.token = token, header.channel = channel;
     header.worker = ATP_WORKER_ALL;
+    header.peer = ATP_WORKER_ALL;
     header.bitmap0 = 1, header.mask0 = 1, header.bitmap1 = 3, header.mask1 = 3;
     const Bytes ack = testing::make_packet(header, {1, 2, 3, 4});
     leaf.take(ack, host(9), {}, wire::Ecn::congested);

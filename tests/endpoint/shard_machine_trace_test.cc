@@ -56,6 +56,7 @@ TEST(ShardMachineTrace, PacketOfAnotherJobAndShortDatagramAreDropped) {
     header.type = ATP_TYPE_PROBE;
     header.window_log2 = 3;
     header.job = job + 1, header.token = token, header.channel = channel;
+    header.peer = ATP_WORKER_ALL;
     header.bitmap0 = 1, header.mask0 = 3, header.bitmap1 = 1, header.mask1 = 1;
     traced.shard->take(testing::make_packet(header), worker_address(0));
     traced.shard->take(Bytes(7, std::byte{0x41}), worker_address(0));

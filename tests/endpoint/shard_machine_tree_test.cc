@@ -175,6 +175,7 @@ TEST(ShardMachine, ServerWithWaitingAnswersCanClose) {
     header.type = ATP_TYPE_PROBE;
     header.window_log2 = 3;
     header.job = job, header.token = token, header.channel = channel;
+    header.peer = ATP_WORKER_ALL;
     header.bitmap0 = 1, header.mask0 = 3, header.bitmap1 = 1, header.mask1 = 1;
     shard.take(testing::make_packet(header), worker_address(0));
     ASSERT_TRUE(shard.machine.has_answers());
@@ -325,6 +326,7 @@ TEST(ShardMachine, FlushOfAServerElsewhereReachesTheFirstMemberOfARackInThePath)
     header.job = job, header.token = token, header.channel = channel;
     header.worker = ATP_WORKER_ALL;
     header.index = 5;
+    header.peer = ATP_WORKER_ALL;
     header.bitmap0 = 3, header.mask0 = 3, header.bitmap1 = 2, header.mask1 = 3;
     root.take(testing::make_packet(header), host(50));
     EXPECT_THAT(root.receivers(ATP_TYPE_FLUSH), ElementsAre(worker_address(2)));

@@ -31,7 +31,7 @@ class Answers : public ::testing::Test {
 TEST_F(Answers, AnswersLeaveInOrderAndAFullQueueRefusesMore) {
     std::uint32_t pushed = 0;
     while (queue.push({.type = ATP_TYPE_ACK, .seq = pushed})) ++pushed;
-    EXPECT_EQ(pushed, 2 * answers_channel.window() + 8 * members.units() + 64);
+    EXPECT_EQ(pushed, 4 * answers_channel.window() + 8 * members.units() + 64);
     for (std::uint32_t seq = 0; seq < pushed; ++seq) {
         ASSERT_FALSE(queue.empty());
         EXPECT_EQ(queue.front().seq, seq);

@@ -73,6 +73,7 @@ void Machines::assess_event(const WorkerNode& worker, const protocol::WorkerEven
 void Machines::assess_merge(ServerNode& server, const protocol::ServerCounters& before, Step& step) {
     const protocol::ServerCounters& after = server.machine->counters();
     if (after.audit_failures != before.audit_failures) step.violate("the audit lane caught a wrong sum at the server");
+    if (after.readies != before.readies && after.completed != before.completed) note_completed_by_ready(server);
     if (after.gradients == before.gradients) return;
     wire::Packet packet;
     if (wire::decode(used_packet(), packet) != wire::DecodeError::none) return;
@@ -92,10 +93,22 @@ void Machines::assess_merge(ServerNode& server, const protocol::ServerCounters& 
         accepted |= ranks;
     }
     if (after.completed == before.completed) return;
-    const unsigned everybody = (1U << layout_.membership().workers()) - 1U;
+    const protocol::Delivery delivery = truth_.delivery(truth_.offset_of(header.seq));
+    const unsigned everybody = delivery.one_sender ? 1U << delivery.owner : (1U << layout_.membership().workers()) - 1U;
     if ((accepted & everybody) != everybody) step.violate("the server completed a fragment without all workers");
     accepted = 0;
     server.completed |= 1U << static_cast<unsigned>(truth_.offset_of(header.seq));
+}
+
+// A READY completes the fragments from the base on that have their lanes.
+void Machines::note_completed_by_ready(ServerNode& server) const {
+    const std::int32_t end = truth_.offset_of(server.machine->base());
+    for (std::int32_t offset = 0; offset < end; ++offset) {
+        const std::uint32_t seq = configuration_.first_seq + static_cast<std::uint32_t>(offset);
+        if ((server.completed >> static_cast<unsigned>(offset) & 1U) != 0) continue;
+        server.accepted[seq % (2 * configuration_.window())] = 0;
+        server.completed |= 1U << static_cast<unsigned>(offset);
+    }
 }
 
 void Machines::assess_answer(const Sent& sent, Step& step) {

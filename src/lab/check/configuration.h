@@ -58,8 +58,11 @@ struct Configuration {
     std::uint32_t aggregators = 1;
     FaultBudget budget{};
     Values values = Values::small;
-    std::uint8_t ranks_each = 1;     // for which a worker stands: its floats travel rank by rank
-    std::uint8_t plain_tensors = 0;  // bit mask of tensors that carry unscaled integers
+    std::uint8_t ranks_each = 1;        // for which a worker stands: its floats travel rank by rank
+    std::uint8_t plain_tensors = 0;     // bit mask of tensors that carry unscaled integers
+    std::uint8_t owned_tensors = 0;     // bit mask of tensors whose sums go to one worker each (reduce-scatter)
+    std::uint8_t gathered_tensors = 0;  // bit mask of tensors with one sender for each fragment (all-gather)
+    bool one_owner = false;             // rank 0 owns all of them; otherwise the workers in turn
     std::uint32_t first_seq = 1000;
     bool racks_share_switch = false;
     bool earlier_incarnation = false;  // packets of another token are in flight from the start

@@ -16,5 +16,6 @@ struct ConfigurationEntry {
 };
 
 void add_host(std::vector<ConfigurationEntry>& all);
+void add_owners(std::vector<ConfigurationEntry>& all);
 
 }  // namespace atp::check

@@ -91,6 +91,9 @@ class Layout::Receivers {
         }
     }
     [[nodiscard]] bool is_switch(unsigned node) const { return layout_.node(node).kind != NodeKind::worker; }
+    [[nodiscard]] bool is_worker(unsigned node, std::uint16_t rank) const {
+        return !is_switch(node) && rank < layout_.workers_ && next_to(rank) == node;
+    }
 
   private:
     [[nodiscard]] bool is_server() const { return layout_.node(from_).kind == NodeKind::server; }

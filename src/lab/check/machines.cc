@@ -18,10 +18,15 @@ constexpr std::uint32_t packet_capacity = ATP_HEADER_BYTES + model_lanes * ATP_L
 
 std::span<std::byte> used(Sent& sent) { return std::span(sent.bytes).first(sent.size); }
 
-// No machine reads `sending`, nor `peer` of an answer. Packets that differ in them alone are one packet here, so that
-// the number of states stays finite.
+// No machine reads `sending`, nor `peer` of most answers. Packets that differ in them alone are one packet here, so
+// that the number of states stays finite.
 void omit_unread(Sent& sent) {
+    const std::uint8_t type = wire::load_u8(sent.bytes.data() + ATP_OFFSET_TYPE);
+    const std::uint16_t flags = wire::load_u16(sent.bytes.data() + ATP_OFFSET_FLAGS);
+    const bool has_lanes = wire::load_u8(sent.bytes.data() + ATP_OFFSET_LANES) != 0;
+    const bool has_sum = type == ATP_TYPE_ACK && has_lanes && (flags & ATP_FLAG_ONE_SENDER) == 0;
     wire::store_u8(sent.bytes.data() + ATP_OFFSET_SENDING, 0);
+    if (type != ATP_TYPE_NACK && type != ATP_TYPE_WAIT && !has_sum) return;
     wire::store_u16(sent.bytes.data() + ATP_OFFSET_PEER, ATP_WORKER_ALL);
 }
 

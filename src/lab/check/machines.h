@@ -88,6 +88,7 @@ class Machines final : public NodeBase {
     void assess_sending(WorkerNode& worker, const Sent& sent, Step& step);
     void assess_event(const WorkerNode& worker, const protocol::WorkerEvent& event, Step& step);
     void assess_merge(ServerNode& server, const protocol::ServerCounters& before, Step& step);
+    void note_completed_by_ready(ServerNode& server) const;
     void assess_answer(const Sent& sent, Step& step);
     void assess_switch(SwitchNode& node, const atp_header& header, const atp_aggregator& before, Input input,
                        std::uint8_t event, Step& step);

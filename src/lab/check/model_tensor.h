@@ -31,14 +31,22 @@ class ModelTensor final : public protocol::Tensor {
         stored_ = stored;
         violation_ = violation;
     }
-    // The fragments of this tensor, as a mask of bits in `stored`.
+    // The fragments of this tensor whose results this rank gets, as a mask of bits in `stored`.
     [[nodiscard]] std::uint32_t all_stored() const {
-        return ((1U << fragments_) - 1U) << static_cast<unsigned>(first_offset_);
+        std::uint32_t all = 0;
+        for (std::int32_t offset = first_offset_; offset < first_offset_ + fragments_; ++offset) {
+            const bool receives = truth_.delivery(offset).receives(static_cast<std::uint16_t>(rank_));
+            all |= (receives ? 1U : 0U) << static_cast<unsigned>(offset);
+        }
+        return all;
     }
 
     [[nodiscard]] std::uint64_t size() const override { return fragments_; }
     [[nodiscard]] bool plain() const override { return truth_.plain(first_offset_); }
     [[nodiscard]] std::uint16_t purpose() const override { return purpose_; }
+    [[nodiscard]] protocol::Delivery delivery(std::uint64_t first) const override {
+        return truth_.delivery(offset_of(first));
+    }
     [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
         const float element = value(first);
         return numeric::quantise(&element, 1, 1.0F, lanes.data());

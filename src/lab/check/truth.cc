@@ -73,9 +73,20 @@ float Truth::value(bool earlier_incarnation, unsigned rank, std::int32_t offset)
 }
 
 bool Truth::plain(std::int32_t offset) const {
+    return is_in(configuration_.plain_tensors | configuration_.gathered_tensors, offset);
+}
+
+protocol::Delivery Truth::delivery(std::int32_t offset) const {
+    const bool gathered = is_in(configuration_.gathered_tensors, offset);
+    if (!gathered && !is_in(configuration_.owned_tensors, offset)) return {};
+    const unsigned owner = configuration_.one_owner ? 0 : static_cast<unsigned>(offset) % membership_.workers();
+    return {.owner = static_cast<std::uint16_t>(owner), .one_sender = gathered};
+}
+
+bool Truth::is_in(std::uint8_t tensors, std::int32_t offset) const {
     for (std::size_t tensor = 0; tensor < configuration_.tensors.size(); ++tensor) {
         if (offset < configuration_.tensors[tensor]) {
-            return offset >= 0 && (configuration_.plain_tensors >> tensor & 1U) != 0;
+            return offset >= 0 && (tensors >> tensor & 1U) != 0;
         }
         offset -= configuration_.tensors[tensor];
     }
@@ -83,9 +94,11 @@ bool Truth::plain(std::int32_t offset) const {
 }
 
 std::uint32_t Truth::sum_bits(bool earlier_incarnation, std::int32_t offset) const {
+    const protocol::Delivery result = delivery(offset);
     double sum = 0;
-    for (unsigned rank = 0; rank < membership_.workers(); ++rank)
-        sum += double{value(earlier_incarnation, rank, offset)};
+    for (unsigned rank = 0; rank < membership_.workers(); ++rank) {
+        if (result.sends(static_cast<std::uint16_t>(rank))) sum += double{value(earlier_incarnation, rank, offset)};
+    }
     if (plain(offset)) return static_cast<std::uint32_t>(static_cast<std::int64_t>(sum));
     return std::isnan(sum) ? canonical_nan : std::bit_cast<std::uint32_t>(static_cast<float>(sum));
 }
@@ -132,8 +145,9 @@ std::string Truth::wrong_gradient(const wire::Packet& packet) const {
 std::string Truth::wrong_ack(const wire::Packet& packet) const {
     const unsigned job = packet.header.job - job_number(0);
     const bool earlier = packet.header.token == job_token(job, true);
-    const std::uint32_t found = wire::load_u32(packet.lanes.data());
     const std::int32_t offset = offset_of(packet.header.seq);
+    if (packet.lanes.empty()) return delivery(offset).is_owned() ? "" : "a result for all workers has no lanes";
+    const std::uint32_t found = wire::load_u32(packet.lanes.data());
     const std::uint32_t requested = sum_bits(earlier, offset);
     if ((atp_lanes_type(&packet.header) == ATP_DTYPE_INT32) != plain(offset))
         return "a result has the wrong type of numbers";

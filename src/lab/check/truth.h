@@ -36,7 +36,8 @@ class Truth {
     [[nodiscard]] unsigned ranks_each() const { return configuration_.ranks_each; }
     // Whether the fragment carries unscaled integers.
     [[nodiscard]] bool plain(std::int32_t offset) const;
-    // The bit pattern of the sum over all workers.
+    [[nodiscard]] protocol::Delivery delivery(std::int32_t offset) const;
+    // The bit pattern of the result: the sum over all workers, or the value of the only sender.
     [[nodiscard]] std::uint32_t sum_bits(bool earlier_incarnation, std::int32_t offset) const;
 
     // Describes a wrong lane or audit word of a gradient, given the set that it names; empty if correct.
@@ -49,6 +50,9 @@ class Truth {
     }
 
   private:
+    // Whether the tensor of the fragment is in a mask of tensors.
+    [[nodiscard]] bool is_in(std::uint8_t tensors, std::int32_t offset) const;
+
     const Configuration& configuration_;
     const protocol::Membership& membership_;
 };

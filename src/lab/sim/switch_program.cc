@@ -33,6 +33,10 @@ class SiteReceivers {
         }
     }
     [[nodiscard]] bool is_switch(LinkId link) const { return !network_.leads_to_host(link); }
+    [[nodiscard]] bool is_worker(LinkId link, std::uint16_t rank) const {
+        const std::vector<LinkId>& links = site_.to_worker[at_];
+        return !is_switch(link) && rank < links.size() && links[rank] == link;
+    }
 
   private:
     const Site& site_;

@@ -31,6 +31,9 @@ class BranchReceivers {
         if (branch_.level != 1) return branch_.level != 0;
         return !child.unit.direct && branch_.racks[child.unit.unit] == nullptr;
     }
+    [[nodiscard]] bool is_worker(const control::Branch::Child& child, std::uint16_t rank) const {
+        return !is_switch(child) && branch_.child_to(rank) == &child;
+    }
 
   private:
     const control::Branch& branch_;

@@ -8,6 +8,13 @@ bool goes_up(std::span<const std::byte> datagram) {
     return wire::goes_up(wire::load_u8(datagram.data() + ATP_OFFSET_TYPE));
 }
 
+std::uint16_t only_sender_of(std::span<const std::byte> packet) {
+    const bool is_ack = wire::load_u8(packet.data() + ATP_OFFSET_TYPE) == ATP_TYPE_ACK;
+    const std::uint16_t flags = wire::load_u16(packet.data() + ATP_OFFSET_FLAGS);
+    if (!is_ack || (flags & ATP_FLAG_ONE_SENDER) == 0) return ATP_WORKER_ALL;
+    return wire::load_u16(packet.data() + ATP_OFFSET_PEER);
+}
+
 Downward downward_of(std::span<const std::byte> packet) {
     Downward down{.type = wire::load_u8(packet.data() + ATP_OFFSET_TYPE),
                   .worker = wire::load_u16(packet.data() + ATP_OFFSET_WORKER),
@@ -15,6 +22,7 @@ Downward downward_of(std::span<const std::byte> packet) {
                   .members = 0};
     const bool is_request = down.type == ATP_TYPE_NACK || down.type == ATP_TYPE_FLUSH;
     if (is_request) down.members = wire::load_u32(packet.data() + ATP_OFFSET_BITMAP0);
+    down.except = only_sender_of(packet);
     return down;
 }
 

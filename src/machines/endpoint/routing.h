@@ -21,7 +21,10 @@ struct Downward {
     std::uint16_t worker = ATP_WORKER_ALL;  // the only receiver; ATP_WORKER_ALL: the members of `units`
     std::uint32_t units = 0;                // bits of bitmap1
     std::uint32_t members = 0;  // members of these units that the packet is about; the others may be skipped; 0: all
+    std::uint16_t except = ATP_WORKER_ALL;  // this worker has sent the lanes of the packet and needs no copy
 };
+// The worker whose lanes an ACK carries; ATP_WORKER_ALL: it is a sum, or no ACK. Requires at least ATP_HEADER_BYTES.
+[[nodiscard]] std::uint16_t only_sender_of(std::span<const std::byte> packet);
 // Requires at least ATP_HEADER_BYTES.
 [[nodiscard]] Downward downward_of(std::span<const std::byte> packet);
 
@@ -29,6 +32,7 @@ struct Downward {
 //   visit_worker(rank, visit)          visits the child that is this worker or leads to it, if there is one
 //   visit_units(units, members, visit) visits each child that is, or leads to, one of these members, once
 //   is_switch(child)                   the child aggregates
+//   is_worker(child, rank)             the child is this worker itself
 template <class Below>
 concept Descendants = requires(const Below& below) {
     below.visit_worker(std::uint16_t{}, [](const auto&) {});
@@ -44,7 +48,9 @@ void for_each_receiver(const Downward& packet, const Below& below, Visit&& visit
     if (packet.worker != ATP_WORKER_ALL) {
         below.visit_worker(packet.worker, visit_user);
     } else {
-        below.visit_units(packet.units, packet.members, visit_user);
+        below.visit_units(packet.units, packet.members, [&](const auto& child) {
+            if (packet.except == ATP_WORKER_ALL || !below.is_worker(child, packet.except)) visit_user(child);
+        });
     }
 }
 

@@ -29,7 +29,10 @@ control::ChannelKey key_of(const control::Branch& branch) { return control::key_
 std::span<std::byte> bytes_of(const protocol::PacketBuffer& packet) { return {packet.data, packet.size}; }
 
 Downward downward_of(const protocol::PacketBuffer& packet) {
-    return {.type = type_of(packet.data), .worker = packet.verdict.worker, .units = packet.verdict.units};
+    return {.type = type_of(packet.data),
+            .worker = packet.verdict.worker,
+            .units = packet.verdict.units,
+            .except = only_sender_of(bytes_of(packet))};
 }
 
 control::JoinTreeConfig with_other(control::JoinTreeConfig tree, const control::ChannelRules* other) {

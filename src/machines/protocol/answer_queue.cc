@@ -7,8 +7,8 @@ namespace atp::protocol {
 namespace {
 
 std::size_t capacity_of(const ChannelConfig& channel, const Membership& membership) {
-    // Room for the ACKs of 2W fragments, and for a few requests to every unit.
-    return 2U * channel.window() + 8U * membership.units() + 64U;
+    // Room for the ACKs of 2W fragments, of which a fragment can have two, and for a few requests to every unit.
+    return 4U * channel.window() + 8U * membership.units() + 64U;
 }
 
 }  // namespace
@@ -31,17 +31,18 @@ atp_header AnswerQueue::header_of(const Answer& answer, const FragmentRecord& re
     if (with_result && record.ecn_down) flags |= ATP_FLAG_ECN_DOWN;
     if (with_result && channel_.audit) flags |= ATP_FLAG_AUDIT;
     if (with_result && record.proves_result()) flags |= ATP_FLAG_PROOF;
+    if (with_result && record.delivery.one_sender) flags |= ATP_FLAG_ONE_SENDER;
     const bool one_unit = std::has_single_bit(answer.units);
     const auto unit = static_cast<unsigned>(std::countr_zero(answer.units));
     atp_header header = channel_.header_of(answer.type, answer.seq);
     header.flags = flags;
     header.hop = answer.hop;
-    header.lanes = with_result ? record.lanes_of_ack() : answer.requested;
+    header.lanes = !with_result ? answer.requested : answer.without_lanes ? std::uint8_t{0} : record.lanes_of_ack();
     header.scale = with_result ? record.scale : answer.scale;
     header.worker = answer.worker;
     header.index = record.index;
     header.argument = argument;
-    header.peer = answer.cause.worker;
+    header.peer = with_result && record.delivery.is_owned() ? record.delivery.owner : answer.cause.worker;
     header.sending = answer.cause.sending;
     header.bitmap0 = answer.members;
     header.mask0 = one_unit ? membership_.unit_mask(unit) : answer.members;

@@ -33,6 +33,11 @@ class AnswerQueue {
         }
     };
 
+    // The answer repeats both, so that a worker can tell which of its packets it answers.
+    [[nodiscard]] static Cause cause_of(const atp_header& header) {
+        return {.worker = header.worker, .sending = header.sending};
+    }
+
     struct Answer {
         std::uint8_t type = 0;
         std::uint8_t requested = ATP_DTYPE_NONE;  // type that a NACK requests
@@ -42,14 +47,16 @@ class AnswerQueue {
         Cause cause{};
         std::uint8_t hop = 0;
         std::uint32_t seq = 0;
-        std::uint32_t members = 0;  // bitmap0
-        std::uint32_t units = 0;    // bitmap1
+        std::uint32_t members = 0;   // bitmap0
+        std::uint32_t units = 0;     // bitmap1
+        bool without_lanes = false;  // an ACK for workers that do not get the result
 
         template <class Archive>
         void persist(Archive& archive) {
             archive.value(type), archive.value(requested), archive.value(flags), archive.value(worker);
             cause.persist(archive);
             archive.value(scale), archive.value(hop), archive.value(seq), archive.value(members), archive.value(units);
+            archive.value(without_lanes);
         }
     };
 

@@ -20,6 +20,7 @@ inline constexpr std::array worker_fields{
     counter<&WorkerCounters::resent>("resent"),
     counter<&WorkerCounters::resent_newer>("resent_newer"),
     counter<&WorkerCounters::probes>("probes"),
+    counter<&WorkerCounters::readies>("readies"),
     counter<&WorkerCounters::acks>("acks"),
     counter<&WorkerCounters::stale_acks>("stale_acks"),
     counter<&WorkerCounters::nacks>("nacks"),
@@ -47,7 +48,7 @@ inline constexpr std::array server_fields{
     counter<&ServerCounters::stale>("stale"),           counter<&ServerCounters::ahead>("ahead"),
     counter<&ServerCounters::forged>("forged"),         counter<&ServerCounters::refused>("refused"),
     counter<&ServerCounters::mismatched>("mismatched"), counter<&ServerCounters::audit_failures>("audit_failures"),
-    counter<&ServerCounters::unsent>("unsent"),
+    counter<&ServerCounters::readies>("readies"),       counter<&ServerCounters::unsent>("unsent"),
 };
 static_assert(names_all(server_fields));
 

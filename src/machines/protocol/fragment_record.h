@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "numeric/exact_sum.h"
 #include "protocol/channel.h"
+#include "protocol/delivery.h"
 #include "protocol/fragment_format.h"
 #include "wire/format.h"
 
@@ -37,7 +38,9 @@ struct FragmentRecord {
     bool collision = false;
     bool filled = false;  // it has numbers of a packet. Of these packets:
     bool plain = false;
-    bool proof = false;                   // with proof words
+    bool proof = false;  // with proof words
+    bool known = false;  // `delivery` is that of the first gradient or PROBE
+    Delivery delivery{};
     std::uint8_t form = ATP_DTYPE_INT32;  // type in which all workers send the fragment's integers
     std::uint8_t scale = scale_of_job;
     std::uint16_t lanes = 0;  // lanes of the fragment in 4-byte elements, with its audit lane or proof words
@@ -142,6 +145,7 @@ class FragmentRecords {
         archive.value(r.seq), archive.value(r.mode), archive.value(r.ecn), archive.value(r.ecn_down);
         archive.value(r.index);
         archive.value(r.plain), archive.value(r.lanes), archive.value(r.purpose), archive.value(r.mismatched);
+        archive.value(r.known), archive.value(r.delivery.owner), archive.value(r.delivery.one_sender);
         archive.value(r.proof), archive.value(r.proof_words), archive.value(r.form), archive.value(r.scale);
         const std::size_t lanes = std::min<std::size_t>(r.lanes, lanes_);  // an archive may contain any number
         if (r.state == FragmentRecord::State::complete) {

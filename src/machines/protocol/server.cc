@@ -19,9 +19,6 @@ bool has_proof(const atp_header& header) { return atp_has_proof(&header) != 0; }
 
 bool is_float(const atp_header& header) { return atp_lanes_type(&header) == ATP_DTYPE_FLOAT32; }
 
-// The packet that causes an answer: the answer repeats both, so that a worker can tell which of its packets it answers.
-AnswerQueue::Cause cause_of(const atp_header& header) { return {.worker = header.worker, .sending = header.sending}; }
-
 }  // namespace
 
 Server::Server(const ServerConfig& config, const Membership& membership)
@@ -30,6 +27,7 @@ Server::Server(const ServerConfig& config, const Membership& membership)
       base_(config.channel.first_seq),
       records_(config.channel, membership.units()),
       indices_(config.channel),
+      ready_(membership.workers(), config.channel.first_seq),
       answers_(config.channel, membership) {}
 
 std::size_t Server::packet_bytes() const {
@@ -53,6 +51,8 @@ void Server::handle_packet(std::span<std::byte> bytes, bool congested, Time now)
         handle_gradient(packet, now);
     } else if (packet.header.type == ATP_TYPE_PROBE) {
         handle_probe(packet.header, now);
+    } else if (packet.header.type == ATP_TYPE_READY) {
+        handle_ready(packet.header);
     } else {
         ++counters_.refused;
     }
@@ -107,7 +107,7 @@ bool Server::audit_holds(const wire::Packet& packet, const WorkerSet& set) const
 void Server::handle_gradient(const wire::Packet& packet, Time now) {
     const atp_header& header = packet.header;
     const std::optional<WorkerSet> set = set_of(packet);
-    if (!set) {
+    if (!set || !delivers(packet, *set)) {
         ++counters_.refused;
         return;
     }
@@ -118,7 +118,7 @@ void Server::handle_gradient(const wire::Packet& packet, Time now) {
     }
     Record* record = record_in_progress(header.seq);
     if (record == nullptr) return;
-    if (record->mismatched || differs(*record, packet)) {
+    if (record->mismatched || !adopt_delivery(*record, header) || differs(*record, packet)) {
         ++counters_.mismatched;
         notify_mismatch(*record, header, *set, now);
         return;
@@ -129,8 +129,8 @@ void Server::handle_gradient(const wire::Packet& packet, Time now) {
     record->collision |= (header.flags & ATP_FLAG_COLLISION) != 0;
 
     merge(*record, packet, *set, now);
-    if (record->count == membership_.workers()) {
-        finish(*record, header);
+    if (is_complete(*record)) {
+        finish(*record, AnswerQueue::cause_of(header));
     } else {
         fetch_from_switches(*record, header, *set);
     }
@@ -168,8 +168,10 @@ void Server::notify_mismatch(Record& record, const atp_header& header, const Wor
     for_each_bit(set.units, [&](unsigned unit) { notified[unit] &= ~set.members_of(unit, membership_); });
     for (unsigned unit = 0; unit < membership_.units(); ++unit) {
         if (not_yet_notified(record, unit, membership_.unit_mask(unit), now) == 0) continue;
-        send(Answer{.type = ATP_TYPE_WAIT, .cause = cause_of(header), .seq = record.seq, .units = 1U << unit},
-             counters_.waits);
+        send(
+            Answer{
+                .type = ATP_TYPE_WAIT, .cause = AnswerQueue::cause_of(header), .seq = record.seq, .units = 1U << unit},
+            counters_.waits);
     }
 }
 
@@ -293,11 +295,14 @@ void Server::raise_mode(Record& record, Mode mode, Time now) {
 // A packet that bypassed a switch's aggregator proves that this aggregator can never complete. A FLUSH fetches the
 // rest of the fragment from there at once. The switch forwards later packets (H7, H14, docs/protocol.md#h7).
 void Server::fetch_from_switches(Record& record, const atp_header& header, const WorkerSet& set) {
-    if ((header.flags & (ATP_FLAG_BYPASS | ATP_FLAG_RESEND)) == 0 || record.mode != Mode::aggregated) return;
+    const bool passed_by = (header.flags & (ATP_FLAG_BYPASS | ATP_FLAG_RESEND)) != 0;
+    if (!passed_by || record.mode != Mode::aggregated || record.delivery.one_sender) return;
+    const AnswerQueue::Cause owner{.worker = record.delivery.owner};  // the sum that the switch returns names it
     if (membership_.units() > 1 && !record.level1_flushed) {
         record.level1_flushed = true;
         send(Answer{.type = ATP_TYPE_FLUSH,
                     .scale = header.scale,
+                    .cause = owner,
                     .hop = 1,
                     .seq = record.seq,
                     .units = membership_.all_units()},
@@ -310,6 +315,7 @@ void Server::fetch_from_switches(Record& record, const atp_header& header, const
     record.flushed_units |= set.units;
     send(Answer{.type = ATP_TYPE_FLUSH,
                 .scale = header.scale,
+                .cause = owner,
                 .hop = 0,
                 .seq = record.seq,
                 .members = missing,
@@ -317,18 +323,17 @@ void Server::fetch_from_switches(Record& record, const atp_header& header, const
          counters_.flushes);
 }
 
-void Server::finish(Record& record, const atp_header& last) {
+void Server::finish(Record& record, AnswerQueue::Cause last) {
     freeze(record);
     ++counters_.completed;
     counters_.added_here += record.merges;
     counters_.collided += record.collision ? 1 : 0;
     counters_.marked += record.ecn || record.ecn_down ? 1 : 0;
-    send(Answer{.type = ATP_TYPE_ACK, .cause = cause_of(last), .seq = record.seq, .units = membership_.all_units()},
-         counters_.acks);
+    send_result(record, last);
     while (true) {
         const Record& first = records_.at(base_);
         if (first.state != State::complete || first.seq != base_) break;
-        ++base_;
+        if (config_.channel.slot(++base_) == 0) ready_.advance(base_);
     }
 }
 
@@ -354,6 +359,11 @@ void Server::handle_probe(const atp_header& header, Time now) {
     }
     Record* record = record_in_progress(header.seq);
     if (record == nullptr) return;
+    if (!record->mismatched && !adopt_delivery(*record, header)) {
+        ++counters_.mismatched;
+        return notify_mismatch(*record, header, {}, now);
+    }
+    if (record->delivery.one_sender && !record->mismatched) return answer_probe_of_one_sender(*record, header, now);
     const Place& place = membership_.place(header.worker);
     const std::uint32_t bit = 1U << place.member;
     const std::span<const std::uint32_t> in = records_.included(*record);
@@ -377,7 +387,7 @@ void Server::handle_probe(const atp_header& header, Time now) {
     }
     send(Answer{.type = ATP_TYPE_WAIT,
                 .worker = header.worker,
-                .cause = cause_of(header),
+                .cause = AnswerQueue::cause_of(header),
                 .seq = header.seq,
                 .members = unsent_members,
                 .units = unsent_members == 0 ? 0 : unsent_unit},
@@ -399,27 +409,11 @@ void Server::ask(Record& record, const atp_header& header, unsigned unit, std::u
                 .requested = static_cast<std::uint8_t>(floats ? ATP_DTYPE_FLOAT32 : ATP_DTYPE_INT32),
                 .flags = static_cast<std::uint16_t>(record.mode == Mode::aggregated ? 0 : ATP_FLAG_BYPASS),
                 .worker = worker,
-                .cause = cause_of(header),
+                .cause = AnswerQueue::cause_of(header),
                 .seq = record.seq,
                 .members = members,
                 .units = 1U << unit},
          counters_.nacks);
-}
-
-// Only the late worker gets the result again (H4, docs/protocol.md#h4).
-void Server::answer_again(Record& record, const atp_header& header, Time now) {
-    const std::uint16_t rank = header.worker;
-    if (rank >= membership_.workers() || ATP_BREAK(no_reack)) return;
-    const Place& place = membership_.place(rank);
-    const std::uint32_t bit = 1U << place.member;
-    if (not_yet_notified(record, place.unit, bit, now) == 0) return;
-    send(Answer{.type = ATP_TYPE_ACK,
-                .worker = rank,
-                .cause = cause_of(header),
-                .seq = record.seq,
-                .members = bit,
-                .units = 1U << place.unit},
-         counters_.reacks);
 }
 
 void Server::send(const Answer& answer, std::uint64_t& counter) {
@@ -436,7 +430,7 @@ std::optional<ServerTransmit> Server::poll_transmit(std::span<std::byte> buffer)
         answers_.pop();
         const Record& record = records_.at(answer.seq);
         if (!AnswerQueue::is_current(answer, record)) continue;
-        const bool with_result = answer.type == ATP_TYPE_ACK;
+        const bool with_result = answer.type == ATP_TYPE_ACK && !answer.without_lanes;
         const std::size_t lane_bytes = with_result ? records_.result_lanes(record) * ATP_LANE_BYTES : 0;
         if (buffer.size() < ATP_HEADER_BYTES + lane_bytes) return std::nullopt;
         wire::encode_header(answers_.header_of(answer, record), buffer);

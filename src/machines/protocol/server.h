@@ -14,6 +14,7 @@
 #include "protocol/fragment_format.h"
 #include "protocol/fragment_record.h"
 #include "protocol/membership.h"
+#include "protocol/ready_workers.h"
 #include "protocol/slot_indices.h"
 #include "protocol/variant.h"
 #include "protocol/worker_set.h"
@@ -48,6 +49,7 @@ struct ServerCounters {
     std::uint64_t collided = 0;         // fragments with a collision
     std::uint64_t remapped = 0;         // slots that got another aggregator index
     std::uint64_t marked = 0;           // fragments acknowledged with ECN
+    std::uint64_t readies = 0;          // READYs
     std::uint64_t acks = 0, reacks = 0, nacks = 0, waits = 0, flushes = 0;  // queued for sending
     std::uint64_t unsent = 0;  // answers dropped because the queue was full; a PROBE asks again
 };
@@ -102,6 +104,13 @@ class Server {
 
     void handle_gradient(const wire::Packet& packet, Time now);
     void handle_probe(const atp_header& header, Time now);
+    // server_delivery.cc: fragments whose result goes to one worker, or comes from one.
+    void handle_ready(const atp_header& header);
+    [[nodiscard]] bool delivers(const wire::Packet& packet, const WorkerSet& set) const;
+    [[nodiscard]] bool is_complete(const Record& record) const;
+    [[nodiscard]] bool adopt_delivery(Record& record, const atp_header& header) const;
+    void answer_probe_of_one_sender(Record& record, const atp_header& header, Time now);
+    void send_result(const Record& record, AnswerQueue::Cause cause);
     Record* record_in_progress(std::uint32_t seq);
     [[nodiscard]] Record* retained(std::uint32_t seq);
 
@@ -118,7 +127,7 @@ class Server {
     void mark_in(Record& record, const WorkerSet& set, bool replace);
     void raise_mode(Record& record, Mode mode, Time now);
     void fetch_from_switches(Record& record, const atp_header& header, const WorkerSet& set);
-    void finish(Record& record, const atp_header& last);
+    void finish(Record& record, AnswerQueue::Cause last);
     void freeze(Record& record);
 
     // `header`: of the packet that causes the answer.
@@ -137,6 +146,7 @@ class Server {
     std::uint32_t base_;  // first fragment that is not complete
     FragmentRecords records_;
     SlotIndices indices_;
+    ReadyWorkers ready_;
     AnswerQueue answers_;  // an answer that does not fit is counted as `unsent`
     ServerCounters counters_;
 };
@@ -146,6 +156,7 @@ void Server::persist(Archive& archive) {
     archive.value(base_);
     records_.persist(archive);
     indices_.persist(archive);
+    ready_.persist(archive);
     answers_.persist(archive);
 }
 

@@ -13,6 +13,7 @@
 
 #include "numeric/element_type.h"
 #include "numeric/lanes32_worker.h"
+#include "protocol/delivery.h"
 #include "protocol/fragment_cut.h"
 #include "protocol/fragment_format.h"
 #include "wire/format.h"
@@ -48,6 +49,9 @@ class Tensor {
     // Scale of the span with this element: scale_of_job, or a byte of its own. It is known when elements of the span
     // are ready, and constant from then on. All workers of the job must return the same.
     [[nodiscard]] virtual std::uint8_t scale(std::uint64_t /*first*/) const { return scale_of_job; }
+    // Who sends the fragment that begins at this element, and who gets its result. A fragment with one sender requires
+    // a plain tensor. load_integers() is called on senders only, store() on receivers only.
+    [[nodiscard]] virtual Delivery delivery(std::uint64_t /*first*/) const { return {}; }
     // Writes elements first, first + 1, ... of one span as big-endian integers of type form(), as many as fit. Returns
     // false if an element has no integer of that type at its scale (NaN, Inf, too large): the fragment then travels as
     // floats. A plain tensor never returns false.

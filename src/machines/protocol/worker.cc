@@ -22,6 +22,7 @@ Worker::Worker(const WorkerConfig& config)
       operations_(config.tensors, config.channel.first_seq),
       expected_(config.channel.first_seq),
       next_seq_(config.channel.first_seq),
+      ready_(config.channel.first_seq),
       recovery_until_(config.channel.first_seq),
       measured_from_(config.channel.first_seq),
       late_from_(config.channel.first_seq),
@@ -75,9 +76,10 @@ bool Worker::in_flight(std::uint32_t seq) const {
 
 void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     const atp_header& header = packet.header;
+    if (is_for_others(packet)) return;
     const bool known = in_flight(header.seq);
     if (known && !ack_fits(packet)) {
-        ++counters_.refused;
+        if (!ends_as_mismatch(packet, now)) ++counters_.refused;
         return;
     }
     // CE marks this worker's own downlink. The next gradient reports it, and the ACK returns it to all workers (H32,
@@ -90,7 +92,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     }
     ++counters_.acks;
     Slot& acked = slot(header.seq);
-    deliver(packet);
+    if (!packet.lanes.empty()) deliver(packet);
     operations_.complete_fragment(acked.tensor);
     --unacked_;
     acked.state = State::acked;
@@ -113,24 +115,10 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     } else {
         congestion_.on_ack();
     }
-    losses_.note_ack(header.seq);
+    // Another sender's ACKs do not prove that this fragment was sent.
+    if (!acked.delivery.one_sender) losses_.note_ack(header.seq);
     advance(now);
     resend_overtaken();
-}
-
-// True if the ACK has the form of its fragment, the length, and the type: floats, or the fragment's own integers. This
-// worker takes no proof words and no parts.
-bool Worker::ack_fits(const wire::Packet& packet) const {
-    const atp_header& header = packet.header;
-    const std::uint32_t seq = header.seq;
-    const Entry& operation = owner(seq);
-    const std::uint8_t type = atp_lanes_type(&header);
-    if (atp_lanes_form(&header) != operation.form || header.part != 0 || atp_has_proof(&header) != 0) return false;
-    if (packet.lane_count() != lanes_of(seq, type)) return false;
-    if (operation.plain) return type == ATP_DTYPE_INT32;
-    if (type == ATP_DTYPE_FLOAT32) return true;
-    const bool narrow = type == operation.form && type != ATP_DTYPE_INT32;
-    return narrow && header.scale == operation.tensor->scale(operation.range(seq).first);
 }
 
 void Worker::deliver(const wire::Packet& packet) {
@@ -158,6 +146,7 @@ void Worker::advance(Time now) {
         if (before(*mark, expected_)) *mark = expected_;
     }
     losses_.advance(expected_);
+    ready_.advance(expected_);
     backoff_ = 0;
     missing_units_ = missing_members_ = 0;
     arm(now);
@@ -165,7 +154,7 @@ void Worker::advance(Time now) {
 
 void Worker::resend_overtaken() {
     while (const std::optional<std::uint32_t> seq = losses_.poll()) {
-        if (!in_flight(*seq)) continue;
+        if (!in_flight(*seq) || delivery_of(*seq).one_sender) continue;
         ++counters_.resent_newer;
         queue_resend(*seq);
         congested_once();
@@ -202,16 +191,12 @@ void Worker::arm(Time now) {
     timer_ = unacked_ == 0 ? never : now + timeout + lateness(timeout);
 }
 
-bool Worker::concerns_me(const atp_header& header) const {
-    const Place& place = config_.place;
-    return (header.bitmap1 >> place.unit & 1U) != 0 && (header.bitmap0 >> place.member & 1U) != 0;
-}
-
 void Worker::handle_nack(const atp_header& header, Time now) {
     if (!concerns_me(header) || !in_flight(header.seq)) return;
     const bool asks_floats = atp_lanes_type(&header) == ATP_DTYPE_FLOAT32;
-    if (header.part != 0 || (asks_floats && is_plain(header.seq))) {
-        ++counters_.refused;  // a server requests no parts, and no floats of a plain tensor
+    const bool sends = delivery_of(header.seq).sends(config_.rank);
+    if (header.part != 0 || (asks_floats && is_plain(header.seq)) || !sends) {
+        ++counters_.refused;  // a server requests no parts, no floats of a plain tensor, and nothing that others send
         return;
     }
     ++counters_.nacks;
@@ -252,6 +237,7 @@ void Worker::handle_timeout(Time now) {
     if (now >= operations_.deadline()) return fail(now);
     if (now < timer_) return;
     if (!ATP_BREAK(no_probe)) ask_or_resend();
+    ready_.repeat(expected_);
     // Fragments in flight may wait for another worker's timer. Measuring them would make timers raise each other.
     measured_from_ = next_seq_;
     round_trip_.forget_late();
@@ -264,7 +250,7 @@ void Worker::ask_or_resend() {
     for (std::uint32_t seq = expected_; seq != next_seq_ && left != 0; ++seq) {
         if (!in_flight(seq)) continue;
         --left;
-        if (config_.blind_resend) {
+        if (config_.blind_resend && !delivery_of(seq).one_sender) {
             queue_resend(seq);
         } else if (!probes_.push(Sequence{seq})) {
             return;
@@ -343,17 +329,27 @@ std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Ti
         ++counters_.probes;
         return write_probe(seq, buffer);
     }
-    if (!may_send_new()) return std::nullopt;
-    return write_gradient(start_next_fragment(now), false, 0, buffer);
+    while (!ready_due(false) && may_send_new()) {
+        const std::uint32_t seq = start_next_fragment(now);
+        if (delivery_of(seq).sends(config_.rank)) return write_gradient(seq, false, 0, buffer);
+    }
+    const bool has_room = unacked_ < congestion_.window_packets() && next_seq_ - expected_ < config_.channel.window();
+    if (!ready_due(has_room)) return std::nullopt;
+    return write_ready(buffer);
 }
 
 // Gives the next fragment its slot and returns its sequence number.
 std::uint32_t Worker::start_next_fragment(Time now) {
     const std::uint32_t seq = next_seq_++;
-    slot(seq) = Slot{.sent_at = now, .tensor = tensors_started_, .state = State::sent};
-    ++counters_.sent;
-    if (++unacked_ == 1) arm(now);
     const Entry& current = operations_[tensors_started_];
+    const Delivery delivery = current.tensor->delivery(current.range(seq).first);
+    slot(seq) = Slot{.sent_at = now, .tensor = tensors_started_, .state = State::sent, .delivery = delivery};
+    if (delivery.one_sender) {
+        slot(seq).mode = Mode::unaggregated;  // no switch adds it
+        ready_.note_started(seq);
+    }
+    counters_.sent += delivery.sends(config_.rank) ? 1U : 0U;
+    if (++unacked_ == 1) arm(now);
     if (next_seq_ == current.first_seq + current.fragments) ++tensors_started_;
     return seq;
 }
@@ -384,20 +380,6 @@ void Worker::load_integers(Slot& slot, std::uint32_t seq, std::span<std::byte> l
     if (!assessed || limit == 0 || !numeric::exceeds(lanes.data(), lanes.size() / ATP_LANE_BYTES, limit)) return;
     ++counters_.bypassed;
     slot.mode = Mode::unaggregated;
-}
-
-atp_header Worker::header_for(std::uint32_t seq, std::uint8_t type) {
-    const Place& place = config_.place;
-    atp_header header = config_.channel.header_of(type, seq);
-    header.hop = place.hop;
-    header.worker = config_.rank;
-    header.index = indices_[config_.channel.slot(seq)];
-    header.sending = slot(seq).sendings++;
-    header.bitmap0 = 1U << place.member;
-    header.mask0 = place.mask0;
-    header.bitmap1 = 1U << place.unit;
-    header.mask1 = place.mask1;
-    return header;
 }
 
 // The packet names the rank whose floats it has. The next packets have those of the ranks behind it.
@@ -438,7 +420,7 @@ std::size_t Worker::write_gradient(std::uint32_t seq, bool resend, unsigned rank
         wire::store_u32(lanes.last(ATP_LANE_BYTES).data(), config_.channel.audit_of(seq, config_.rank));
     }
     header.scale = operation.tensor->scale(operation.range(seq).first);
-    header.argument = operation.tensor->purpose() ^ mark_of(operation.form, header.scale);
+    header.argument = operation.tensor->purpose() ^ mark_of(operation.form, header.scale) ^ Delivery::of(header).mark();
     header.lanes = atp_lanes_of(operation.form, floats ? std::uint8_t{ATP_DTYPE_FLOAT32} : operation.form);
     if (resend) header.flags |= ATP_FLAG_RESEND;
     if (sending.mode != Mode::aggregated) header.flags |= ATP_FLAG_BYPASS;

@@ -17,6 +17,7 @@
 #include "protocol/loss_detector.h"
 #include "protocol/membership.h"
 #include "protocol/operation_queue.h"
+#include "protocol/ready_notice.h"
 #include "protocol/round_trip.h"
 #include "protocol/tensor.h"
 #include "protocol/variant.h"
@@ -54,6 +55,7 @@ struct WorkerCounters {
     std::uint64_t resent = 0;        // all further sendings
     std::uint64_t resent_newer = 0;  // resends that newer ACKs caused
     std::uint64_t probes = 0;
+    std::uint64_t readies = 0;
     std::uint64_t acks = 0;  // first ACK of each fragment
     std::uint64_t stale_acks = 0;
     std::uint64_t nacks = 0;
@@ -140,6 +142,7 @@ class Worker {
         bool resend_queued = false;
         bool resent = false;  // sent more than once: excluded from round-trip measurement
         bool probed = false;  // the timer expired for it: its ACK may answer a PROBE
+        Delivery delivery{};  // as the tensor says
     };
 
     using Entry = OperationQueue::Entry;
@@ -182,6 +185,13 @@ class Worker {
     std::size_t write_gradient(std::uint32_t seq, bool resend, unsigned rank, std::span<std::byte> buffer);
     void load_floats(atp_header& header, bool resend, unsigned rank, std::span<std::byte> lanes);
     std::size_t write_probe(std::uint32_t seq, std::span<std::byte> buffer);
+    // worker_delivery.cc: fragments whose result goes to one worker, or comes from one.
+    std::size_t write_ready(std::span<std::byte> buffer);
+    [[nodiscard]] bool ready_due(bool ended) const;
+    [[nodiscard]] const Delivery& delivery_of(std::uint32_t seq) const { return slot(seq).delivery; }
+    [[nodiscard]] bool is_for_others(const wire::Packet& packet) const;
+    [[nodiscard]] bool ends_as_mismatch(const wire::Packet& packet, Time now);
+    [[nodiscard]] atp_header own_header(std::uint8_t type, std::uint32_t seq) const;
     // Header of the next packet about a fragment: counts as a sending.
     [[nodiscard]] atp_header header_for(std::uint32_t seq, std::uint8_t type);
     void load_integers(Slot& slot, std::uint32_t seq, std::span<std::byte> lanes);
@@ -203,7 +213,8 @@ class Worker {
     std::uint64_t tensors_started_ = 0;   // number of tensors of which all fragments were sent once
     std::uint32_t expected_ = 0;
     std::uint32_t next_seq_ = 0;
-    std::uint32_t unacked_ = 0;         // fragments sent and without ACK
+    std::uint32_t unacked_ = 0;  // fragments sent and without ACK
+    ReadyNotice ready_;
     bool in_train_ = false;             // the next fragment leaves with the one before
     std::uint32_t recovery_until_ = 0;  // no halving until every earlier fragment is acknowledged
     std::uint32_t measured_from_ = 0;   // earlier fragments were in flight at an expiry: not measured
@@ -234,14 +245,15 @@ void Worker::persist(Archive& archive) {
         archive.value(s.state);
         if (s.state == State::free) continue;
         archive.value(s.tensor), archive.value(s.mode), archive.value(s.resend_queued), archive.value(s.resent);
-        archive.value(s.probed), archive.time(s.sent_at), archive.unread(s.sendings);
+        archive.value(s.probed), archive.value(s.delivery.owner), archive.value(s.delivery.one_sender);
+        archive.time(s.sent_at), archive.unread(s.sendings);
     }
     for (std::uint32_t& index : indices_) archive.value(index);
     operations_.persist(archive);
     archive.value(tensors_started_), archive.value(expected_), archive.value(next_seq_), archive.value(unacked_);
     archive.value(in_train_);
     archive.value(recovery_until_), archive.value(measured_from_), archive.value(late_from_);
-    losses_.persist(archive), resends_.persist(archive), probes_.persist(archive);
+    ready_.persist(archive), losses_.persist(archive), resends_.persist(archive), probes_.persist(archive);
     archive.value(floats_left_.seq), archive.value(floats_left_.rank), archive.value(floats_left_.resend);
     archive.value(echo_), archive.value(failed_), archive.value(mismatched_), archive.time(failed_at_),
         archive.value(mismatched_tensor_);

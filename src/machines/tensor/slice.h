@@ -29,6 +29,9 @@ class Slice final : public protocol::Tensor {
         return {.length = whole.length, .offset = (whole.offset + first_) % whole.length};
     }
     [[nodiscard]] std::uint8_t scale(std::uint64_t first) const override { return whole_.scale(first_ + first); }
+    [[nodiscard]] protocol::Delivery delivery(std::uint64_t first) const override {
+        return whole_.delivery(first_ + first);
+    }
     [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
         return whole_.load_integers(first_ + first, lanes);
     }

@@ -199,9 +199,9 @@ struct atp_header {
     uint32_t seq;
     /* index of the aggregator */
     uint32_t index;
-    /* ACK: index for seq + W; GRADIENT: purpose and format; WAIT: 1 if mismatched */
+    /* ACK: index for seq + W; GRADIENT: purpose and format; WAIT: 1 if mismatched; READY: end of what it takes */
     uint32_t argument;
-    /* GRADIENT: owner of the result; answers: worker whose packet caused them; ATP_WORKER_ALL: all or none */
+    /* owner of the fragment; answers about others: worker whose packet caused them; ATP_WORKER_ALL: all or none */
     uint16_t peer;
     /* number of this sending of the fragment, modulo 256; answers repeat that of the packet that caused them */
     uint8_t sending;

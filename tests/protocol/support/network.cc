@@ -188,6 +188,7 @@ class Network::Receivers {
         }
     }
     [[nodiscard]] bool is_switch(Node node) const { return node.kind != Node::Kind::worker; }
+    [[nodiscard]] bool is_worker(Node node, std::uint16_t rank) const { return node == worker_node(rank); }
 
   private:
     [[nodiscard]] bool leads_to(unsigned unit) const { return from_.kind != Node::Kind::rack || from_.number == unit; }

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "protocol/sequence.h"
+
+namespace atp::protocol {
+
+// When a worker sends READY. A fragment with one sender completes only when every worker has said that it takes the
+// result (H60, docs/protocol.md#h60). A READY covers all earlier fragments, so one serves a quarter of the window.
+//
+// Ownership: a value.
+// Calling order: note_started() for each fragment with one sender. If is_due(), send a READY for all fragments before
+//   the next one, and call note_sent(). repeat() at an expiry of the timer, and advance() as ACKs arrive.
+// Threads: none. Failure: none. A lost READY is repeated at the next expiry.
+class ReadyNotice {
+  public:
+    explicit ReadyNotice(std::uint32_t first_seq) : needed_until_(first_seq), sent_until_(first_seq) {}
+
+    void note_started(std::uint32_t seq) { needed_until_ = seq + 1; }
+    // `window`: fragments that may be in flight. `ended`: no further fragment can start before something else happens.
+    [[nodiscard]] bool is_due(std::uint32_t next_seq, std::uint32_t window, bool ended) const {
+        if (!before(sent_until_, needed_until_)) return false;
+        return ended || next_seq - sent_until_ >= std::max(window / 4, 1U);
+    }
+    void note_sent(std::uint32_t next_seq) { sent_until_ = next_seq; }
+    // Fragments in flight, from `expected` on, may lack the READY that was sent for them.
+    void repeat(std::uint32_t expected) { sent_until_ = expected; }
+    // Every fragment before `expected` has an ACK. After 2^31 further fragments an old mark would compare as newer.
+    void advance(std::uint32_t expected) {
+        if (before(needed_until_, expected)) needed_until_ = expected;
+        if (before(sent_until_, expected)) sent_until_ = expected;
+    }
+
+    template <class Archive>
+    void persist(Archive& archive) {
+        archive.value(needed_until_), archive.value(sent_until_);
+    }
+
+  private:
+    std::uint32_t needed_until_;  // one past the last fragment that needs a READY
+    std::uint32_t sent_until_;    // argument of the last READY
+};
+
+}  // namespace atp::protocol

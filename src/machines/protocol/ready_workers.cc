@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/ready_workers.h"
+
+namespace atp::protocol {
+
+bool ReadyWorkers::note(std::uint16_t worker, std::uint32_t until) {
+    std::uint32_t& mark = until_[worker];
+    if (!before(mark, until)) return false;
+    const bool was_lowest = mark == all_until_;
+    mark = until;
+    if (!was_lowest) return false;
+    const std::uint32_t lowest = all_until_;
+    find_lowest();
+    return all_until_ != lowest;
+}
+
+void ReadyWorkers::advance(std::uint32_t base) {
+    for (std::uint32_t& mark : until_) {
+        if (before(mark, base)) mark = base;
+    }
+    find_lowest();
+}
+
+void ReadyWorkers::find_lowest() {
+    all_until_ = until_.front();
+    for (const std::uint32_t mark : until_) {
+        if (before(mark, all_until_)) all_until_ = mark;
+    }
+}
+
+}  // namespace atp::protocol

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/worker.h"
+
+#include <algorithm>
+
+namespace atp::protocol {
+inline namespace ATP_VARIANT {
+
+// The server sends a fragment with an owner two ACKs. The one for all others may also reach the owner (H59,
+// docs/protocol.md#h59).
+bool Worker::is_for_others(const wire::Packet& packet) const {
+    const Delivery delivery = Delivery::of(packet.header);
+    if (delivery.owner != config_.rank || ATP_BREAK(owner_takes_empty_ack)) return false;
+    return delivery.one_sender ? !packet.lanes.empty() : packet.header.lanes == 0;
+}
+
+// True if the ACK has the form of its fragment, the length, and the type: floats, or the fragment's own integers. This
+// worker takes no proof words and no parts.
+bool Worker::ack_fits(const wire::Packet& packet) const {
+    const atp_header& header = packet.header;
+    const std::uint32_t seq = header.seq;
+    const Entry& operation = owner(seq);
+    const std::uint8_t type = atp_lanes_type(&header);
+    if (packet.lanes.empty()) return !delivery_of(seq).receives(config_.rank) || ATP_BREAK(owner_takes_empty_ack);
+    if (!delivery_of(seq).receives(config_.rank)) return false;
+    if (atp_lanes_form(&header) != operation.form || header.part != 0 || atp_has_proof(&header) != 0) return false;
+    if (packet.lane_count() != lanes_of(seq, type)) return false;
+    if (operation.plain) return type == ATP_DTYPE_INT32;
+    if (type == ATP_DTYPE_FLOAT32) return true;
+    const bool narrow = type == operation.form && type != ATP_DTYPE_INT32;
+    return narrow && header.scale == operation.tensor->scale(operation.range(seq).first);
+}
+
+bool Worker::concerns_me(const atp_header& header) const {
+    const Place& place = config_.place;
+    return (header.bitmap1 >> place.unit & 1U) != 0 && (header.bitmap0 >> place.member & 1U) != 0;
+}
+
+// Only the sender of these lanes knows how many there are. Workers that expect another number run another operation.
+bool Worker::ends_as_mismatch(const wire::Packet& packet, Time now) {
+    const std::uint32_t seq = packet.header.seq;
+    const Delivery delivery = delivery_of(seq);
+    if (!delivery.one_sender || packet.lanes.empty() || Delivery::of(packet.header) != delivery) return false;
+    mismatched_ = true;
+    mismatched_tensor_ = operations_.find(seq);
+    fail(now);
+    return true;
+}
+
+// `ended`: nothing else is to be sent now, though the window has room.
+bool Worker::ready_due(bool ended) const {
+    const std::uint32_t window = std::min(congestion_.window_packets(), config_.channel.window());
+    return ready_.is_due(next_seq_, window, ended);
+}
+
+std::size_t Worker::write_ready(std::span<std::byte> buffer) {
+    atp_header header = own_header(ATP_TYPE_READY, expected_);
+    header.argument = next_seq_;
+    wire::encode_header(header, buffer);
+    ready_.note_sent(next_seq_);
+    ++counters_.readies;
+    return ATP_HEADER_BYTES;
+}
+
+atp_header Worker::header_for(std::uint32_t seq, std::uint8_t type) {
+    const Delivery delivery = delivery_of(seq);
+    atp_header header = own_header(type, seq);
+    header.peer = delivery.owner;
+    if (delivery.one_sender) header.flags |= ATP_FLAG_ONE_SENDER;
+    header.sending = slot(seq).sendings++;
+    return header;
+}
+
+atp_header Worker::own_header(std::uint8_t type, std::uint32_t seq) const {
+    const Place& place = config_.place;
+    atp_header header = config_.channel.header_of(type, seq);
+    header.hop = place.hop;
+    header.worker = config_.rank;
+    header.index = indices_[config_.channel.slot(seq)];
+    header.bitmap0 = 1U << place.member;
+    header.mask0 = place.mask0;
+    header.bitmap1 = 1U << place.unit;
+    header.mask1 = place.mask1;
+    return header;
+}
+
+}  // namespace ATP_VARIANT
+}  // namespace atp::protocol
