@@ -22,7 +22,7 @@ DEFINITION = "src/machines/wire/wire.toml"
 SOURCES = ("format.h", "check.h", "bytes.h", "packet.h", "packet.cc", "control.h", "control.cc", "join_messages.h",
            "join_messages.cc", "query_messages.h", "query_messages.cc")  # fmt: skip
 READERS = ("src/machines/wire/format.h", "src/machines/wire/packet.h", "tests/support/wire_format.py", "tools/atp.lua",
-           "docs/protocol.md")  # fmt: skip
+           "p4/headers.p4", "docs/protocol.md")  # fmt: skip
 
 # What the definition may say and version 1 does not use: parts of bytes, zeros, 64 bits in the header; in messages a
 # list whose length is not in front of it, lists in lists, and bytes of variable length.

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+// A switch in the path for BMv2 (simple_switch): all of decision.p4 in one pass. The control plane admits jobs and
+// fills the tables of forwarding. Only the ingress, which has one thread, accesses registers, so a packet has its
+// aggregator for itself.
+//
+// Compile-time options: ATP_LANES (lanes.p4), ATP_AGGREGATORS, ATP_AGEING_US, ATP_PORT, and ATP_FIXED_CLOCK, with which
+// the time is the register standing_now_us, for tests.
+#include <core.p4>
+#include <v1model.p4>
+
+#include "check.p4"
+#include "decision.p4"
+
+#ifndef ATP_AGGREGATORS
+#define ATP_AGGREGATORS 4096
+#endif
+#ifndef ATP_AGEING_US
+#define ATP_AGEING_US 500000
+#endif
+
+// A frame of BMv2 may grow by 512 bytes. A FLUSH of an aggregator with more lanes ends, and resends recover it.
+const bit<16> MOST_LANES_OF_A_FLUSH = 120;
+
+const bit<32> AGENT_SESSION = 1;  // copies of control messages go to this mirroring session
+
+control AtpVerifyChecksum(inout headers_t headers, inout notes_t notes) {
+    apply {
+#define ATP_LANE_OF_SUM(AT) headers.lanes[AT].value,
+        // A datagram with a wrong sum is forwarded unadded: Ingress reads checksum_error.
+        verify_checksum(headers.atp.isValid() && headers.udp.checksum != 0,
+                        {headers.ipv4.source, headers.ipv4.destination, 8w0, headers.ipv4.protocol, headers.udp.bytes,
+                         headers.udp.source, headers.udp.destination, headers.udp.bytes, headers.atp,
+                         ATP_EACH_LANE(ATP_LANE_OF_SUM) 16w0},
+                        headers.udp.checksum, HashAlgorithm.csum16);
+    }
+}
+
+control AtpUpdateChecksum(inout headers_t headers, inout notes_t notes) {
+    apply {
+        update_checksum(notes.changed == 1,
+                        {headers.ipv4.version, headers.ipv4.header_words, headers.ipv4.service, headers.ipv4.ecn,
+                         headers.ipv4.bytes, headers.ipv4.identification, headers.ipv4.flags, headers.ipv4.fragment,
+                         headers.ipv4.time_to_live, headers.ipv4.protocol, headers.ipv4.source,
+                         headers.ipv4.destination},
+                        headers.ipv4.checksum, HashAlgorithm.csum16);
+        update_checksum(notes.changed == 1 && headers.udp.checksum != 0,
+                        {headers.ipv4.source, headers.ipv4.destination, 8w0, headers.ipv4.protocol, headers.udp.bytes,
+                         headers.udp.source, headers.udp.destination, headers.udp.bytes, headers.atp,
+                         ATP_EACH_LANE(ATP_LANE_OF_SUM) 16w0},
+                        headers.udp.checksum, HashAlgorithm.csum16);
+    }
+}
+
+control AtpIngress(inout headers_t headers, inout notes_t notes, inout standard_metadata_t standard_metadata) {
+    // The control interface of BMv2 carries signed numbers: the token has two registers.
+    register<bit<32>>(ATP_AGGREGATORS) aggregator_token_upper;
+    register<bit<32>>(ATP_AGGREGATORS) aggregator_token_lower;
+    register<bit<32>>(ATP_AGGREGATORS) aggregator_job;
+    register<bit<32>>(ATP_AGGREGATORS) aggregator_seq;
+    register<bit<16>>(ATP_AGGREGATORS) aggregator_channel;
+    register<bit<8>>(ATP_AGGREGATORS) aggregator_status;
+    register<bit<8>>(ATP_AGGREGATORS) aggregator_flags;
+    register<bit<32>>(ATP_AGGREGATORS) aggregator_bitmap;
+    register<bit<16>>(ATP_AGGREGATORS) aggregator_lanes;
+    register<bit<16>>(ATP_AGGREGATORS) aggregator_purpose;
+    register<bit<32>>(ATP_AGGREGATORS) aggregator_unit;
+    register<bit<32>>(ATP_AGGREGATORS) aggregator_touched_us;
+    register<bit<32>>(ATP_AGGREGATORS * ATP_LANES) held_lanes;
+#ifdef ATP_FIXED_CLOCK
+    register<bit<32>>(1) standing_now_us;
+#endif
+    counter(19, CounterType.packets) events;
+    counter(1, CounterType.packets) refused;
+    counter(1, CounterType.packets) forged;
+    counter(1, CounterType.packets) damaged;
+    counter(1, CounterType.packets) no_room;
+
+    Check() check;
+    Decide() decide;
+    aggregator_t aggregator;
+    decision_t decision;
+    bit<8> level = ATP_LEVELS;
+    bool is_admitted = false;
+
+    // ---- admission
+
+    // `token`: that of the job. A result that goes to a group carries the number of the group instead.
+    action admit(bit<8> level_of_job, bit<64> token) {
+        is_admitted = true;
+        level = level_of_job;
+        headers.atp.token = token;
+    }
+    action pass() {}
+    table jobs {
+        key = {
+            headers.atp.job: exact;
+            headers.atp.token: exact;
+        }
+        actions = {
+            admit;
+            pass;
+        }
+        default_action = pass();
+        size = 1024;
+    }
+
+    // ---- forwarding
+
+    action forward(bit<9> port) {
+        standard_metadata.egress_spec = port;
+    }
+    action flood(bit<16> group) {
+        standard_metadata.mcast_grp = group;
+    }
+    action drop() {
+        mark_to_drop(standard_metadata);
+    }
+    // Stations by their address. Unknown ones, and groups, are flooded.
+    table stations {
+        key = {
+            headers.ethernet.destination: exact;
+        }
+        actions = {
+            forward;
+            flood;
+            drop;
+        }
+        default_action = flood(1);
+        size = 1024;
+    }
+    // Back to where it came from.
+    action turn_around() {
+        bit<48> station = headers.ethernet.source;
+        bit<32> host = headers.ipv4.source;
+        bit<16> port = headers.udp.source;
+        headers.ethernet.source = headers.ethernet.destination;
+        headers.ethernet.destination = station;
+        headers.ipv4.source = headers.ipv4.destination;
+        headers.ipv4.destination = host;
+        headers.udp.source = headers.udp.destination;
+        headers.udp.destination = port;
+        standard_metadata.egress_spec = standard_metadata.ingress_port;
+    }
+
+    // ---- the aggregator
+
+    action load_aggregator() {
+        bit<32> at = headers.atp.index;
+        bit<32> upper;
+        bit<32> lower;
+        aggregator_token_upper.read(upper, at);
+        aggregator_token_lower.read(lower, at);
+        aggregator.token = upper ++ lower;
+        aggregator_job.read(aggregator.job, at);
+        aggregator_seq.read(aggregator.seq, at);
+        aggregator_channel.read(aggregator.channel, at);
+        aggregator_status.read(aggregator.status, at);
+        aggregator_flags.read(aggregator.flags, at);
+        aggregator_bitmap.read(aggregator.bitmap, at);
+        aggregator_lanes.read(aggregator.lanes, at);
+        aggregator_purpose.read(aggregator.purpose, at);
+        aggregator_unit.read(aggregator.unit, at);
+        aggregator_touched_us.read(aggregator.touched_us, at);
+        notes.first = at * ATP_LANES;
+    }
+    action store_aggregator() {
+        bit<32> at = headers.atp.index;
+        aggregator_token_upper.write(at, aggregator.token[63:32]);
+        aggregator_token_lower.write(at, aggregator.token[31:0]);
+        aggregator_job.write(at, aggregator.job);
+        aggregator_seq.write(at, aggregator.seq);
+        aggregator_channel.write(at, aggregator.channel);
+        aggregator_status.write(at, aggregator.status);
+        aggregator_flags.write(at, aggregator.flags);
+        aggregator_bitmap.write(at, aggregator.bitmap);
+        aggregator_lanes.write(at, aggregator.lanes);
+        aggregator_purpose.write(at, aggregator.purpose);
+        aggregator_unit.write(at, aggregator.unit);
+        aggregator_touched_us.write(at, aggregator.touched_us);
+    }
+
+    // ---- lanes. Lanes behind those of the packet are moved too: nobody reads them.
+
+    action store_lanes() {
+#define ATP_STORE_LANE(AT) held_lanes.write(notes.first + (AT), headers.lanes[AT].value);
+        ATP_EACH_LANE(ATP_STORE_LANE)
+    }
+    action emit_lanes() {
+#define ATP_EMIT_LANE(AT) held_lanes.read(headers.lanes[AT].value, notes.first + (AT));
+        ATP_EACH_LANE(ATP_EMIT_LANE)
+    }
+
+    // An element of BITS bits that leaves its width saturates. The sign of `left` is set if it left.
+#define ATP_ADD_ELEMENT(BITS, HIGH, LOW, LOWEST)                                                             \
+    sum = addend[HIGH:LOW] + held[HIGH:LOW];                                                                 \
+    left = (addend[HIGH:LOW] ^ sum) & (held[HIGH:LOW] ^ sum);                                                \
+    left = is_element ? left : 0;                                                                            \
+    lane[HIGH:LOW] = left & LOWEST == 0 ? sum : (addend[HIGH:LOW] & LOWEST == 0 ? LOWEST - 1 : LOWEST);     \
+    notes.overflowed = left & LOWEST == 0 ? notes.overflowed : 1w1;
+
+#define ATP_BEGIN_LANE(AT)                             \
+    held_lanes.read(held, notes.first + (AT));         \
+    addend = headers.lanes[AT].value;                  \
+    is_element = (AT) < notes.elements;                \
+    lane = addend + held;
+#define ATP_END_LANE(AT)                                \
+    headers.lanes[AT].value = lane;                     \
+    held_lanes.write(notes.first + (AT), lane);
+
+    action add_int32_lanes() {
+        bit<32> held;
+        bit<32> addend;
+        bit<32> lane;
+        bit<32> sum;
+        bit<32> left;
+        bool is_element;
+#define ATP_ADD_INT32(AT) ATP_BEGIN_LANE(AT) ATP_ADD_ELEMENT(32, 31, 0, 32w0x80000000) ATP_END_LANE(AT)
+        ATP_EACH_LANE(ATP_ADD_INT32)
+    }
+    // Tail lanes have 32 bits in every form.
+#define ATP_KEEP_TAIL lane = is_element ? lane : addend + held;
+    action add_int16_lanes() {
+        bit<32> held;
+        bit<32> addend;
+        bit<32> lane;
+        bit<16> sum;
+        bit<16> left;
+        bool is_element;
+#define ATP_ADD_INT16(AT)                                  \
+    ATP_BEGIN_LANE(AT)                                     \
+    ATP_ADD_ELEMENT(16, 15, 0, 16w0x8000)                  \
+    ATP_ADD_ELEMENT(16, 31, 16, 16w0x8000)                 \
+    ATP_KEEP_TAIL                                          \
+    ATP_END_LANE(AT)
+        ATP_EACH_LANE(ATP_ADD_INT16)
+    }
+    action add_int8_lanes() {
+        bit<32> held;
+        bit<32> addend;
+        bit<32> lane;
+        bit<8> sum;
+        bit<8> left;
+        bool is_element;
+#define ATP_ADD_INT8(AT)                                \
+    ATP_BEGIN_LANE(AT)                                  \
+    ATP_ADD_ELEMENT(8, 7, 0, 8w0x80)                    \
+    ATP_ADD_ELEMENT(8, 15, 8, 8w0x80)                   \
+    ATP_ADD_ELEMENT(8, 23, 16, 8w0x80)                  \
+    ATP_ADD_ELEMENT(8, 31, 24, 8w0x80)                  \
+    ATP_KEEP_TAIL                                       \
+    ATP_END_LANE(AT)
+        ATP_EACH_LANE(ATP_ADD_INT8)
+    }
+
+    // ---- a packet of an admitted job
+
+    action forward_alone() {
+        headers.atp.flags = headers.atp.flags | ATP_FLAG_BYPASS;
+        headers.atp.hop = headers.atp.hop + 1;
+        notes.changed = 1;
+        decision.event = ATP_EVENT_MISFIT;
+    }
+
+    apply {
+        bit<32> now_us = standard_metadata.ingress_global_timestamp[31:0];
+        bool is_valid = false;
+        bool handled = false;
+        decision.packet = ATP_PACKET_FORWARD;
+        decision.lanes = ATP_LANES_NONE;
+        decision.event = ATP_EVENT_PASSED;
+#ifdef ATP_FIXED_CLOCK
+        standing_now_us.read(now_us, 0);
+#endif
+        if (notes.is_control == 1) {
+            clone(CloneType.I2E, AGENT_SESSION);
+        }
+        if (headers.atp.isValid()) {
+            check.apply(headers.atp, notes.lanes, is_valid);
+            if (!is_valid) {
+                refused.count(0);
+            } else {
+                bit<64> token = headers.atp.token;
+                jobs.apply();
+                if (!is_admitted) {
+                    forged.count(0);
+                } else if (standard_metadata.checksum_error == 1 &&
+                           (headers.atp.type == ATP_TYPE_GRADIENT || headers.atp.type == ATP_TYPE_FLUSH)) {
+                    damaged.count(0);
+                } else {
+                    bool flush_here = headers.atp.type == ATP_TYPE_FLUSH && headers.atp.hop == level;
+                    bool is_gradient = headers.atp.type == ATP_TYPE_GRADIENT;
+                    handled = level < ATP_LEVELS && !(is_gradient && headers.atp.hop > level);
+                    if (is_gradient && headers.ipv4.ecn == ECN_CE) {
+                        headers.atp.flags = headers.atp.flags | ATP_FLAG_ECN;
+                        headers.ipv4.ecn = ECN_ECT0;
+                        notes.changed = 1;
+                    }
+                    if (handled && headers.atp.index >= ATP_AGGREGATORS) {
+                        if (is_gradient && headers.atp.flags & ATP_FLAG_BYPASS == 0 && headers.atp.hop < ATP_LEVELS) {
+                            forward_alone();
+                        } else if (flush_here) {
+                            decision.packet = ATP_PACKET_DROP;
+                        }
+                    } else if (handled) {
+                        load_aggregator();
+                        bool holds = aggregator.status != ATP_AGGREGATOR_FREE && aggregator.seq == headers.atp.seq &&
+                                     aggregator.job == headers.atp.job && aggregator.token == headers.atp.token &&
+                                     aggregator.channel == headers.atp.channel;
+                        if (flush_here && holds && aggregator.lanes > MOST_LANES_OF_A_FLUSH) {
+                            no_room.count(0);
+                            decision.packet = ATP_PACKET_DROP;
+                        } else {
+                            bit<16> tail = headers.atp.flags & ATP_FLAG_AUDIT != 0 ? 16w1 : 16w0;
+                            tail = headers.atp.flags & ATP_FLAG_PROOF != 0 ? ATP_PROOF_LANES : tail;
+                            notes.elements = notes.lanes - tail;
+                            decide.apply(headers.atp, notes.lanes, flush_here, aggregator, now_us, ATP_AGEING_US,
+                                         decision);
+                            if (is_gradient || decision.packet == ATP_PACKET_RETURN) {
+                                notes.changed = 1;
+                            }
+                            if (decision.packet == ATP_PACKET_RETURN) {
+#define ATP_GROW(AT)                       \
+    if ((AT) < aggregator.lanes) {         \
+        headers.lanes[AT].setValid();      \
+    }
+                                ATP_EACH_LANE(ATP_GROW)
+                                headers.udp.bytes = headers.udp.bytes + (aggregator.lanes << 2);
+                                headers.ipv4.bytes = headers.ipv4.bytes + (aggregator.lanes << 2);
+                                turn_around();
+                            }
+                            if (decision.lanes == ATP_LANES_STORE) {
+                                store_lanes();
+                            } else if (decision.lanes == ATP_LANES_EMIT) {
+                                emit_lanes();
+                            } else if (decision.lanes != ATP_LANES_NONE) {
+                                if (headers.atp.lanes == ATP_INT32_LANES) {
+                                    add_int32_lanes();
+                                } else if (headers.atp.lanes == ATP_INT16_LANES) {
+                                    add_int16_lanes();
+                                } else {
+                                    add_int8_lanes();
+                                }
+                                if (notes.overflowed == 1) {
+                                    aggregator.flags = aggregator.flags | ATP_AGGREGATOR_OVERFLOW;
+                                    if (decision.lanes == ATP_LANES_ADD_EMIT) {
+                                        headers.atp.flags = headers.atp.flags | ATP_FLAG_OVERFLOW;
+                                    }
+                                }
+                            }
+                            store_aggregator();
+                        }
+                    }
+                    events.count((bit<32>)decision.event);
+                }
+                headers.atp.token = token;
+            }
+        }
+        if (decision.packet == ATP_PACKET_DROP) {
+            drop();
+        } else if (decision.packet == ATP_PACKET_FORWARD) {
+            stations.apply();
+        }
+    }
+}
+
+control AtpEgress(inout headers_t headers, inout notes_t notes, inout standard_metadata_t standard_metadata) {
+    apply {
+        // No frame returns to the port that it came from, unless it was turned around.
+        if (standard_metadata.egress_rid != 0 && standard_metadata.egress_port == standard_metadata.ingress_port) {
+            mark_to_drop(standard_metadata);
+        }
+    }
+}
+
+control AtpDeparser(packet_out packet, in headers_t headers) {
+    apply {
+        packet.emit(headers.ethernet);
+        packet.emit(headers.ipv4);
+        packet.emit(headers.udp);
+        packet.emit(headers.atp);
+        packet.emit(headers.lanes);
+    }
+}
+
+V1Switch(AtpParser(), AtpVerifyChecksum(), AtpIngress(), AtpEgress(), AtpUpdateChecksum(), AtpDeparser()) main;
