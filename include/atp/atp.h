@@ -80,7 +80,10 @@ enum atp_operation {
     ATP_OPERATION_BROADCAST = 4,
     ATP_OPERATION_BARRIER = 5,
     ATP_OPERATION_PUSH = 6,
-    ATP_OPERATION_PULL = 7
+    ATP_OPERATION_PULL = 7,
+    ATP_OPERATION_REDUCE_SCATTER = 8,
+    ATP_OPERATION_ALL_GATHER = 9,
+    ATP_OPERATION_REDUCE = 10
 };
 
 /* Each text ends with a zero byte. A text that does not fit its array is cut. */
@@ -296,6 +299,21 @@ ATP_API int atp_all_reduce(atp_communicator* communicator, const void* in, void*
 /* Sums several tensors as one operation: small tensors share packets. */
 ATP_API int atp_all_reduce_group(atp_communicator* communicator, const struct atp_buffer* buffers, size_t count,
                                  int element, int reduction, int64_t timeout_ms, struct atp_error* error);
+/*
+ * Sums the blocks of `in`, which follow each other: block r has `counts[r]` elements, and its sum goes to `out` of rank
+ * r. A count for each rank, equal on all ranks; 0 is allowed. `out` may be the own block of `in`.
+ */
+ATP_API int atp_reduce_scatter(atp_communicator* communicator, const void* in, void* out, const size_t* counts,
+                               int element, int reduction, int64_t timeout_ms, struct atp_error* error);
+/*
+ * Copies `in` of each rank to `out` of all ranks, where the blocks follow each other: block r has `bytes[r]` bytes. A
+ * number for each rank, equal on all ranks; 0 is allowed. `in` may be the own block of `out`.
+ */
+ATP_API int atp_all_gather(atp_communicator* communicator, const void* in, void* out, const size_t* bytes,
+                           int64_t timeout_ms, struct atp_error* error);
+/* Sums as atp_all_reduce(), but only rank `root` gets the result; elsewhere `out` stays as it is, and may be NULL. */
+ATP_API int atp_reduce(atp_communicator* communicator, const void* in, void* out, size_t elements, int element,
+                       int reduction, uint32_t root, int64_t timeout_ms, struct atp_error* error);
 /* Copies the bytes of rank `root` to all ranks, in place. */
 ATP_API int atp_broadcast(atp_communicator* communicator, void* data, size_t bytes, uint32_t root, int64_t timeout_ms,
                           struct atp_error* error);
@@ -326,6 +344,14 @@ ATP_API int atp_all_reduce_async(atp_communicator* communicator, const void* in,
 ATP_API int atp_all_reduce_group_async(atp_communicator* communicator, const struct atp_buffer* buffers, size_t count,
                                        int element, int reduction, int64_t timeout_ms, atp_work** work,
                                        struct atp_error* error);
+ATP_API int atp_reduce_scatter_async(atp_communicator* communicator, const void* in, void* out, const size_t* counts,
+                                     int element, int reduction, int64_t timeout_ms, atp_work** work,
+                                     struct atp_error* error);
+ATP_API int atp_all_gather_async(atp_communicator* communicator, const void* in, void* out, const size_t* bytes,
+                                 int64_t timeout_ms, atp_work** work, struct atp_error* error);
+ATP_API int atp_reduce_async(atp_communicator* communicator, const void* in, void* out, size_t elements, int element,
+                             int reduction, uint32_t root, int64_t timeout_ms, atp_work** work,
+                             struct atp_error* error);
 ATP_API int atp_broadcast_async(atp_communicator* communicator, void* data, size_t bytes, uint32_t root,
                                 int64_t timeout_ms, atp_work** work, struct atp_error* error);
 ATP_API int atp_barrier_async(atp_communicator* communicator, int64_t timeout_ms, atp_work** work,

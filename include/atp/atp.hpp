@@ -188,6 +188,28 @@ class Communicator {
         });
         return Work(work);
     }
+    // Block r of `in` has counts[r] elements; its sum goes to `out` of rank r. `counts` has an entry for each rank.
+    template <class T>
+    void reduce_scatter(const T* in, T* out, const std::size_t* counts, int reduction = ATP_REDUCTION_SUM,
+                        Timeout timeout = timeout_of_options) {
+        detail::call([&](atp_error* error) {
+            return atp_reduce_scatter(get(), in, out, counts, detail::ElementOf<T>::value, reduction, timeout.count(),
+                                      error);
+        });
+    }
+    // Block r of `out` has bytes[r] bytes, those of `in` of rank r. `bytes` has an entry for each rank.
+    void all_gather(const void* in, void* out, const std::size_t* bytes, Timeout timeout = timeout_of_options) {
+        detail::call([&](atp_error* error) { return atp_all_gather(get(), in, out, bytes, timeout.count(), error); });
+    }
+    // The sum goes to rank `root` alone.
+    template <class T>
+    void reduce(const T* in, T* out, std::size_t elements, std::uint32_t root, int reduction = ATP_REDUCTION_SUM,
+                Timeout timeout = timeout_of_options) {
+        detail::call([&](atp_error* error) {
+            return atp_reduce(get(), in, out, elements, detail::ElementOf<T>::value, reduction, root, timeout.count(),
+                              error);
+        });
+    }
     // Copies the bytes of rank `root` to all ranks, in place.
     void broadcast(void* data, std::size_t bytes, std::uint32_t root, Timeout timeout = timeout_of_options) {
         detail::call([&](atp_error* error) { return atp_broadcast(get(), data, bytes, root, timeout.count(), error); });

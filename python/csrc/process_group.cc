@@ -17,33 +17,6 @@ namespace {
 // Longest time for which the process that hosts the switch waits for the other ranks at shutdown.
 constexpr Duration longest_goodbye = std::chrono::seconds(10);
 
-// True: the caller waits for the work before it does anything else. Older versions of PyTorch do not tell.
-template <class CollectiveOptions>
-bool is_awaited(const CollectiveOptions& options) {
-    if constexpr (requires { options.asyncOp; }) return !options.asyncOp;
-    return false;
-}
-
-// The element type in which the network sums `operation` on tensors of `type`.
-at::ScalarType summed_type(at::ScalarType type, const c10d::ReduceOp& operation) {
-    return operation == c10d::ReduceOp::AVG ? type_of_average(type) : type;
-}
-
-// Why the network cannot sum these tensors; empty if it can. Every rank that makes the same call gets the same answer.
-std::optional<std::string> obstacle(const std::vector<at::Tensor>& tensors, const c10d::ReduceOp& operation) {
-    if (tensors.empty()) return "no tensors";
-    const at::ScalarType type = tensors.front().scalar_type();
-    if (operation != c10d::ReduceOp::AVG && operation != c10d::ReduceOp::SUM) return "operation other than SUM and AVG";
-    if (type == at::kDouble) return "float64, which the network rounds to float32";
-    if (!element_type_of(summed_type(type, operation))) return fmt::format("{} tensors", c10::toString(type));
-    for (const at::Tensor& tensor : tensors) {
-        if (!lies_in_memory(tensor)) return "tensor not dense on CPU or CUDA";
-        if (tensor.device() != tensors.front().device()) return "tensors on several devices";
-        if (tensor.scalar_type() != type) return "tensors of several types";
-    }
-    return std::nullopt;
-}
-
 // Gloo has no averages. `options` ask for the sum of the tensors, which this function divides: float64 is precise
 // enough.
 template <class CollectiveOptions>
@@ -253,30 +226,6 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce_sparse(Tensors& tensors,
     return delegate("all_reduce", "sparse tensors")->allreduce_sparse(tensors, options);
 }
 
-ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
-    return delegate("reduce")->reduce(tensors, options);
-}
-
-ProcessGroupAtp::WorkPointer ProcessGroupAtp::allgather(TensorLists& outputs, Tensors& inputs,
-                                                        const c10d::AllgatherOptions& options) {
-    return delegate("all_gather")->allgather(outputs, inputs, options);
-}
-
-ProcessGroupAtp::WorkPointer ProcessGroupAtp::_allgather_base(at::Tensor& output, at::Tensor& input,
-                                                              const c10d::AllgatherOptions& options) {
-    return delegate("all_gather_into_tensor")->_allgather_base(output, input, options);
-}
-
-ProcessGroupAtp::WorkPointer ProcessGroupAtp::allgather_coalesced(TensorLists& outputs, Tensors& inputs,
-                                                                  const c10d::AllgatherOptions& options) {
-    return delegate("all_gather_coalesced")->allgather_coalesced(outputs, inputs, options);
-}
-
-ProcessGroupAtp::WorkPointer ProcessGroupAtp::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
-                                                                              const c10d::AllgatherOptions& options) {
-    return delegate("all_gather_into_tensor_coalesced")->allgather_into_tensor_coalesced(outputs, inputs, options);
-}
-
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::gather(TensorLists& outputs, Tensors& inputs,
                                                      const c10d::GatherOptions& options) {
     return delegate("gather")->gather(outputs, inputs, options);
@@ -285,21 +234,6 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::gather(TensorLists& outputs, Tenso
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::scatter(Tensors& outputs, TensorLists& inputs,
                                                       const c10d::ScatterOptions& options) {
     return delegate("scatter")->scatter(outputs, inputs, options);
-}
-
-ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce_scatter(Tensors& outputs, TensorLists& inputs,
-                                                             const c10d::ReduceScatterOptions& options) {
-    return delegate("reduce_scatter")->reduce_scatter(outputs, inputs, options);
-}
-
-ProcessGroupAtp::WorkPointer ProcessGroupAtp::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
-                                                                   const c10d::ReduceScatterOptions& options) {
-    return delegate("reduce_scatter_tensor")->_reduce_scatter_base(output, input, options);
-}
-
-ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce_scatter_tensor_coalesced(
-    Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) {
-    return delegate("reduce_scatter_tensor_coalesced")->reduce_scatter_tensor_coalesced(outputs, inputs, options);
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::alltoall_base(at::Tensor& output, at::Tensor& input,

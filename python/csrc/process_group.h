@@ -33,8 +33,8 @@ struct GroupOptions {
     std::function<void(const std::string& operation, const std::string& reason)> delegated;
 };
 
-// PyTorch's backend `atp`: executes sums, broadcasts and barriers in the network and all other operations with the
-// fallback backend.
+// PyTorch's backend `atp`: executes sums, reduce-scatters, all-gathers, broadcasts and barriers in the network and all
+// other operations with the fallback backend.
 //
 // Ownership: owns the communicator and Completions; shares the store and the fallback.
 // Calling order: the constructor, with a newly formed communicator; collectives, in the same order on every rank; then
@@ -78,8 +78,7 @@ class ProcessGroupAtp final : public c10d::Backend {
     void push(std::uint64_t key, const at::Tensor& tensor);
     void pull(std::uint64_t key, const at::Tensor& tensor);
 
-    // The fallback executes these.
-    WorkPointer allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) override;
+    // sharded.cc. The fallback executes those that the network cannot.
     WorkPointer reduce(Tensors& tensors, const c10d::ReduceOptions& options) override;
     WorkPointer allgather(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) override;
     WorkPointer _allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& options) override;
@@ -87,14 +86,17 @@ class ProcessGroupAtp final : public c10d::Backend {
                                     const c10d::AllgatherOptions& options) override;
     WorkPointer allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                 const c10d::AllgatherOptions& options) override;
-    WorkPointer gather(TensorLists& outputs, Tensors& inputs, const c10d::GatherOptions& options) override;
-    WorkPointer scatter(Tensors& outputs, TensorLists& inputs, const c10d::ScatterOptions& options) override;
     WorkPointer reduce_scatter(Tensors& outputs, TensorLists& inputs,
                                const c10d::ReduceScatterOptions& options) override;
     WorkPointer _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                                      const c10d::ReduceScatterOptions& options) override;
     WorkPointer reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                 const c10d::ReduceScatterOptions& options) override;
+
+    // The fallback executes these.
+    WorkPointer allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) override;
+    WorkPointer gather(TensorLists& outputs, Tensors& inputs, const c10d::GatherOptions& options) override;
+    WorkPointer scatter(Tensors& outputs, TensorLists& inputs, const c10d::ScatterOptions& options) override;
     WorkPointer alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_sizes,
                               std::vector<int64_t>& input_sizes, const c10d::AllToAllOptions& options) override;
     WorkPointer alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) override;
@@ -108,6 +110,18 @@ class ProcessGroupAtp final : public c10d::Backend {
     [[nodiscard]] std::shared_ptr<comm::Communicator> require_communicator() const;
     WorkPointer reduce_in_network(Tensors& tensors, const c10d::ReduceOp& operation, std::chrono::milliseconds timeout,
                                   c10d::OpType type, const char* title, bool awaited);
+    // How PyTorch made a call.
+    struct Call {
+        std::chrono::milliseconds timeout;
+        c10d::OpType type;
+        const char* title;
+        bool awaited;
+    };
+    WorkPointer gather_in_network(const Tensors& outputs, const Tensors& inputs, const Call& call);
+    // `counts`: elements that each rank gets.
+    WorkPointer scatter_in_network(const Tensors& outputs, const Tensors& inputs,
+                                   const std::vector<std::size_t>& counts, const c10d::ReduceOp& operation,
+                                   const Call& call);
     WorkPointer hand_out(Result<comm::Handle> begun, std::vector<Staged> staged, c10d::OpType type, const char* title,
                          bool awaited);
     [[nodiscard]] Time deadline_of(std::chrono::milliseconds timeout) const;

@@ -119,6 +119,32 @@ std::vector<Staged> stage(const std::vector<at::Tensor>& tensors, at::ScalarType
     return staged;
 }
 
+at::Tensor on_host(const at::Tensor& tensor) {
+    const at::NoGradGuard no_grad;
+    const at::Tensor plain = tensor.detach().resolve_neg().resolve_conj().contiguous();
+    if (plain.is_cpu()) return plain;
+    const at::Tensor host = at::empty(plain.sizes(), plain.options().device(at::kCPU).pinned_memory(true));
+    host.copy_(plain);
+    return host;
+}
+
+at::Tensor bytes_on_host(std::size_t bytes, c10::Device device) {
+    const auto options = at::TensorOptions().dtype(at::kByte).pinned_memory(!device.is_cpu());
+    return at::empty({static_cast<std::int64_t>(bytes)}, options);
+}
+
+Staged stage_output(const at::Tensor& tensor) {
+    const bool direct = tensor.is_cpu() && tensor.is_contiguous() && !tensor.is_neg() && !tensor.is_conj();
+    if (direct) return {.tensor = tensor, .memory = tensor, .host = tensor};
+    return stage_output(tensor, bytes_on_host(tensor.nbytes(), tensor.device()));
+}
+
+Staged stage_output(const at::Tensor& tensor, const at::Tensor& host) {
+    const at::NoGradGuard no_grad;
+    const at::Tensor memory = host.view(tensor.scalar_type()).view(tensor.sizes());
+    return {.tensor = tensor, .memory = memory, .host = memory};
+}
+
 void bring_to_host(std::vector<Staged>& staged) {
     const at::NoGradGuard no_grad;
     for (Staged& each : staged) {

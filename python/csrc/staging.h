@@ -23,11 +23,20 @@ struct Staged {
     at::Tensor host;    // memory that the network reads and writes: `memory` itself, or page-locked memory
     // the device's conversion between the two; the operation owns it; null: none
     staging::StagedTensor* converted = nullptr;
+    at::Tensor input{};         // memory that the network reads, if that is another than `host`
     std::uint32_t divisor = 1;  // deliver() divides integers by this, rounding toward zero
 };
 
 // `type` is the element type of `memory`. A tensor of another type is converted into new memory.
 [[nodiscard]] std::vector<Staged> stage(const std::vector<at::Tensor>& tensors, at::ScalarType type);
+// `tensor` itself, if the network can read its memory; otherwise a copy on the host. Waits for the current stream.
+[[nodiscard]] at::Tensor on_host(const at::Tensor& tensor);
+// New memory on the host for `bytes` bytes, page-locked if they go to this device.
+[[nodiscard]] at::Tensor bytes_on_host(std::size_t bytes, c10::Device device);
+// A tensor that the network only writes, at once or through memory on the host.
+[[nodiscard]] Staged stage_output(const at::Tensor& tensor);
+// A tensor whose elements arrive at `host`, which has `tensor.nbytes()` bytes.
+[[nodiscard]] Staged stage_output(const at::Tensor& tensor, const at::Tensor& host);
 // Copies the bytes of device tensors to the host. Waits for the current stream.
 void bring_to_host(std::vector<Staged>& staged);
 // Call after the operation succeeded. Returns when the callers' tensors hold the results. Throws if a device failed.

@@ -76,6 +76,36 @@ static void check_sums(atp_communicator* communicator) {
     free(out);
 }
 
+static void check_parts(atp_communicator* communicator, uint32_t rank) {
+    const size_t counts[RANKS] = {2, 1};
+    const size_t bytes[RANKS] = {4, 3};
+    const int32_t in[3] = {1 + (int32_t)rank, 10, 100};
+    int32_t out[3] = {-1, -1, -1};
+    char whole[8] = "";
+    struct atp_error error;
+    atp_work* work;
+    SUCCEED(atp_reduce_scatter(communicator, in, out, counts, ATP_ELEMENT_INT32, ATP_REDUCTION_SUM, 0, &error));
+    REQUIRE(out[0] == (rank == 0 ? 3 : 200) && out[1] == (rank == 0 ? 20 : -1));
+    SUCCEED(atp_reduce_scatter_async(communicator, in, out, counts, ATP_ELEMENT_INT32, ATP_REDUCTION_SUM, 0, &work,
+                                     &error));
+    SUCCEED(atp_work_wait(work, &error));
+    atp_work_free(work);
+    SUCCEED(atp_all_gather(communicator, rank == 0 ? "four" : "two", whole, bytes, 0, &error));
+    REQUIRE(strcmp(whole, "fourtwo") == 0);
+    SUCCEED(atp_all_gather_async(communicator, rank == 0 ? "FOUR" : "TWO", whole, bytes, 0, &work, &error));
+    SUCCEED(atp_work_wait(work, &error));
+    atp_work_free(work);
+    REQUIRE(strcmp(whole, "FOURTWO") == 0);
+    SUCCEED(atp_reduce(communicator, in, out, 3, ATP_ELEMENT_INT32, ATP_REDUCTION_SUM, 1, 0, &error));
+    REQUIRE(rank == 0 || (out[0] == 3 && out[2] == 200));
+    SUCCEED(atp_reduce_async(communicator, in, rank == 1 ? out : NULL, 3, ATP_ELEMENT_INT32, ATP_REDUCTION_SUM, 1, 0,
+                             &work, &error));
+    SUCCEED(atp_work_wait(work, &error));
+    atp_work_free(work);
+    REQUIRE(atp_all_gather(communicator, whole, whole, NULL, 0, &error) == ATP_REASON_MALFORMED);
+    REQUIRE(strcmp(atp_operation_name(ATP_OPERATION_REDUCE_SCATTER), "reduce_scatter") == 0);
+}
+
 static void check_others(atp_communicator* communicator) {
     const uint32_t rank = atp_communicator_rank(communicator);
     struct atp_error error;
@@ -84,6 +114,7 @@ static void check_others(atp_communicator* communicator) {
     double sums[3];
     if (rank == 1) strcpy(text, "twelve bytes");
     SUCCEED(atp_broadcast(communicator, text, sizeof text, 1, 0, &error));
+    check_parts(communicator, rank);
     REQUIRE(strcmp(text, "twelve bytes") == 0);
     SUCCEED(atp_barrier(communicator, 0, &error));
     values[0] = values[1] = values[2] = 1.5 + rank;

@@ -90,6 +90,16 @@ TEST_F(CppApi, BroadcastBarrierPushAndPullReachBothRanks) {
         if (ranks.rank() == 1) std::memcpy(text.data(), "hello", 6);
         ranks.broadcast(text.data(), text.size(), 1);
         EXPECT_STREQ(text.data(), "hello");
+        const std::array<std::size_t, 2> counts{1, 1};
+        const std::array<std::size_t, 2> bytes{4, 4};
+        const std::array<float, 2> both{1.5F, 2.5F};
+        std::array<float, 2> parts{};
+        ranks.reduce_scatter(both.data(), parts.data(), counts.data());
+        EXPECT_EQ(parts[0], ranks.rank() == 0 ? 3.0F : 5.0F);
+        ranks.all_gather(&both[ranks.rank()], parts.data(), bytes.data());
+        EXPECT_EQ(parts, both);
+        ranks.reduce(both.data(), parts.data(), 2, 0);
+        EXPECT_EQ(parts[1], ranks.rank() == 0 ? 5.0F : 2.5F);
         ranks.barrier();
         const float value = static_cast<float>(ranks.rank()) + 1;
         float sum = 0;

@@ -177,6 +177,8 @@ protocol::WorkerCounters counters_of(const comm::Communicator& communicator) {
     protocol::WorkerCounters sum;
     for (const comm::ChannelCounters& channel : communicator.counters()) {
         sum.sent += channel.worker.sent;
+        sum.acks += channel.worker.acks;
+        sum.readies += channel.worker.readies;
         sum.resent += channel.worker.resent;
         sum.forged += channel.worker.forged;
         sum.ecn_acks += channel.worker.ecn_acks;

@@ -177,8 +177,8 @@ def note_what_is_delegated(rank, size):
             dist.all_reduce(torch.ones(1), dist.ReduceOp.MAX)
             dist.all_reduce(torch.ones(1, dtype=torch.uint8))
             dist.all_reduce(torch.ones(1, dtype=torch.float64), dist.ReduceOp.AVG)
-            dist.reduce(torch.ones(1), dst=0)
-            dist.all_gather([torch.zeros(1) for _ in range(size)], torch.ones(1))
+            dist.reduce(torch.ones(1), dst=0, op=dist.ReduceOp.MAX)
+            dist.gather(torch.ones(1), [torch.zeros(1) for _ in range(size)] if rank == 0 else None, dst=0)
 
     return note_lines_of(delegate)
 
@@ -196,8 +196,11 @@ def test_each_delegated_operation_is_logged_once_by_one_rank():
                 'operation delegated name="all_reduce" backend=gloo '
                 'reason="float64, which the network rounds to float32"',
             ),
-            ("WARNING", 'operation delegated name="reduce" backend=gloo'),
-            ("INFO", 'operation delegated name="all_gather" backend=gloo'),
+            (
+                "WARNING",
+                'operation delegated name="reduce" backend=gloo reason="operation other than SUM and AVG"',
+            ),
+            ("INFO", 'operation delegated name="gather" backend=gloo'),
         ],
         [],
     ]

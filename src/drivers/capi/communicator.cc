@@ -70,6 +70,53 @@ struct AllReduce {
     }
 };
 
+struct ReduceScatter {
+    const void* in;
+    void* out;
+    const std::size_t* counts;
+    int element;
+    int reduction;
+    std::int64_t timeout_ms;
+
+    atp::Result<Handle> operator()(atp::comm::Communicator& communicator) const {
+        const auto type = atp::capi::element_from(element);
+        const auto how = atp::capi::reduction_from(reduction);
+        if (!type || !how)
+            return tl::unexpected(malformed("`element` or `reduction` is out of range; use the constants of atp.h"));
+        if (counts == nullptr) return tl::unexpected(malformed("`counts` is NULL"));
+        return communicator.reduce_scatter(in, out, {counts, communicator.world()}, *type, *how,
+                                           deadline_from(timeout_ms));
+    }
+};
+
+struct AllGather {
+    const void* in;
+    void* out;
+    const std::size_t* bytes;
+    std::int64_t timeout_ms;
+
+    atp::Result<Handle> operator()(atp::comm::Communicator& communicator) const {
+        if (bytes == nullptr) return tl::unexpected(malformed("`bytes` is NULL"));
+        return communicator.all_gather(in, out, {bytes, communicator.world()}, deadline_from(timeout_ms));
+    }
+};
+
+struct Reduce {
+    atp::comm::Buffer buffer;
+    int element;
+    int reduction;
+    std::uint32_t root;
+    std::int64_t timeout_ms;
+
+    atp::Result<Handle> operator()(atp::comm::Communicator& communicator) const {
+        const auto type = atp::capi::element_from(element);
+        const auto how = atp::capi::reduction_from(reduction);
+        if (!type || !how)
+            return tl::unexpected(malformed("`element` or `reduction` is out of range; use the constants of atp.h"));
+        return communicator.reduce(buffer, *type, *how, root, deadline_from(timeout_ms));
+    }
+};
+
 struct Broadcast {
     void* data;
     std::size_t bytes;
@@ -132,6 +179,21 @@ int atp_all_reduce_group(atp_communicator* communicator, const struct atp_buffer
     return wait_for(communicator, error, AllReduce{buffers, count, element, reduction, timeout_ms});
 }
 
+int atp_reduce_scatter(atp_communicator* communicator, const void* in, void* out, const size_t* counts, int element,
+                       int reduction, int64_t timeout_ms, struct atp_error* error) {
+    return wait_for(communicator, error, ReduceScatter{in, out, counts, element, reduction, timeout_ms});
+}
+
+int atp_all_gather(atp_communicator* communicator, const void* in, void* out, const size_t* bytes, int64_t timeout_ms,
+                   struct atp_error* error) {
+    return wait_for(communicator, error, AllGather{in, out, bytes, timeout_ms});
+}
+
+int atp_reduce(atp_communicator* communicator, const void* in, void* out, size_t elements, int element, int reduction,
+               uint32_t root, int64_t timeout_ms, struct atp_error* error) {
+    return wait_for(communicator, error, Reduce{{in, out, elements}, element, reduction, root, timeout_ms});
+}
+
 int atp_broadcast(atp_communicator* communicator, void* data, size_t bytes, uint32_t root, int64_t timeout_ms,
                   struct atp_error* error) {
     return wait_for(communicator, error, Broadcast{data, bytes, root, timeout_ms});
@@ -173,6 +235,21 @@ int atp_all_reduce_group_async(atp_communicator* communicator, const struct atp_
                                int element, int reduction, int64_t timeout_ms, atp_work** work,
                                struct atp_error* error) {
     return hand_out(communicator, work, error, AllReduce{buffers, count, element, reduction, timeout_ms});
+}
+
+int atp_reduce_scatter_async(atp_communicator* communicator, const void* in, void* out, const size_t* counts,
+                             int element, int reduction, int64_t timeout_ms, atp_work** work, struct atp_error* error) {
+    return hand_out(communicator, work, error, ReduceScatter{in, out, counts, element, reduction, timeout_ms});
+}
+
+int atp_all_gather_async(atp_communicator* communicator, const void* in, void* out, const size_t* bytes,
+                         int64_t timeout_ms, atp_work** work, struct atp_error* error) {
+    return hand_out(communicator, work, error, AllGather{in, out, bytes, timeout_ms});
+}
+
+int atp_reduce_async(atp_communicator* communicator, const void* in, void* out, size_t elements, int element,
+                     int reduction, uint32_t root, int64_t timeout_ms, atp_work** work, struct atp_error* error) {
+    return hand_out(communicator, work, error, Reduce{{in, out, elements}, element, reduction, root, timeout_ms});
 }
 
 int atp_broadcast_async(atp_communicator* communicator, void* data, size_t bytes, uint32_t root, int64_t timeout_ms,

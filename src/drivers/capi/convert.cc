@@ -57,6 +57,9 @@ int number_of(Operation operation) {
         case Operation::barrier: return ATP_OPERATION_BARRIER;
         case Operation::push: return ATP_OPERATION_PUSH;
         case Operation::pull: return ATP_OPERATION_PULL;
+        case Operation::reduce_scatter: return ATP_OPERATION_REDUCE_SCATTER;
+        case Operation::all_gather: return ATP_OPERATION_ALL_GATHER;
+        case Operation::reduce: return ATP_OPERATION_REDUCE;
         default: return ATP_OPERATION_OTHER;
     }
 }
@@ -245,6 +248,9 @@ const char* atp_operation_name(int operation) {
         case ATP_OPERATION_BARRIER: return to_string(atp::Operation::barrier).data();
         case ATP_OPERATION_PUSH: return to_string(atp::Operation::push).data();
         case ATP_OPERATION_PULL: return to_string(atp::Operation::pull).data();
+        case ATP_OPERATION_REDUCE_SCATTER: return to_string(atp::Operation::reduce_scatter).data();
+        case ATP_OPERATION_ALL_GATHER: return to_string(atp::Operation::all_gather).data();
+        case ATP_OPERATION_REDUCE: return to_string(atp::Operation::reduce).data();
         default: return "other";
     }
 }

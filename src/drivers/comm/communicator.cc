@@ -155,7 +155,8 @@ Result<Handle> Communicator::submit(Operation operation, std::unique_ptr<protoco
     const std::uint16_t purpose = purpose_of(operation, elements, detail);
     const std::uint64_t lanes = tensor->size();
     const std::scoped_lock lock(order_);
-    if (host_ == nullptr && fits_numbers() && !tensor->plain() && lanes != 0) {
+    const bool is_dealt = operation == Operation::reduce_scatter || operation == Operation::reduce;
+    if (host_ == nullptr && fits_numbers() && !tensor->plain() && lanes != 0 && !is_dealt) {
         tensor = fit(std::move(tensor), {.operation = operation, .elements = elements, .detail = detail});
     }
     auto work = std::make_shared<Work>(operation, std::move(tensor), now, deadline);

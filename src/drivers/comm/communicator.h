@@ -27,6 +27,7 @@
 #include "store/store.h"
 #include "switchd/node.h"
 #include "tensor/chunks.h"
+#include "tensor/dealt_tensor.h"
 #include "tensor/scale_history.h"
 
 namespace atp::comm {
@@ -107,6 +108,16 @@ class Communicator {
     [[nodiscard]] Result<Handle> all_reduce(std::vector<std::unique_ptr<protocol::Tensor>> tensors,
                                             std::uint64_t elements, numeric::ElementType type, Reduction reduction,
                                             Time deadline = never);
+    // Block r of `in` has counts[r] elements, and its sum goes to `out` of rank r. Blocks follow each other. `counts`
+    // is equal on all ranks.
+    [[nodiscard]] Result<Handle> reduce_scatter(const void* in, void* out, std::span<const std::size_t> counts,
+                                                numeric::ElementType type, Reduction reduction, Time deadline = never);
+    // Block r of `out` has bytes[r] bytes, which rank r passes as `in`. `bytes` is equal on all ranks.
+    [[nodiscard]] Result<Handle> all_gather(const void* in, void* out, std::span<const std::size_t> bytes,
+                                            Time deadline = never);
+    // The sum goes to `root` alone; the other ranks need no `out`.
+    [[nodiscard]] Result<Handle> reduce(const Buffer& buffer, numeric::ElementType type, Reduction reduction,
+                                        std::uint32_t root, Time deadline = never);
     // Copies the bytes of rank `root` to all ranks, in place.
     [[nodiscard]] Result<Handle> broadcast(void* data, std::size_t bytes, std::uint32_t root, Time deadline = never);
     [[nodiscard]] Result<Handle> barrier(Time deadline = never);
@@ -177,6 +188,11 @@ class Communicator {
     [[nodiscard]] Result<Handle> submit(Operation operation, std::unique_ptr<protocol::Tensor> tensor,
                                         std::uint64_t elements, std::uint32_t detail, std::uint64_t alignment,
                                         std::string called, Time deadline);
+
+    struct DealtCall;
+    // sharded.cc: operations whose parts have owners.
+    [[nodiscard]] Result<Handle> submit_dealt(DealtCall call, Time deadline);
+    [[nodiscard]] tensor::DealtTensor::Rules rules_of_deal(bool gathers) const;
 
     [[nodiscard]] std::uint64_t payload_lanes() const { return formation_.lanes - (options_.audit ? 1U : 0U); }
     // Elements of a full fragment. It fills whole words.

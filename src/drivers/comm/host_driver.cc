@@ -216,13 +216,15 @@ HostDriver::Part HostDriver::part_from(const Submission& submission) const {
         part.size = part.native.count;
         part.unit_bytes = numeric::bytes_of(part.native.type);
     }
-    if (const auto source = tensor.sole_source()) {
-        part.source = static_cast<unsigned>(std::ranges::find(numbers_, *source) - numbers_.begin());
-    }
+    if (const auto source = tensor.sole_source()) part.source = index_of(*source);
     const std::uint64_t most = memory_->shape().chunk_lanes * ATP_LANE_BYTES / part.unit_bytes;
     part.chunk_units = type != 0 ? most : most / submission.alignment * submission.alignment;
     if (network_) part.chunk_units = tensor::lanes_of_chunk(network_->chunks, part.size);
-    part.range_units = copied_from(part) ? part.chunk_units : range_bytes / part.unit_bytes;
+    const protocol::Delivery delivery = network_ ? protocol::Delivery{} : tensor.delivery(0);
+    part.owned = delivery.is_owned();
+    if (part.owned) part.chunk_units = tensor.spans().length;
+    const bool is_copied = delivery.one_sender || (part.source && !network_);
+    part.range_units = is_copied ? part.chunk_units : range_bytes / part.unit_bytes;
     part.chunks = (part.size + part.chunk_units - 1) / part.chunk_units;
     return part;
 }
@@ -284,12 +286,25 @@ HostDriver::UnitRange HostDriver::units_of(const Part& part, std::uint64_t chunk
     return {.first = first, .count = static_cast<std::size_t>(std::min(part.chunk_units, part.size - first))};
 }
 
+// A chunk is a span, so its lanes and its units begin alike.
+protocol::Delivery HostDriver::delivery_of(const Part& part, std::uint64_t chunk) {
+    if (!part.owned) return {};
+    return part.work->slices().front().delivery(units_of(part, chunk).first);
+}
+
+std::optional<unsigned> HostDriver::copied_from(const Part& part, std::uint64_t chunk) const {
+    if (network_) return std::nullopt;
+    const protocol::Delivery delivery = delivery_of(part, chunk);
+    return delivery.one_sender ? index_of(delivery.owner) : part.source;
+}
+
 void HostDriver::load(const protocol::HostAction& action) {
     const Part& part = part_of(action.chunk);
     const tensor::Slice& tensor = part.work->slices().front();
     const UnitRange units = units_of(part, action.chunk);
     const std::span place(memory_->lanes_of(action.slot, memory_->rank()), units.count * part.unit_bytes);
-    if (part.source && *part.source != memory_->rank()) {
+    const auto source = copied_from(part, action.chunk);
+    if ((part.source && *part.source != memory_->rank()) || (source && *source != memory_->rank())) {
         // Nobody reads the place.
     } else if (part.native.count != 0) {
         tensor.load_native(units.first, place);
@@ -303,7 +318,7 @@ void HostDriver::load(const protocol::HostAction& action) {
 
 void HostDriver::add(const protocol::HostAction& action) {
     const Part& part = part_of(action.chunk);
-    if (copied_from(part)) return;
+    if (copied_from(part, action.chunk)) return;
     const tensor::Slice& tensor = part.work->slices().front();
     const std::uint64_t first = action.range * part.range_units;
     const auto count =
@@ -355,7 +370,8 @@ void HostDriver::store(const protocol::HostAction& action) {
     const Part& part = part_of(action.chunk);
     tensor::Slice& tensor = part.work->slices().front();
     const UnitRange units = units_of(part, action.chunk);
-    const auto source = copied_from(part);
+    if (!delivery_of(part, action.chunk).receives(numbers_[memory_->rank()])) return;
+    const auto source = copied_from(part, action.chunk);
     const std::byte* const from = source ? memory_->lanes_of(action.slot, *source) : memory_->sums_of(action.slot);
     const std::span sums(from, units.count * part.unit_bytes);
     if (part.native.count != 0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -63,6 +64,8 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
     void attend_later() override;
 
     [[nodiscard]] unsigned ranks() const { return memory_->shape().ranks; }
+    // Most lanes of a chunk.
+    [[nodiscard]] std::uint64_t chunk_lanes() const { return memory_->shape().chunk_lanes; }
 
   private:
     struct Part {
@@ -77,6 +80,7 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
         // Index of the only rank whose elements are not all zero; ranks(): it is on another host.
         std::optional<unsigned> source{};
         std::uint64_t purpose = 0;
+        bool owned = false;  // each chunk has an owner: Tensor::delivery()
     };
     struct Submission {
         Handle work;
@@ -108,12 +112,14 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
     void call_thread();
 
     [[nodiscard]] Part part_from(const Submission& submission) const;
-    // The sums of its chunks are the elements of this rank.
-    [[nodiscard]] std::optional<unsigned> copied_from(const Part& part) const {
-        return network_ ? std::nullopt : part.source;
+    // The sums of the chunk are the elements of this rank.
+    [[nodiscard]] std::optional<unsigned> copied_from(const Part& part, std::uint64_t chunk) const;
+    [[nodiscard]] unsigned index_of(std::uint32_t rank) const {
+        return static_cast<unsigned>(std::ranges::find(numbers_, rank) - numbers_.begin());
     }
     [[nodiscard]] Part& part_of(std::uint64_t chunk);
     [[nodiscard]] static UnitRange units_of(const Part& part, std::uint64_t chunk);
+    [[nodiscard]] static protocol::Delivery delivery_of(const Part& part, std::uint64_t chunk);
 
     void fail(const Error& error);
 

@@ -48,6 +48,9 @@ std::string_view to_string(Operation operation) {
         case Operation::barrier: return "barrier";
         case Operation::push: return "push";
         case Operation::pull: return "pull";
+        case Operation::reduce_scatter: return "reduce_scatter";
+        case Operation::all_gather: return "all_gather";
+        case Operation::reduce: return "reduce";
     }
     return "unknown";
 }

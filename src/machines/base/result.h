@@ -35,6 +35,9 @@ enum class Operation : std::uint8_t {
     barrier = 14,
     push = 15,
     pull = 16,  // sends nothing, so no packet carries its number
+    reduce_scatter = 17,
+    all_gather = 18,
+    reduce = 19,
 };
 
 enum class Reason : std::uint8_t {

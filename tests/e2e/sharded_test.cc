@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reduce-scatter, all-gather and reduce: over switches, over servers on hosts, in shared memory, and with several ranks
+// on each of several hosts.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "fabric.h"
+#include "values.h"
+
+namespace atp::test {
+namespace {
+
+using comm::Communicator;
+using comm::Reduction;
+using numeric::ElementType;
+using Sizes = std::vector<std::size_t>;
+
+struct Placement {
+    std::string name;
+    std::function<void(std::uint32_t world, const std::function<void(Communicator&)>& body)> run;
+};
+
+void run_on_switch(std::uint32_t world, const std::function<void(Communicator&)>& body) {
+    const auto node = start(small_switch());
+    comm::Options options = small_options();
+    options.channels = 2;
+    Job(world, {address_of(*node)}, options).run(body);
+}
+
+void run_on_two_levels(std::uint32_t world, const std::function<void(Communicator&)>& body) {
+    const TwoLevels levels;
+    Job(world, {address_of(*levels.leaves[0]), address_of(*levels.leaves[1])}).run(body);
+}
+
+void run_on_one_host(std::uint32_t world, const std::function<void(Communicator&)>& body) {
+    comm::Options options = small_options();
+    options.host_level = true;
+    Job(world, {""}, options).run(body);
+}
+
+// `each`: ranks that share a host.
+void run_on_hosts(std::uint32_t world, std::uint32_t each, const std::string& at,
+                  const std::function<void(Communicator&)>& body) {
+    comm::Options options = small_options();
+    options.host_level = true;
+    Job job(world, {at}, options);
+    run_with(
+        job,
+        [&](std::uint32_t rank) {
+            comm::Options own = job.options_of(rank);
+            own.host_name = "host" + std::to_string(rank / each);
+            own.switch_address = at;
+            if (at.empty()) own.listen = "127.0.0." + std::to_string(2 + rank / each) + ":0";
+            return own;
+        },
+        body);
+}
+
+void run_without_switch(std::uint32_t world, const std::function<void(Communicator&)>& body) {
+    run_on_hosts(world, 1, "", body);
+}
+
+void run_on_full_hosts(std::uint32_t world, const std::function<void(Communicator&)>& body) {
+    const auto node = start(small_switch());
+    run_on_hosts(world, 2, address_of(*node), body);
+}
+
+class Sharded : public testing::TestWithParam<Placement> {};
+
+// A value that no integer has, so that some fragments travel as floats.
+std::vector<float> input_of(std::uint32_t rank, std::size_t elements) {
+    std::vector<float> values(elements);
+    for (std::size_t at = 0; at < elements; ++at) {
+        values[at] = std::sin(static_cast<float>(at * 3 + rank)) * 1e-2F;
+        if (at % 1009 == 500) values[at] = rank == 1 ? 1e30F : -0.25F;
+        if (at % 1511 == 700) values[at] = std::numeric_limits<float>::infinity();
+    }
+    return values;
+}
+
+TEST_P(Sharded, ReduceScatterHasTheBitsOfAnAllReduce) {
+    const std::vector<Sizes> all = {{700, 700, 700, 700}, {1, 0, 3001, 64}, {0, 0, 0, 5}, {20000, 20000, 20000, 20000}};
+    GetParam().run(4, [&](Communicator& communicator) {
+        for (const Sizes& sizes : all) {
+            for (const Reduction reduction : {Reduction::sum, Reduction::average}) {
+                const std::size_t elements = std::reduce(sizes.begin(), sizes.end());
+                const std::size_t own = sizes[communicator.rank()];
+                const std::vector<float> input = input_of(communicator.rank(), elements);
+                std::vector<float> whole(elements);
+                std::vector<float> part(own, -1.0F);
+                if (!succeeds(communicator.all_reduce({input.data(), whole.data(), elements}, ElementType::float32,
+                                                      reduction)))
+                    return;
+                if (!succeeds(
+                        communicator.reduce_scatter(input.data(), part.data(), sizes, ElementType::float32, reduction)))
+                    return;
+                const std::size_t first =
+                    std::reduce(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(communicator.rank()));
+                EXPECT_EQ(std::memcmp(part.data(), whole.data() + first, own * sizeof(float)), 0) << own;
+            }
+        }
+    });
+}
+
+TEST_P(Sharded, ReduceScatterSumsEveryType) {
+    GetParam().run(3, [](Communicator& communicator) {
+        for (const ElementType type : numeric::element_types) {
+            const Sizes sizes = {500, 70, 1000};
+            Bytes input = tensor_of(type, communicator.rank(), 1570, 1);
+            const Bytes sum = sum_of_ranks(type, Reduction::sum, 3, 1570, 1);
+            const std::size_t width = numeric::bytes_of(type);
+            const std::size_t first = communicator.rank() == 0 ? 0 : communicator.rank() == 1 ? 500 : 570;
+            const auto begin = static_cast<std::ptrdiff_t>(first * width);
+            const auto bytes = static_cast<std::ptrdiff_t>(sizes[communicator.rank()] * width);
+            // In place: the result replaces the own block.
+            if (!succeeds(communicator.reduce_scatter(input.data(), input.data() + begin, sizes, type, Reduction::sum)))
+                return;
+            const Bytes expected(sum.begin() + begin, sum.begin() + begin + bytes);
+            const Bytes found(input.begin() + begin, input.begin() + begin + bytes);
+            EXPECT_EQ(difference(expected, found, width), "") << to_string(type);
+        }
+    });
+}
+
+TEST_P(Sharded, AllGatherCopiesRawBytes) {
+    const std::vector<Sizes> all = {
+        {4000, 4000, 4000, 4000}, {1, 0, 9001, 64}, {0, 7, 0, 0}, {80000, 80000, 80000, 80001}};
+    GetParam().run(4, [&](Communicator& communicator) {
+        for (const Sizes& sizes : all) {
+            std::vector<std::uint8_t> own(sizes[communicator.rank()]);
+            const auto byte = [](std::size_t rank, std::size_t at) {
+                return static_cast<std::uint8_t>(at * 7 + rank * 31 + at / 256);
+            };
+            for (std::size_t at = 0; at < own.size(); ++at) own[at] = byte(communicator.rank(), at);
+            std::vector<std::uint8_t> out(std::reduce(sizes.begin(), sizes.end()), 0xEE);
+            if (!succeeds(communicator.all_gather(own.data(), out.data(), sizes))) return;
+            std::size_t position = 0;
+            for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+                for (std::size_t at = 0; at < sizes[rank]; ++at, ++position) {
+                    ASSERT_EQ(out[position], byte(rank, at)) << "rank " << rank << " byte " << at;
+                }
+            }
+        }
+    });
+}
+
+TEST_P(Sharded, ReduceGoesToTheRootAlone) {
+    GetParam().run(3, [](Communicator& communicator) {
+        for (std::uint32_t root = 0; root < 3; ++root) {
+            std::vector<float> values(3000, static_cast<float>(communicator.rank() + 1));
+            const bool gets = communicator.rank() == root;
+            if (!succeeds(communicator.reduce({values.data(), gets ? values.data() : nullptr, values.size()},
+                                              ElementType::float32, Reduction::sum, root)))
+                return;
+            EXPECT_EQ(values, std::vector<float>(3000, gets ? 6.0F : static_cast<float>(communicator.rank() + 1)));
+        }
+    });
+}
+
+TEST_P(Sharded, OperationsOverlap) {
+    GetParam().run(4, [](Communicator& communicator) {
+        constexpr std::size_t each = 5000;
+        const Sizes counts(4, each);
+        const Sizes bytes(4, each * sizeof(float));
+        for (int round = 0; round < 5; ++round) {
+            const std::vector<float> input(4 * each, static_cast<float>(communicator.rank() + 1));
+            std::vector<float> part(each);
+            std::vector<float> whole(4 * each);
+            std::vector<float> summed = input;
+            const auto scattered =
+                communicator.reduce_scatter(input.data(), part.data(), counts, ElementType::float32, Reduction::sum);
+            const auto gathered = communicator.all_gather(input.data(), whole.data(), bytes);
+            const auto reduced = communicator.all_reduce({summed.data(), summed.data(), summed.size()},
+                                                         ElementType::float32, Reduction::sum);
+            if (!succeeds(scattered) || !succeeds(gathered) || !succeeds(reduced)) return;
+            EXPECT_EQ(part, std::vector<float>(each, 10.0F));
+            EXPECT_EQ(summed, std::vector<float>(4 * each, 10.0F));
+            for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(whole[rank * each], static_cast<float>(rank + 1));
+        }
+    });
+}
+
+TEST_P(Sharded, DifferentSizesAreAnErrorOnEveryRank) {
+    GetParam().run(2, [](Communicator& communicator) {
+        const Sizes counts = communicator.rank() == 0 ? Sizes{1000, 1000} : Sizes{1000, 1400};
+        const std::vector<float> input(2400, 1.0F);
+        std::vector<float> part(1400);
+        const Error error = error_of(
+            communicator.reduce_scatter(input.data(), part.data(), counts, ElementType::float32, Reduction::sum));
+        EXPECT_NE(error.reason, Reason::timed_out);
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(Operations, Sharded,
+                         testing::Values(Placement{"switch", run_on_switch}, Placement{"levels", run_on_two_levels},
+                                         Placement{"host", run_on_one_host}, Placement{"hosts", run_without_switch},
+                                         Placement{"full_hosts", run_on_full_hosts}),
+                         [](const auto& place) { return place.param.name; });
+
+TEST(Sharding, LostPacketsChangeNothing) {
+    for (const double loss : {0.01, 0.05}) {
+        const auto node = start(with_ports(small_switch(), {.loss = loss}));
+        Job(3, {address_of(*node)}).run([](Communicator& communicator) {
+            constexpr std::size_t each = 20'000;
+            const std::vector<float> input(3 * each, static_cast<float>(communicator.rank() + 1));
+            std::vector<float> part(each);
+            std::vector<float> whole(3 * each);
+            if (!succeeds(communicator.reduce_scatter(input.data(), part.data(), Sizes(3, each), ElementType::float32,
+                                                      Reduction::sum)))
+                return;
+            if (!succeeds(communicator.all_gather(input.data(), whole.data(), Sizes(3, each * sizeof(float))))) return;
+            EXPECT_EQ(part, std::vector<float>(each, 6.0F));
+            for (std::size_t at = 0; at < whole.size(); ++at) {
+                ASSERT_EQ(whole[at], static_cast<float>(at / each + 1)) << at;
+            }
+        });
+    }
+}
+
+// Each rank sends its part of an all-gather once, and gets the parts of the others.
+TEST(Sharding, OnlyTheOwnerSends) {
+    const auto node = start(small_switch());
+    Job(4, {address_of(*node)}).run([](Communicator& communicator) {
+        constexpr std::size_t fragments = 40;
+        const std::size_t lanes = small_lanes - (communicator.options().audit ? 1 : 0);
+        const Sizes bytes(4, fragments * lanes * 4);
+        const std::vector<std::uint8_t> own(bytes[0], 1);
+        std::vector<std::uint8_t> whole(4 * bytes[0]);
+        if (!succeeds(communicator.all_gather(own.data(), whole.data(), bytes))) return;
+        EXPECT_TRUE(eventually([&] { return counters_of(communicator).acks == 4 * fragments; }))
+            << counters_of(communicator).acks << " ACKs";
+        EXPECT_EQ(counters_of(communicator).sent, fragments);
+        EXPECT_LE(counters_of(communicator).readies, 4 * 4 * fragments / small_window + 8);
+    });
+}
+
+TEST(Sharding, WrongArgumentsAreRefused) {
+    const auto node = start(small_switch());
+    Job(2, {address_of(*node)}).run([](Communicator& communicator) {
+        std::vector<float> values(4);
+        const auto scatter = [&](const Sizes& counts, ElementType type, Reduction reduction) {
+            return error_of(communicator.reduce_scatter(values.data(), values.data(), counts, type, reduction)).reason;
+        };
+        EXPECT_EQ(scatter({1}, ElementType::float32, Reduction::sum), Reason::malformed);
+        EXPECT_EQ(scatter({1, 1}, ElementType::int32, Reduction::average), Reason::unsupported);
+        EXPECT_EQ(error_of(communicator.all_gather(nullptr, values.data(), Sizes{1, 1})).reason, Reason::malformed);
+        EXPECT_EQ(error_of(communicator.all_gather(values.data(), values.data(), Sizes{1})).reason, Reason::malformed);
+        EXPECT_EQ(
+            error_of(communicator.reduce({values.data(), values.data(), 4}, ElementType::float32, Reduction::sum, 2))
+                .reason,
+            Reason::malformed);
+        EXPECT_TRUE(succeeds(communicator.all_gather(nullptr, nullptr, Sizes{0, 0})));
+    });
+}
+
+}  // namespace
+}  // namespace atp::test
