@@ -30,6 +30,7 @@ struct Placement {
 void run_on_switch(std::uint32_t world, const std::function<void(Communicator&)>& body) {
     const auto node = start(small_switch());
     comm::Options options = small_options();
+    options.scaling = tensor::Scaling::fixed;
     options.channels = 2;
     Job(world, {address_of(*node)}, options).run(body);
 }
@@ -41,6 +42,7 @@ void run_on_two_levels(std::uint32_t world, const std::function<void(Communicato
 
 void run_on_one_host(std::uint32_t world, const std::function<void(Communicator&)>& body) {
     comm::Options options = small_options();
+    options.scaling = tensor::Scaling::fixed;
     options.host_level = true;
     Job(world, {""}, options).run(body);
 }
@@ -49,6 +51,7 @@ void run_on_one_host(std::uint32_t world, const std::function<void(Communicator&
 void run_on_hosts(std::uint32_t world, std::uint32_t each, const std::string& at,
                   const std::function<void(Communicator&)>& body) {
     comm::Options options = small_options();
+    options.scaling = tensor::Scaling::fixed;
     options.host_level = true;
     Job job(world, {at}, options);
     run_with(

@@ -527,40 +527,6 @@ TEST_F(ServerTest, OutdatedAnswerIsNotSent) {
     EXPECT_EQ(answers[0].header.type, ATP_TYPE_ACK);
 }
 
-TEST_F(ServerTest, OnlyReadysOfTheJobAndTheWindowCount) {
-    atp_header ready = testing::gradient_of(bench.channel, bench.members, 0, 0);
-    ready.lanes = ATP_DTYPE_NONE;
-    ready.type = ATP_TYPE_READY;
-    ready.argument = bench.channel.window() + 1;
-    bench.handle(testing::make_packet(ready));
-    EXPECT_EQ(bench.server.counters().ahead, 1U);
-    ready.argument = 0;
-    bench.handle(testing::make_packet(ready));
-    EXPECT_EQ(bench.server.counters().stale, 1U);
-    ready.argument = bench.channel.window();
-    bench.handle(testing::make_packet(ready));
-    EXPECT_EQ(bench.server.counters().readies, 1U);
-    ready.worker = 99;
-    bench.handle(testing::make_packet(ready));
-    EXPECT_EQ(bench.server.counters().refused, 1U);
-    EXPECT_FALSE(bench.server.has_transmit());
-}
-
-TEST_F(ServerTest, OwnersThatAreNotOfTheJobAreRefused) {
-    for (const bool one_sender : {false, true}) {
-        atp_header gradient = testing::gradient_of(bench.channel, bench.members, 0, 0);
-        gradient.peer = one_sender ? ATP_WORKER_ALL : 99;
-        if (one_sender) gradient.flags = ATP_FLAG_ONE_SENDER | ATP_FLAG_PLAIN | ATP_FLAG_BYPASS;
-        bench.handle(testing::make_packet(gradient, {1}));
-    }
-    atp_header of_another = testing::gradient_of(bench.channel, bench.members, 0, 0);
-    of_another.peer = 1;
-    of_another.flags = ATP_FLAG_ONE_SENDER | ATP_FLAG_PLAIN | ATP_FLAG_BYPASS;
-    bench.handle(testing::make_packet(of_another, {1}));
-    EXPECT_EQ(bench.server.counters().refused, 3U);
-    EXPECT_EQ(bench.server.counters().gradients, 0U);
-}
-
 TEST_F(ServerTest, PartsAreRefused) {
     atp_header part = testing::gradient_of(bench.channel, bench.members, 0, 0);
     part.flags = ATP_FLAG_BYPASS;

@@ -115,8 +115,11 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     } else {
         congestion_.on_ack();
     }
-    // Another sender's ACKs do not prove that this fragment was sent.
-    if (!acked.delivery.one_sender) losses_.note_ack(header.seq);
+    if (acked.delivery.one_sender) {
+        note_newer(header.seq, acked.delivery);
+    } else {
+        losses_.note_ack(header.seq);
+    }
     advance(now);
     resend_overtaken();
 }

@@ -140,9 +140,10 @@ class Worker {
         Mode mode = Mode::aggregated;
         std::uint8_t sendings = 0;  // gradients and PROBEs of the fragment, modulo 256
         bool resend_queued = false;
-        bool resent = false;  // sent more than once: excluded from round-trip measurement
-        bool probed = false;  // the timer expired for it: its ACK may answer a PROBE
-        Delivery delivery{};  // as the tensor says
+        bool resent = false;            // sent more than once: excluded from round-trip measurement
+        bool probed = false;            // the timer expired for it: its ACK may answer a PROBE
+        Delivery delivery{};            // as the tensor says
+        std::uint8_t overtaken_by = 0;  // later fragments of the same sender that have an ACK
     };
 
     using Entry = OperationQueue::Entry;
@@ -189,6 +190,7 @@ class Worker {
     std::size_t write_ready(std::span<std::byte> buffer);
     [[nodiscard]] bool ready_due(bool ended) const;
     [[nodiscard]] const Delivery& delivery_of(std::uint32_t seq) const { return slot(seq).delivery; }
+    void note_newer(std::uint32_t seq, const Delivery& delivery);
     [[nodiscard]] bool is_for_others(const wire::Packet& packet) const;
     [[nodiscard]] bool ends_as_mismatch(const wire::Packet& packet, Time now);
     [[nodiscard]] atp_header own_header(std::uint8_t type, std::uint32_t seq) const;
@@ -245,7 +247,8 @@ void Worker::persist(Archive& archive) {
         archive.value(s.state);
         if (s.state == State::free) continue;
         archive.value(s.tensor), archive.value(s.mode), archive.value(s.resend_queued), archive.value(s.resent);
-        archive.value(s.probed), archive.value(s.delivery.owner), archive.value(s.delivery.one_sender);
+        archive.value(s.probed), archive.value(s.delivery.owner), archive.value(s.delivery.one_sender),
+            archive.value(s.overtaken_by);
         archive.time(s.sent_at), archive.unread(s.sendings);
     }
     for (std::uint32_t& index : indices_) archive.value(index);

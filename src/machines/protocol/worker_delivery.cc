@@ -47,6 +47,24 @@ bool Worker::ends_as_mismatch(const wire::Packet& packet, Time now) {
     return true;
 }
 
+// Only a sender's own later fragments prove that it has sent this one. If three of them have ACKs, its lanes or the ACK
+// of this worker were lost.
+void Worker::note_newer(std::uint32_t seq, const Delivery& delivery) {
+    constexpr std::uint8_t proof = 3;
+    for (std::uint32_t older = expected_; older != seq; ++older) {
+        Slot& waiting = slot(older);
+        if (waiting.state != State::sent || waiting.delivery != delivery || waiting.overtaken_by == proof) continue;
+        if (++waiting.overtaken_by != proof) continue;
+        if (delivery.sends(config_.rank)) {
+            ++counters_.resent_newer;
+            queue_resend(older);
+        } else {
+            (void)probes_.push(Sequence{older});  // the timer covers what finds no place
+        }
+        congested_once();
+    }
+}
+
 // `ended`: nothing else is to be sent now, though the window has room.
 bool Worker::ready_due(bool ended) const {
     const std::uint32_t window = std::min(congestion_.window_packets(), config_.channel.window());

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a worker does with fragments that have an owner. hazards/hazard_delivery_test.cc tests whole networks.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "support/owned_tensor.h"
+#include "support/worker_bench.h"
+
+namespace atp::protocol {
+namespace {
+
+using testing::OwnedTensor;
+using testing::WorkerBench;
+using testing::WorkerPacket;
+
+// Worker 1 of three, with a window of 16 fragments of two lanes.
+class WorkerDelivery : public ::testing::Test {
+  protected:
+    WorkerBench bench;
+    OwnedTensor tensor{{.workers = 3, .fragment = 2, .one_sender = true}, std::vector<std::int32_t>(2 * 30, 5)};
+
+    [[nodiscard]] testing::Bytes ack(std::uint32_t seq, bool with_lanes, std::uint16_t owner) const {
+        atp_header header = bench.answer(ATP_TYPE_ACK, with_lanes ? ATP_DTYPE_INT32 : ATP_DTYPE_NONE, seq,
+                                         ATP_FLAG_ONE_SENDER | ATP_FLAG_PLAIN);
+        header.peer = owner;
+        return testing::make_packet(header, with_lanes ? testing::Lanes{8, 9} : testing::Lanes{});
+    }
+    static std::size_t count(const std::vector<WorkerPacket>& packets, atp_type type) {
+        std::size_t found = 0;
+        for (const WorkerPacket& packet : packets) found += packet.is(type) ? 1U : 0U;
+        return found;
+    }
+};
+
+TEST_F(WorkerDelivery, SendsItsOwnFragmentsAndAReadyForEachQuarterOfTheWindow) {
+    ASSERT_TRUE(bench.worker.submit(tensor, bench.now));
+    const auto packets = bench.packets();
+    EXPECT_EQ(count(packets, ATP_TYPE_GRADIENT), 5U);  // 1, 4, 7, 10 and 13 of 0 to 15
+    EXPECT_EQ(count(packets, ATP_TYPE_READY), 4U);
+    for (const WorkerPacket& packet : packets) {
+        if (packet.is(ATP_TYPE_GRADIENT)) {
+            EXPECT_EQ(packet.header.seq % 3, 1U);
+            EXPECT_EQ(packet.header.peer, 1U);
+            EXPECT_TRUE(packet.has(ATP_FLAG_BYPASS) && packet.has(ATP_FLAG_ONE_SENDER));
+        } else {
+            EXPECT_EQ(packet.header.argument % 4, 0U);
+        }
+    }
+}
+
+TEST_F(WorkerDelivery, AnExpiryRepeatsTheReady) {
+    ASSERT_TRUE(bench.worker.submit(tensor, bench.now));
+    (void)bench.packets();
+    bench.expire();
+    const auto packets = bench.packets();
+    EXPECT_EQ(count(packets, ATP_TYPE_READY), 1U);
+    EXPECT_EQ(packets.back().header.argument, 16U);
+    EXPECT_EQ(count(packets, ATP_TYPE_PROBE), 8U);
+}
+
+TEST_F(WorkerDelivery, ThreeLaterFragmentsOfTheSameOwnerProveALoss) {
+    ASSERT_TRUE(bench.worker.submit(tensor, bench.now));
+    (void)bench.packets();
+    for (const std::uint32_t seq : {3U, 6U}) bench.handle(ack(seq, true, 0));
+    for (const std::uint32_t seq : {2U, 5U, 8U}) bench.handle(ack(seq, true, 2));
+    EXPECT_EQ(count(bench.packets(), ATP_TYPE_PROBE), 0U);
+    bench.handle(ack(9, true, 0));
+    const auto asked = bench.packets();
+    ASSERT_EQ(count(asked, ATP_TYPE_PROBE), 1U);
+    EXPECT_EQ(asked[0].header.seq, 0U);
+    for (const std::uint32_t seq : {4U, 7U, 10U}) bench.handle(ack(seq, false, 1));
+    const auto resent = bench.packets();
+    ASSERT_FALSE(resent.empty());
+    EXPECT_TRUE(resent[0].is(ATP_TYPE_GRADIENT) && resent[0].has(ATP_FLAG_RESEND));
+    EXPECT_EQ(resent[0].header.seq, 1U);
+}
+
+TEST_F(WorkerDelivery, ACopyOfItsOwnLanesIsIgnored) {
+    ASSERT_TRUE(bench.worker.submit(tensor, bench.now));
+    (void)bench.packets();
+    bench.handle(ack(1, true, 1));
+    EXPECT_EQ(bench.worker.counters().acks + bench.worker.counters().refused, 0U);
+    bench.handle(ack(1, false, 1));
+    EXPECT_EQ(bench.worker.counters().acks, 1U);
+    EXPECT_EQ(tensor.output()[2], OwnedTensor::untouched);
+}
+
+TEST_F(WorkerDelivery, ANackForWhatOthersSendIsRefused) {
+    ASSERT_TRUE(bench.worker.submit(tensor, bench.now));
+    (void)bench.packets();
+    bench.handle(bench.nack(0));
+    EXPECT_EQ(bench.worker.counters().refused, 1U);
+    bench.handle(bench.nack(1));
+    EXPECT_EQ(bench.worker.counters().nacks, 1U);
+}
+
+}  // namespace
+}  // namespace atp::protocol
