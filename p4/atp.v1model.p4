@@ -3,8 +3,8 @@
 // fills the tables of forwarding. Only the ingress, which has one thread, accesses registers, so a packet has its
 // aggregator for itself.
 //
-// Compile-time options: ATP_LANES (lanes.p4), ATP_AGGREGATORS, ATP_AGEING_US, ATP_PORT, and ATP_FIXED_CLOCK, with which
-// the time is the register standing_now_us, for tests.
+// Compile-time options: ATP_LANES (lanes.p4), ATP_AGGREGATORS, ATP_JOBS, ATP_AGEING_US, ATP_PORT, and ATP_FIXED_CLOCK,
+// with which the time is the register standing_now_us, for tests.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -14,12 +14,12 @@
 #ifndef ATP_AGGREGATORS
 #define ATP_AGGREGATORS 4096
 #endif
+#ifndef ATP_JOBS
+#define ATP_JOBS 64
+#endif
 #ifndef ATP_AGEING_US
 #define ATP_AGEING_US 500000
 #endif
-
-// A frame of BMv2 may grow by 512 bytes. A FLUSH of an aggregator with more lanes ends, and resends recover it.
-const bit<16> MOST_LANES_OF_A_FLUSH = 120;
 
 const bit<32> AGENT_SESSION = 1;  // copies of control messages go to this mirroring session
 
@@ -69,11 +69,11 @@ control AtpIngress(inout headers_t headers, inout notes_t notes, inout standard_
 #ifdef ATP_FIXED_CLOCK
     register<bit<32>>(1) standing_now_us;
 #endif
-    counter(19, CounterType.packets) events;
+    // By events of decision.p4: those of all packets, then those of each job.
+    counter(19 * (ATP_JOBS + 1), CounterType.packets) events;
     counter(1, CounterType.packets) refused;
     counter(1, CounterType.packets) forged;
     counter(1, CounterType.packets) damaged;
-    counter(1, CounterType.packets) no_room;
 
     Check() check;
     Decide() decide;
@@ -81,13 +81,16 @@ control AtpIngress(inout headers_t headers, inout notes_t notes, inout standard_
     decision_t decision;
     bit<8> level = ATP_LEVELS;
     bool is_admitted = false;
+    bit<16> slot_of_job = 0;
 
     // ---- admission
 
-    // `token`: that of the job. A result that goes to a group carries the number of the group instead.
-    action admit(bit<8> level_of_job, bit<64> token) {
+    // `token`: that of the job. A result that goes to a group carries the number of the group instead. `slot`: of the
+    // job's counters, from 1.
+    action admit(bit<8> level_of_job, bit<64> token, bit<16> slot) {
         is_admitted = true;
         level = level_of_job;
+        slot_of_job = slot;
         headers.atp.token = token;
     }
     action pass() {}
@@ -303,54 +306,47 @@ control AtpIngress(inout headers_t headers, inout notes_t notes, inout standard_
                         }
                     } else if (handled) {
                         load_aggregator();
-                        bool holds = aggregator.status != ATP_AGGREGATOR_FREE && aggregator.seq == headers.atp.seq &&
-                                     aggregator.job == headers.atp.job && aggregator.token == headers.atp.token &&
-                                     aggregator.channel == headers.atp.channel;
-                        if (flush_here && holds && aggregator.lanes > MOST_LANES_OF_A_FLUSH) {
-                            no_room.count(0);
-                            decision.packet = ATP_PACKET_DROP;
-                        } else {
-                            bit<16> tail = headers.atp.flags & ATP_FLAG_AUDIT != 0 ? 16w1 : 16w0;
-                            tail = headers.atp.flags & ATP_FLAG_PROOF != 0 ? ATP_PROOF_LANES : tail;
-                            notes.elements = notes.lanes - tail;
-                            decide.apply(headers.atp, notes.lanes, flush_here, aggregator, now_us, ATP_AGEING_US,
-                                         decision);
-                            if (is_gradient || decision.packet == ATP_PACKET_RETURN) {
-                                notes.changed = 1;
-                            }
-                            if (decision.packet == ATP_PACKET_RETURN) {
-#define ATP_GROW(AT)                       \
-    if ((AT) < aggregator.lanes) {         \
-        headers.lanes[AT].setValid();      \
-    }
-                                ATP_EACH_LANE(ATP_GROW)
-                                headers.udp.bytes = headers.udp.bytes + (aggregator.lanes << 2);
-                                headers.ipv4.bytes = headers.ipv4.bytes + (aggregator.lanes << 2);
-                                turn_around();
-                            }
-                            if (decision.lanes == ATP_LANES_STORE) {
-                                store_lanes();
-                            } else if (decision.lanes == ATP_LANES_EMIT) {
-                                emit_lanes();
-                            } else if (decision.lanes != ATP_LANES_NONE) {
-                                if (headers.atp.lanes == ATP_INT32_LANES) {
-                                    add_int32_lanes();
-                                } else if (headers.atp.lanes == ATP_INT16_LANES) {
-                                    add_int16_lanes();
-                                } else {
-                                    add_int8_lanes();
-                                }
-                                if (notes.overflowed == 1) {
-                                    aggregator.flags = aggregator.flags | ATP_AGGREGATOR_OVERFLOW;
-                                    if (decision.lanes == ATP_LANES_ADD_EMIT) {
-                                        headers.atp.flags = headers.atp.flags | ATP_FLAG_OVERFLOW;
-                                    }
-                                }
-                            }
-                            store_aggregator();
+                        bit<16> tail = headers.atp.flags & ATP_FLAG_AUDIT != 0 ? 16w1 : 16w0;
+                        tail = headers.atp.flags & ATP_FLAG_PROOF != 0 ? ATP_PROOF_LANES : tail;
+                        notes.elements = notes.lanes - tail;
+                        decide.apply(headers.atp, notes.lanes, flush_here, aggregator, now_us, ATP_AGEING_US,
+                                     decision);
+                        if (is_gradient || decision.packet == ATP_PACKET_RETURN) {
+                            notes.changed = 1;
                         }
+                        if (decision.packet == ATP_PACKET_RETURN) {
+#define ATP_GROW(AT)                   \
+    if ((AT) < aggregator.lanes) {     \
+        headers.lanes[AT].setValid();  \
+    }
+                            ATP_EACH_LANE(ATP_GROW)
+                            headers.udp.bytes = headers.udp.bytes + (aggregator.lanes << 2);
+                            headers.ipv4.bytes = headers.ipv4.bytes + (aggregator.lanes << 2);
+                            turn_around();
+                        }
+                        if (decision.lanes == ATP_LANES_STORE) {
+                            store_lanes();
+                        } else if (decision.lanes == ATP_LANES_EMIT) {
+                            emit_lanes();
+                        } else if (decision.lanes != ATP_LANES_NONE) {
+                            if (headers.atp.lanes == ATP_INT32_LANES) {
+                                add_int32_lanes();
+                            } else if (headers.atp.lanes == ATP_INT16_LANES) {
+                                add_int16_lanes();
+                            } else {
+                                add_int8_lanes();
+                            }
+                            if (notes.overflowed == 1) {
+                                aggregator.flags = aggregator.flags | ATP_AGGREGATOR_OVERFLOW;
+                                if (decision.lanes == ATP_LANES_ADD_EMIT) {
+                                    headers.atp.flags = headers.atp.flags | ATP_FLAG_OVERFLOW;
+                                }
+                            }
+                        }
+                        store_aggregator();
                     }
                     events.count((bit<32>)decision.event);
+                    events.count((bit<32>)slot_of_job * 19 + (bit<32>)decision.event);
                 }
                 headers.atp.token = token;
             }

@@ -51,7 +51,7 @@ class RowsTest(unittest.TestCase):
         self.addCleanup(switch.close)
         packet = self.rows[0]["before"]["packet"]
         token = struct.pack(">Q", packet["token"])
-        switch.add_entry("jobs", [struct.pack(">I", packet["job"]), token], "admit", bytes([level]), token)
+        switch.add_entry("jobs", [struct.pack(">I", packet["job"]), token], "admit", bytes([level]), token, b"\0\1")
         switch.add_entry("stations", [frames.SERVER], "forward", b"\0\1")
         switch.add_entry("stations", [frames.WORKER], "forward", b"\0\0")
         return switch

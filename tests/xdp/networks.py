@@ -140,11 +140,12 @@ class NetworkTest(unittest.TestCase):
     ip = 4
     server_memory = "64MB"
     server_lanes = LANES
+    network_kind = Network
 
     def setUp(self):
         self.processes = []
         self.pin_folders = []
-        self.network = Network(self.bridges, self.above, self.ip)
+        self.network = self.network_kind(self.bridges, self.above, self.ip)
         self.addCleanup(self.clean_up)
         self.network.build()
         self.workers = [node for node in self.network.nodes if node.startswith("w")]

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view blanks = " \t";
 
 // Flags that need --xdp.
-constexpr std::array kernel_flags = {"--xdp-pins", "--level"};
+constexpr std::array kernel_flags = {"--xdp-pins"};
 
 std::string_view trimmed(std::string_view text) {
     const std::size_t first = text.find_first_not_of(blanks);
@@ -32,6 +32,23 @@ std::optional<std::string> first_given(const std::array<const char*, count>& fla
     return found == flags.end() ? std::nullopt : std::optional<std::string>(*found);
 }
 
+std::optional<std::string> find_pipeline_misuse(const KernelPartConfig& kernel, const switchd::SwitchNodeConfig& node,
+                                                const Given& given) {
+    if (kernel.pipeline.empty() != kernel.pipeline_control.empty())
+        return "--p4 and --p4-control need each other: name the Thrift server of the pipeline, and the interface at "
+               "which it delivers control messages";
+    if (given("--level") && !kernel.in_path())
+        return "--level needs --xdp or --p4: add --xdp INTERFACES, or --p4 ADDRESS, or remove --level";
+    if (kernel.pipeline.empty()) return std::nullopt;
+    if (!kernel.interfaces.empty()) return "--p4 and --xdp exclude each other: start one switch for each";
+    if (given("--memory")) return "--p4 and --memory exclude each other: the pipeline has memory of its own";
+    if (node.udp.local.port() == 0)
+        return "--p4 and port 0 of --listen exclude each other: set the port to which workers send";
+    if (node.shards > 1)
+        return "--p4 needs --threads 1: the pipeline aggregates packets of one port, and each thread has its own port";
+    return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::vector<std::string>> parse_interfaces(std::string_view text) {
@@ -48,6 +65,7 @@ std::optional<std::vector<std::string>> parse_interfaces(std::string_view text) 
 
 std::optional<std::string> find_misuse(const KernelPartConfig& kernel, const switchd::SwitchNodeConfig& node,
                                        const Given& given) {
+    if (const auto misuse = find_pipeline_misuse(kernel, node, given)) return misuse;
     if (kernel.interfaces.empty()) {
         const auto alone = first_given(kernel_flags, given);
         return alone ? std::optional(fmt::format("{0} needs --xdp: add --xdp INTERFACES or remove {0}", *alone))

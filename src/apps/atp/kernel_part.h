@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel switch of `atp switch`, if this build has one.
+// The switch in the path of `atp switch`: the one inside the kernel, if this build has one, or a pipeline.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,16 @@
 namespace atp::apps {
 
 struct KernelPartConfig {
-    std::vector<std::string> interfaces;
+    std::vector<std::string> interfaces = {};
     std::string pins = "/sys/fs/bpf/atp";
     std::uint8_t level = 0;
+    std::string pipeline = {};          // Thrift server of a pipeline; empty: none
+    std::string pipeline_control = {};  // interface at which the pipeline delivers control messages
+
+    [[nodiscard]] bool in_path() const { return !interfaces.empty() || !pipeline.empty(); }
 };
 
-// A running kernel switch.
+// A running switch in the path.
 //
 // Calling order: commit() when nothing else of the start can fail; then stop(), which returns the interfaces where it
 //   failed. If the object is destroyed before commit(), the jobs and programs of an earlier start stay as they were.
@@ -38,5 +42,8 @@ class KernelPart {
 // `node`: configuration of the switch in user space. Its memory, jobs, port and times apply to the kernel switch.
 [[nodiscard]] Result<std::unique_ptr<KernelPart>> start_kernel_part(const KernelPartConfig& config,
                                                                     const switchd::SwitchNodeConfig& node);
+// The agent of a pipeline, which has memory of its own.
+[[nodiscard]] Result<std::unique_ptr<KernelPart>> start_pipeline_part(const KernelPartConfig& config,
+                                                                      const switchd::SwitchNodeConfig& node);
 
 }  // namespace atp::apps

@@ -95,9 +95,9 @@ void print_memory(const switchd::SwitchNodeConfig& config) {
     }
 }
 
-void print_kernel(const client::ShardReport& shard) {
-    fmt::print("  aggregators  {} of {} lanes inside the kernel ({:.1f} MB), {}\n", shard.aggregators,
-               shard.kernel->lanes, static_cast<double>(client::memory_of_kernel(shard)) / 1e6,
+void print_kernel(const client::ShardReport& shard, bool in_pipeline) {
+    fmt::print("  aggregators  {} of {} lanes inside the {} ({:.1f} MB), {}\n", shard.aggregators, shard.kernel->lanes,
+               in_pipeline ? "pipeline" : "kernel", static_cast<double>(client::memory_of_kernel(shard)) / 1e6,
                shard.kernel->level == 0 ? "next to workers" : "where racks meet");
     for (const auto& [interface, mode] : shard.kernel->interfaces) {
         fmt::print("               {}: {}{}\n", interface, mode,
@@ -120,7 +120,7 @@ void print_start(const switchd::SwitchNode& node, const SwitchOptions& options) 
                    static_cast<double>(config.server_bytes) / 1e6);
         if (options.additions.describe) fmt::print("{}", options.additions.describe(config));
         for (const client::ShardReport& shard : node.snapshot().shards) {
-            if (shard.kernel) print_kernel(shard);
+            if (shard.kernel) print_kernel(shard, !options.kernel.pipeline.empty());
             if (shard.kernel) continue;
             for (const std::string& missing : shard.features.missing()) fmt::print("  without {}\n", missing);
         }
@@ -128,11 +128,12 @@ void print_start(const switchd::SwitchNode& node, const SwitchOptions& options) 
     }
 }
 
-// The kernel switch gets the memory, since packets that reach user space are aggregated already, or are for its
-// servers. Workers that address this switch get the size of the kernel's table, because their packets index that table.
+// The switch in the path gets the memory, since packets that reach user space are aggregated already, or are for its
+// servers. Workers that address this switch get the size of its table, because their packets index that table.
 Result<std::unique_ptr<KernelPart>> start_kernel_part(SwitchOptions& options) {
-    if (options.kernel.interfaces.empty()) return nullptr;
-    auto part = start_kernel_part(options.kernel, options.config);
+    if (!options.kernel.in_path()) return nullptr;
+    auto part = options.kernel.pipeline.empty() ? start_kernel_part(options.kernel, options.config)
+                                                : start_pipeline_part(options.kernel, options.config);
     if (!part) return part;
     const client::ShardReport table = (*part)->snapshot();
     options.config.memory_bytes = 0;
@@ -164,7 +165,7 @@ int run_switch(SwitchOptions options) {
     if (auto completed = complete(options); !completed) return misused(completed.error());
     if (const auto misuse = find_misuse(options.kernel, options.config, options.given)) return misused(*misuse);
     if (options.additions.complete) {
-        const bool in_kernel = !options.kernel.interfaces.empty();
+        const bool in_kernel = options.kernel.in_path();
         if (const auto misuse = options.additions.complete(options.config, in_kernel, options.given)) {
             return misused(*misuse);
         }
@@ -226,7 +227,11 @@ std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions) {
     flags.text("--xdp-pins", options->kernel.pins, "FOLDER",
                "Folder on a bpffs, which keeps the state of the kernel switch over a restart [/sys/fs/bpf/atp]");
     flags.number("--level", options->kernel.level, 0, ATP_LEVELS - 1,
-                 "Level of --xdp for jobs with racks: 0 next to workers, 1 where racks meet [0]");
+                 "Level of --xdp or --p4 for jobs with racks: 0 next to workers, 1 where racks meet [0]");
+    flags.text("--p4", options->kernel.pipeline, "ADDRESS",
+               "Be the agent of a pipeline: the Thrift server of a simple_switch that runs p4/atp.v1model.p4 [none]");
+    flags.text("--p4-control", options->kernel.pipeline_control, "INTERFACE",
+               "Interface at which the pipeline delivers control messages, the other end of its port 64 [none]");
     flags.flag("--pin", options->pin, "Pin each thread to its own core");
     flags.number("--jobs", config.jobs, 1, 65'536, "Most jobs at a time, on all threads together [64]");
     flags.number("--channels", config.channels, 1, 1'048'576,

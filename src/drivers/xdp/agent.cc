@@ -10,8 +10,28 @@ namespace {
 
 // Longest wait of the thread. It bounds the delay of stop() and of the removal of an expired job.
 constexpr std::chrono::milliseconds longest_wait(100);
-// Interval of Coverage::assess().
-constexpr std::chrono::seconds time_between_judgements(1);
+
+class KernelPlane final : public control::DataPlane {
+  public:
+    explicit KernelPlane(KernelTable& kernel) : kernel_(kernel) {}
+
+    [[nodiscard]] bool admit(const control::AdmittedJob& job) override {
+        return kernel_.admit(job.job, job.token, job.level);
+    }
+    void dismiss(const control::JobKey& job) override { kernel_.dismiss(job); }
+    void learn_group(const control::JobKey& job, std::uint64_t group_number) override {
+        kernel_.learn_group(job, group_number);
+    }
+    void set_level(const control::JobKey& job, std::uint8_t level) override { kernel_.set_level(job, level); }
+    [[nodiscard]] std::vector<control::AdmittedJob> jobs() const override { return kernel_.jobs(); }
+    [[nodiscard]] std::optional<protocol::SwitchCounters> packets_of(const control::JobKey& job) const override {
+        const auto counters = kernel_.job_counters(job);
+        return counters ? std::optional(counters->packets) : std::nullopt;
+    }
+
+  private:
+    KernelTable& kernel_;
+};
 
 }  // namespace
 
@@ -38,15 +58,12 @@ Agent::Agent(const AgentConfig& config, PinFolder folder, std::unique_ptr<Kernel
     : config_(config),
       folder_(std::move(folder)),
       kernel_(std::move(kernel)),
-      admission_(config.jobs, config.hold, config.level) {}
+      plane_(std::make_unique<KernelPlane>(*kernel_)),
+      jobs_(*plane_, config.jobs, config.hold, config.level) {}
 
 void Agent::commit() {
     std::unique_lock lock(mutex_);
-    for (control::AdmittedJob job : kernel_->jobs()) {
-        // A job that was forwarded unaggregated gets another try.
-        kernel_->set_level({job.job, job.token}, job.level = config_.level);
-        admission_.remember(job, net::now());
-    }
+    jobs_.take_over(net::now());
     lock.unlock();
     detach_elsewhere(kernel_->descriptor(), config_.interfaces);
     thread_ = std::thread([this] { run(); });
@@ -107,40 +124,12 @@ void Agent::undo() {
 
 void Agent::run() {
     while (!stopping_) {
-        kernel_->read_queued_messages(longest_wait, [this](auto message) { handle_message(message, net::now()); });
-        expire(net::now());
-        assess(net::now());
-    }
-}
-
-void Agent::handle_message(std::span<const std::byte> message, Time now) {
-    const std::scoped_lock lock(mutex_);
-    const control::InPathAgent::AgentChange verdict = admission_.handle_message(message, now);
-    const control::AdmittedJob& job = verdict.job;
-    if (verdict.change == control::InPathAgent::Change::admit) {
-        static_cast<void>(kernel_->admit(job.job, job.token, job.level));
-    } else if (verdict.change == control::InPathAgent::Change::learn_group) {
-        kernel_->learn_group({job.job, job.token}, verdict.group_number);
-    }
-}
-
-void Agent::expire(Time now) {
-    const std::scoped_lock lock(mutex_);
-    while (const auto job = admission_.poll_expired(now)) {
-        kernel_->dismiss({job->job, job->token});
-        coverage_.forget(job->job);
-    }
-}
-
-void Agent::assess(Time now) {
-    if (now < judges_next_) return;
-    judges_next_ = now + time_between_judgements;
-    const std::scoped_lock lock(mutex_);
-    for (const control::AdmittedJob& job : kernel_->jobs()) {
-        const auto counters = kernel_->job_counters({job.job, job.token});
-        if (!counters) continue;
-        const bool aggregates = coverage_.assess(job.job, counters->packets, now);
-        kernel_->set_level({job.job, job.token}, aggregates ? config_.level : std::uint8_t{ATP_LEVELS});
+        kernel_->read_queued_messages(longest_wait, [this](auto message) {
+            const std::scoped_lock lock(mutex_);
+            jobs_.handle_message(message, net::now());
+        });
+        const std::scoped_lock lock(mutex_);
+        jobs_.poll(net::now());
     }
 }
 
@@ -154,11 +143,11 @@ client::ShardReport Agent::snapshot() const {
     snapshot.kernel = {.lanes = ATP_XDP_LANES,
                        .level = config_.level,
                        .interfaces = {},
-                       .passing_jobs = coverage_.passing(),
+                       .passing_jobs = jobs_.passing(),
                        .without_release = missing_,
                        .oversized = counters.oversized,
                        .damaged = counters.damaged,
-                       .not_admitted = admission_.not_admitted()};
+                       .not_admitted = jobs_.not_admitted()};
     for (const Attachment& attachment : attachments_) {
         snapshot.kernel->interfaces.emplace_back(attachment.interface(),
                                                  attachment.is_attached() ? to_string(attachment.mode()) : "gone");

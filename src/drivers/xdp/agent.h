@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "client/switch_report.h"
-#include "control/coverage.h"
-#include "control/in_path_agent.h"
+#include "control/data_plane_agent.h"
 #include "control/timing.h"
 #include "xdp/attachment.h"
 #include "xdp/egress_attachment.h"
@@ -67,17 +66,13 @@ class Agent {
     void end_work();
     void undo();
     void run();
-    void handle_message(std::span<const std::byte> message, Time now);
-    void expire(Time now);
-    void assess(Time now);
 
     AgentConfig config_;
     PinFolder folder_;
     mutable std::mutex mutex_;  // guards the admitted jobs; packets never wait for it
     std::unique_ptr<KernelTable> kernel_;
-    control::InPathAgent admission_;
-    control::Coverage coverage_;
-    Time judges_next_{};
+    std::unique_ptr<control::DataPlane> plane_;  // of `kernel_`
+    control::DataPlaneAgent jobs_;
     std::vector<Attachment> attachments_;
     std::vector<EgressAttachment> egress_attachments_;
     std::vector<std::string> missing_;  // interfaces without the egress program, and why

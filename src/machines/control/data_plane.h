@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jobs that the control plane admits to a data plane in the path (a kernel program, a pipeline).
+// A data plane in the path (a kernel program, a pipeline), as the control plane sees it.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "control/channel_key.h"
+#include "protocol/switch.h"
 
 namespace atp::control {
 
@@ -11,7 +16,33 @@ struct AdmittedJob {
     std::uint64_t token = 0;
     std::uint8_t level = 0;  // level at which the switch aggregates for the job: the hop of its packets
 
+    [[nodiscard]] JobKey key() const { return {job, token}; }
     bool operator==(const AdmittedJob&) const = default;
+};
+
+// The jobs that a data plane aggregates, and the counters of their packets. A driver implements it.
+//
+// Threads: one at a time. Failure: a call that fails changes nothing. The next JOINs of the job repeat it, or the job
+//   stays unaggregated.
+class DataPlane {
+  public:
+    virtual ~DataPlane() = default;
+
+    // False if there is no room for the job.
+    [[nodiscard]] virtual bool admit(const AdmittedJob& job) = 0;
+    virtual void dismiss(const JobKey& job) = 0;
+    // Results by group carry this number instead of the job's token. No effect if the job is not admitted.
+    virtual void learn_group(const JobKey& job, std::uint64_t group_number) = 0;
+    // Sets the level of an admitted job. At level ATP_LEVELS, its packets are forwarded unaggregated.
+    virtual void set_level(const JobKey& job, std::uint8_t level) = 0;
+    [[nodiscard]] virtual std::vector<AdmittedJob> jobs() const = 0;
+    // Nullopt for a job that is not admitted.
+    [[nodiscard]] virtual std::optional<protocol::SwitchCounters> packets_of(const JobKey& job) const = 0;
+
+  protected:
+    DataPlane() = default;
+    DataPlane(const DataPlane&) = default;
+    DataPlane& operator=(const DataPlane&) = default;
 };
 
 }  // namespace atp::control

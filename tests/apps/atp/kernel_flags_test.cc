@@ -64,5 +64,33 @@ TEST(KernelFlags, MemoryOfZeroPortOfZeroAndSeveralThreadsAreRefused) {
     EXPECT_THAT(misuse({"eth1"}, node), HasSubstr("--threads 1"));
 }
 
+// The error message for the agent of a pipeline.
+std::string pipeline_misuse(const KernelPartConfig& pipeline, const switchd::SwitchNodeConfig& node,
+                            const std::vector<std::string>& given = {}) {
+    const auto is_given = [&](const std::string& flag) { return std::ranges::count(given, flag) != 0; };
+    return find_misuse(pipeline, node, is_given).value_or("");
+}
+
+TEST(KernelFlags, AgentOfAPipelineNeedsBothOfItsFlags) {
+    const KernelPartConfig both{.pipeline = "127.0.0.1:9090", .pipeline_control = "control"};
+    EXPECT_EQ(pipeline_misuse(both, usual_node(), {"--p4", "--p4-control", "--level"}), "");
+    EXPECT_THAT(pipeline_misuse({.pipeline = "127.0.0.1:9090"}, usual_node()), HasSubstr("--p4-control"));
+    EXPECT_THAT(pipeline_misuse({.pipeline_control = "control"}, usual_node()), HasSubstr("--p4-control"));
+}
+
+TEST(KernelFlags, AgentOfAPipelineExcludesTheKernelMemoryAndThreads) {
+    const KernelPartConfig both{.pipeline = "127.0.0.1:9090", .pipeline_control = "control"};
+    KernelPartConfig kernel_too = both;
+    kernel_too.interfaces = {"eth1"};
+    EXPECT_THAT(pipeline_misuse(kernel_too, usual_node()), HasSubstr("--p4 and --xdp"));
+    EXPECT_THAT(pipeline_misuse(both, usual_node(), {"--memory"}), HasSubstr("--memory"));
+    switchd::SwitchNodeConfig node = usual_node();
+    node.udp.local = node.udp.local.with_port(0);
+    EXPECT_THAT(pipeline_misuse(both, node), HasSubstr("port 0 of --listen"));
+    node = usual_node();
+    node.shards = 2;
+    EXPECT_THAT(pipeline_misuse(both, node), HasSubstr("--threads 1"));
+}
+
 }  // namespace
 }  // namespace atp::apps

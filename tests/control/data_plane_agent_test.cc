@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/data_plane_agent.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <vector>
+
+#include "wire/control.h"
+
+namespace atp::control {
+namespace {
+
+using std::chrono::seconds;
+
+Time at(int second) { return Time{} + seconds(second); }
+
+// Remembers what it was told.
+class FakePlane final : public DataPlane {
+  public:
+    [[nodiscard]] bool admit(const AdmittedJob& job) override {
+        held[job.key()] = job;
+        return true;
+    }
+    void dismiss(const JobKey& job) override { held.erase(job); }
+    void learn_group(const JobKey& job, std::uint64_t group_number) override { groups[job] = group_number; }
+    void set_level(const JobKey& job, std::uint8_t level) override { held.at(job).level = level; }
+    [[nodiscard]] std::vector<AdmittedJob> jobs() const override {
+        std::vector<AdmittedJob> all;
+        for (const auto& [key, job] : held) all.push_back(job);
+        return all;
+    }
+    [[nodiscard]] std::optional<protocol::SwitchCounters> packets_of(const JobKey& job) const override {
+        return held.contains(job) ? std::optional(packets) : std::nullopt;
+    }
+
+    std::map<JobKey, AdmittedJob> held;
+    std::map<JobKey, std::uint64_t> groups;
+    protocol::SwitchCounters packets;
+};
+
+constexpr JobKey job{7, 0x5EED};
+
+std::vector<std::byte> encoded(const auto& message) {
+    std::vector<std::byte> bytes(1024);
+    bytes.resize(wire::encode(message, bytes));
+    return bytes;
+}
+
+// A JOIN and its JOINED pass.
+void join(DataPlaneAgent& agent, Time now, std::uint64_t group_number = 0) {
+    wire::Join join;
+    join.terms.job = job.job;
+    join.terms.token = job.token;
+    join.terms.lanes = 62;
+    join.terms.window_log2 = 8;
+    join.terms.aggregators = 4096;
+    join.terms.mask1 = 1;
+    join.terms.scale = 1e8;
+    join.nonce = 3;
+    join.units = {{.unit = 0, .members = 1, .mask0 = 3, .direct = false, .ranks = {0}}};
+    const wire::Joined joined{
+        .nonce = 3, .job = job.job, .token = job.token, .channel = 0, .group_number = group_number};
+    agent.handle_message(encoded(join), now);
+    agent.handle_message(encoded(joined), now);
+}
+
+TEST(DataPlaneAgent, AdmitsAJobFromItsJoinAndRemovesItWhenJoinsStop) {
+    FakePlane plane;
+    DataPlaneAgent agent(plane, 4, seconds(3), 0);
+    join(agent, at(0));
+    ASSERT_TRUE(plane.held.contains(job));
+    EXPECT_EQ(plane.held.at(job).level, 0);
+    agent.poll(at(2));
+    EXPECT_TRUE(plane.held.contains(job));
+    agent.poll(at(4));
+    EXPECT_TRUE(plane.held.empty());
+}
+
+TEST(DataPlaneAgent, LearnsTheNumberOfAGroup) {
+    FakePlane plane;
+    DataPlaneAgent agent(plane, 4, seconds(3), 0);
+    join(agent, at(0));
+    join(agent, at(1), 77);
+    EXPECT_EQ(plane.groups.at(job), 77U);
+}
+
+TEST(DataPlaneAgent, ForwardsAJobUnaggregatedOfWhichOnlyAPartPasses) {
+    FakePlane plane;
+    DataPlaneAgent agent(plane, 4, seconds(60), 0);
+    join(agent, at(0));
+    for (int second = 1; second < 6; ++second) {
+        agent.poll(at(second));
+        plane.packets.events[ATP_EVENT_CLAIMED] += 100;  // claimed here, completed elsewhere
+        plane.packets.events[ATP_EVENT_FETCHED] += 100;
+    }
+    EXPECT_EQ(plane.held.at(job).level, ATP_LEVELS);
+    EXPECT_EQ(agent.passing(), std::vector<std::uint32_t>{job.job});
+}
+
+TEST(DataPlaneAgent, TakesOverTheJobsOfAnEarlierProcess) {
+    FakePlane plane;
+    plane.held[job] = {.job = job.job, .token = job.token, .level = ATP_LEVELS};
+    DataPlaneAgent agent(plane, 4, seconds(3), 1);
+    agent.take_over(at(0));
+    EXPECT_EQ(plane.held.at(job).level, 1);
+    agent.poll(at(4));
+    EXPECT_TRUE(plane.held.empty()) << "no JOIN came";
+}
+
+TEST(DataPlaneAgent, RefusesJobsBeyondItsLimit) {
+    FakePlane plane;
+    DataPlaneAgent agent(plane, 0, seconds(3), 0);
+    join(agent, at(0));
+    EXPECT_TRUE(plane.held.empty());
+    EXPECT_EQ(agent.not_admitted(), 1U);
+}
+
+}  // namespace
+}  // namespace atp::control
