@@ -23,6 +23,7 @@ AGGREGATORS = 4096
 CONTROL_PORT = 64
 # Fragments in flight: with more of them, a packet waits for longer than the timers of the workers.
 FEW = ("--window", "16")
+FEWER = ("--window", "4")
 THRIFT = "127.0.0.1:9090"
 
 
@@ -108,6 +109,22 @@ class Star(ClusterTest):
         self.start_pipeline()
         networks.wait_until(lambda: self.kernel()["packets"]["completed"] > 100, "the pipeline aggregates again")
         self.finish(workers)
+
+
+class Racks(ClusterTest):
+    bridges = {"rack0": ["w0", "w1"], "rack1": ["w2", "w3"], "spine": ["server"]}
+    above = {"rack0": "spine", "rack1": "spine"}
+
+    def test_two_levels_sum(self):
+        for bridge, level in (("rack0", 0), ("rack1", 0), ("spine", 1)):
+            self.start_switch(bridge, level)
+        racks = {worker: rack for rack, hosts in self.bridges.items() for worker in hosts}
+        common = ["--world", "4", "--rendezvous", self.network.endpoint("w0", 29500), "--switch",
+                  self.network.endpoint("server"), "--bytes", "2KB", "--warmup", "0", "--rounds", "3", "--json", *FEWER]  # fmt: skip
+        self.finish([self.start_atp(worker, "bench", "--rank", str(rank), "--rack", racks[worker], *common)
+                     for rank, worker in enumerate(self.workers)])  # fmt: skip
+        for bridge in self.bridges:
+            networks.wait_until(lambda at=bridge: self.completed(at) > 60, f"{bridge} aggregated most fragments")
 
 
 if __name__ == "__main__":
