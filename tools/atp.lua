@@ -34,7 +34,7 @@ local ENUMS = {
         { number = 512, name = "ONE_SENDER", text = "the lanes of one worker are the result" },
         { number = 1024, name = "ECN_DOWN", text = "a worker met congestion on its downlink" },
         { number = 2048, name = "PROOF", text = "the last four lanes are proof words, sums modulo 2^32; excludes AUDIT" },
-        { number = 4096, name = "LAST_RANK", text = "with a rank in `part`: the member has no higher rank" },
+        { number = 4096, name = "LAST_RANK", text = "last packet of the last rank of a member" },
     },
     dtype = {
         { number = 0, name = "NONE", text = "header only" },
@@ -94,7 +94,7 @@ local PACKET = {
     { name = "argument", kind = "u32", text = "ACK: index for seq + W; GRADIENT: purpose and format; WAIT: 1 if mismatched; READY: end of what it takes", size = 4 },
     { name = "peer", kind = "u16", text = "owner of the fragment; answers about others: worker whose packet caused them; ATP_WORKER_ALL: all or none", size = 2 },
     { name = "sending", kind = "u8", text = "number of this sending of the fragment, modulo 256; answers repeat that of the packet that caused them", size = 1 },
-    { name = "part", kind = "u8", text = "part of a fragment that travels in several packets", size = 1, parts = { { name = "packet", mask = 192, text = "number of the packet, if words wider than the form need several. NACK: the packet that the server requests. Reserved: 0; the server and workers refuse other values" }, { name = "rank", mask = 63, text = "rank within the member, from 1; 0: the whole member" } } },
+    { name = "part", kind = "u8", text = "part of a fragment that travels in several packets", size = 1, parts = { { name = "packet", mask = 192, text = "number of the packet, if words wider than the form need several. NACK: 0, since the worker sends all packets again" }, { name = "rank", mask = 63, text = "rank within the member, from 1; 0: the whole member" } } },
     { name = "bitmap0", kind = "u32", text = "included members of one unit; down: members addressed", size = 4, hex = true },
     { name = "mask0", kind = "u32", text = "all members of that unit", size = 4, hex = true },
     { name = "bitmap1", kind = "u32", text = "included units, or the unit of bitmap0", size = 4, hex = true },

@@ -4,8 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
+
+#include "numeric/lanes32_worker.h"
 
 namespace atp::numeric {
 namespace {
@@ -45,6 +50,43 @@ TEST(Int8Lanes, H53_EveryPairOfValuesSaturatesAloneAtEachPlaceOfAWord) {
                 }
             }
         }
+    }
+}
+
+TEST(Int8Lanes, QuantisationRoundsTiesToEvenAndRefusesValuesBeyond8Bits) {
+    struct Case {
+        float product;
+        bool fits;
+        int lane;
+    };
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    for (const auto& [product, fits, lane] :
+         {Case{0.5F, true, 0}, Case{1.5F, true, 2}, Case{-2.5F, true, -2}, Case{-0.0F, true, 0},
+          Case{127.4F, true, 127}, Case{-127.4F, true, -127}, Case{127.5F, false, 0}, Case{-127.5F, false, 0},
+          Case{1e20F, false, 0}, Case{infinity, false, 0}, Case{-infinity, false, 0}, Case{std::nanf(""), false, 0}}) {
+        for (const std::size_t place : {std::size_t{0}, longest_int8 / 2, longest_int8 - 1}) {
+            std::vector<float> values(longest_int8, -1.25F);
+            values[place] = product / 2;
+            Bytes lanes(longest_int8);
+            ASSERT_EQ(quantise_int8(values.data(), longest_int8, 2, lanes.data()), fits) << product;
+            if (!fits) continue;
+            for (std::size_t at = 0; at < longest_int8; ++at) {
+                ASSERT_EQ(int8_in(lanes, at), at == place ? lane : -2) << product;
+            }
+        }
+    }
+}
+
+TEST(Int8Lanes, FloatsAreTheLanesTimesTheInverseScale) {
+    std::vector<int> lanes(longest_int8);
+    for (std::size_t at = 0; at < longest_int8; ++at) lanes[at] = some_int8(at);
+    std::vector<float> floats(longest_int8);
+    Bytes wire(longest_int8 * 4);
+    int8_to_floats(wire_of(lanes).data(), longest_int8, 1.0 / 3, wire.data());
+    floats_from_wire(wire.data(), longest_int8, floats.data());
+    for (std::size_t at = 0; at < longest_int8; ++at) {
+        const auto expected = static_cast<float>(lanes[at] * (1.0 / 3));
+        ASSERT_EQ(std::bit_cast<std::uint32_t>(floats[at]), std::bit_cast<std::uint32_t>(expected)) << lanes[at];
     }
 }
 

@@ -30,23 +30,24 @@ TEST(FragmentRecords, RecordIsReusedAfterTwoWindows) {
 
 TEST(FragmentRecords, EachRecordHasItsOwnMasksAndLanes) {
     FragmentRecords records(record_channel, record_units);
+    const std::size_t elements = std::size_t{4} * record_channel.payload_lanes();  // int8 has four in a word
     std::set<const void*> places;
     for (std::uint32_t seq = 0; seq < 2 * record_channel.window(); ++seq) {
         const FragmentRecord& record = records.open(seq, 0);
         ASSERT_EQ(records.included(record).size(), record_units);
-        ASSERT_EQ(records.sums(record).size(), record_channel.lanes);
-        ASSERT_EQ(records.exact(record).size(), record_channel.lanes);
-        ASSERT_EQ(records.result(record).size(), record_channel.lanes * ATP_LANE_BYTES);
+        ASSERT_EQ(records.sums(record).size(), elements);
+        ASSERT_EQ(records.exact(record).size(), elements);
+        ASSERT_EQ(records.result(record).size(), elements * ATP_LANE_BYTES);
         for (unsigned unit = 0; unit < record_units; ++unit) {
             places.insert(
                 {&records.included(record)[unit], &records.sent(record)[unit], &records.notified(record)[unit]});
         }
-        for (std::size_t lane = 0; lane < record_channel.lanes; ++lane) {
+        for (std::size_t lane = 0; lane < elements; ++lane) {
             places.insert({&records.sums(record)[lane], &records.exact(record)[lane]});
             places.insert(&records.result(record)[lane * ATP_LANE_BYTES]);
         }
     }
-    EXPECT_EQ(places.size(), 2 * record_channel.window() * (3 * record_units + 3 * record_channel.lanes));
+    EXPECT_EQ(places.size(), 2 * record_channel.window() * (3 * record_units + 3 * elements));
 }
 
 TEST(FragmentRecords, OpenClearsTheMasksOfTheEarlierFragment) {
@@ -76,19 +77,44 @@ TEST(FragmentRecords, MemberIsNotifiedAtMostOncePerInterval) {
     EXPECT_EQ(records.not_yet_notified(record, 1, 0x7, now + milliseconds(3), milliseconds(2)), 0x2U);
 }
 
-TEST(FragmentRecords, Int16ResultHasHalfTheElementLanesAndTheWholeAuditLane) {
+TEST(FragmentRecords, ResultHasAsManyPacketsAsItsWordsNeed) {
     FragmentRecords records(record_channel, record_units);
     FragmentRecord& record = records.open(0, 0);
-    record.lanes = 5;  // four lanes of elements and the audit lane
-    EXPECT_EQ(records.elements_of(record), 4U);
-    EXPECT_EQ(records.result_lanes(record), 5U);
+    record.elements = static_cast<std::uint32_t>(records.payload());
+    EXPECT_EQ(records.result_packets(record), 1U);
     EXPECT_EQ(record.lanes_of_ack(), ATP_FLOAT32_LANES);
-    record.form = record.result_type = ATP_DTYPE_INT16;
-    EXPECT_EQ(records.result_lanes(record), 3U);
+    record.elements = static_cast<std::uint32_t>(2 * records.payload());
+    record.form = ATP_DTYPE_INT16;
+    EXPECT_EQ(records.result_packets(record), 2U);
+    record.result_type = ATP_DTYPE_INT16;
+    EXPECT_EQ(records.result_words(record), records.payload());
+    EXPECT_EQ(records.result_packets(record), 1U);
     EXPECT_EQ(record.lanes_of_ack(), ATP_INT16_LANES);
+    record.form = ATP_DTYPE_INT8;
+    record.result_type = ATP_DTYPE_FLOAT32;
+    record.elements = static_cast<std::uint32_t>(3 * records.payload() + 1);
+    EXPECT_EQ(records.result_packets(record), 4U);
     record.form = record.result_type = ATP_DTYPE_INT32;
     record.plain = true;
     EXPECT_EQ(record.lanes_of_ack(), ATP_INT32_LANES);
+}
+
+TEST(FragmentRecords, MemberIsCompleteWithAllPacketsOfAllRanksUpToTheLast) {
+    FloatsIn one;
+    EXPECT_FALSE(one.complete());
+    one.ranks = {0x2, 0x2};
+    EXPECT_FALSE(one.complete()) << "no packet is named as the last";
+    one.ranks = {0x2, 0, 0x3};
+    EXPECT_FALSE(one.complete()) << "packet 1 is missing";
+    one.ranks = {0x2, 0x2, 0x3};
+    EXPECT_TRUE(one.complete());
+    FloatsIn two;
+    two.ranks = {0x6, 0x5};
+    EXPECT_FALSE(two.complete()) << "rank 1 lacks packet 1";
+    two.ranks = {0x4, 0x7};
+    EXPECT_FALSE(two.complete()) << "rank 1 lacks packet 0";
+    two.ranks = {0x6, 0x7};
+    EXPECT_TRUE(two.complete());
 }
 
 }  // namespace

@@ -249,7 +249,7 @@ TEST(ShortLanes, GradientsAndResultsHaveTwoBytesPerElement) {
     }
     EXPECT_EQ(rounds.count(ATP_DTYPE_INT32) + rounds.count(ATP_DTYPE_FLOAT32), 0U);
     EXPECT_EQ(rounds.count(ATP_DTYPE_FLOAT32, ATP_TYPE_ACK), 0U);
-    const std::size_t packet = ATP_HEADER_BYTES + (even_elements / 2 + 1) * ATP_LANE_BYTES;
+    const std::size_t packet = ATP_HEADER_BYTES + (even_elements + 1) * ATP_LANE_BYTES;
     for (const Flight& flight : rounds.network.delivered()) EXPECT_EQ(flight.bytes.size(), packet);
     EXPECT_EQ(rounds.network.server().counters().added_here, 0U) << "the switches added all gradients";
     EXPECT_EQ(rounds.network.server().counters().audit_failures, 0U);

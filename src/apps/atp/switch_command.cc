@@ -237,7 +237,7 @@ std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions) {
     flags.number("--channels", config.channels, 1, 1'048'576,
                  "Most channels at a time, of all jobs on all threads [256]");
     flags.parsed("--server-memory", config.server_bytes, "SIZE", parse_size, size_forms,
-                 "Memory of all parameter servers on this switch [1GiB]");
+                 "Most memory of all parameter servers on this switch [4GiB]");
     command
         ->add_flag("--server,!--no-server", options->hosts_servers,
                    "Host the parameter servers of jobs that request them on their last switch [yes]")

@@ -30,7 +30,7 @@ struct SwitchNodeConfig {
     std::vector<unsigned> cores;                           // one per shard; empty: chosen by the kernel
     std::uint32_t jobs = 64;                               // most jobs of all shards together
     std::uint32_t channels = 256;                          // most channels of all shards together
-    std::uint64_t server_bytes = std::uint64_t{1} << 30U;  // of all hosted servers; shards divide it
+    std::uint64_t server_bytes = std::uint64_t{4} << 30U;  // of all hosted servers; shards divide it
     Duration ageing = std::chrono::milliseconds(500);      // as protocol::SwitchConfig
     Duration hold = control::timing.hold;                  // a member without a JOIN for this long is removed
     Duration spin{0};                                      // time to poll before a thread sleeps

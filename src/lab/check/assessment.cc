@@ -80,14 +80,15 @@ void Machines::assess_merge(ServerNode& server, const protocol::ServerCounters& 
     const atp_header& header = packet.header;
     std::uint8_t& accepted = server.accepted[header.seq % (2 * configuration_.window())];
     if (after.float_fragments != before.float_fragments) accepted = float_mode;
-    const bool integers_too_late = (accepted & float_mode) != 0 && atp_lanes_type(&header) == ATP_DTYPE_INT32;
+    const bool integers_too_late = (accepted & float_mode) != 0 && atp_lanes_type(&header) != ATP_DTYPE_FLOAT32;
     const bool dropped = after.duplicates != before.duplicates || after.overlapping != before.overlapping ||
                          after.overflowed != before.overflowed || after.refused != before.refused ||
                          after.audit_failures != before.audit_failures || integers_too_late;
     if (!dropped) {
         const std::uint8_t ranks = ranks_of(header, layout_.membership());
         const std::uint8_t in = accepted & static_cast<std::uint8_t>(~float_mode);
-        const bool one_of_several = atp_part_rank(&header) != 0;
+        const bool is_float = atp_lanes_type(&header) == ATP_DTYPE_FLOAT32;
+        const bool one_of_several = is_float && (header.part != 0 || atp_lanes_form(&header) != ATP_DTYPE_INT32);
         if ((ranks & in) != 0 && (ranks & in) != in && !one_of_several)
             step.violate("the server accepted a set that overlaps the included set and does not contain it");
         accepted |= ranks;

@@ -13,7 +13,7 @@ namespace atp::check {
 namespace {
 
 // Faults that star2 (two workers, one fragment at a time) cannot detect, each with a configuration that detects it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 43> shown_by = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 45> shown_by = {{
     {"resend_claims", "star2-shared"},
     {"complete_early", "star3"},
     {"ignore_token", "incarnation"},
@@ -33,6 +33,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 43> shown_by
     {"version_bit_alone", "switchml2"},
     {"add_rank_twice", "float-ranks"},
     {"include_member_early", "float-ranks"},
+    {"half_wide_copy", "int16-float"},
+    {"half_wide_result", "int16-overflow"},
     {"owner_takes_empty_ack", "scatter2"},
     {"complete_without_ready", "gather2-one"},
     {"add_unclaimed", "host2-ranges"},

@@ -36,6 +36,7 @@ enum class Values : std::uint8_t {
     saturating,  // fragment 0: the first two values sum to 4e9, beyond int32, and the third is negative
     // As saturating, and the last worker's value in fragment 0 does not fit an integer.
     saturating_and_too_large,
+    wide_sums,  // fragment 0: all values fit 16 bits, and the first two sum to 40,000
 };
 
 enum class Protocol : std::uint8_t { atp, switchml, joining, host };
@@ -59,6 +60,7 @@ struct Configuration {
     FaultBudget budget{};
     Values values = Values::small;
     std::uint8_t ranks_each = 1;        // for which a worker stands: its floats travel rank by rank
+    bool int16_lanes = false;           // fragments of two equal elements; their floats need two packets
     std::uint8_t plain_tensors = 0;     // bit mask of tensors that carry unscaled integers
     std::uint8_t owned_tensors = 0;     // bit mask of tensors whose sums go to one worker each (reduce-scatter)
     std::uint8_t gathered_tensors = 0;  // bit mask of tensors with one sender for each fragment (all-gather)

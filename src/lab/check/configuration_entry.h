@@ -16,6 +16,7 @@ struct ConfigurationEntry {
 };
 
 void add_host(std::vector<ConfigurationEntry>& all);
+void add_narrow_numbers(std::vector<ConfigurationEntry>& all);
 void add_owners(std::vector<ConfigurationEntry>& all);
 
 }  // namespace atp::check

@@ -376,6 +376,7 @@ std::vector<Configuration> make(Extent extent) {
     add_levels(entries);
     add_tenants_and_failures(entries);
     add_numbers(entries);
+    add_narrow_numbers(entries);
     add_plain_numbers(entries);
     add_mismatches(entries);
     add_owners(entries);

@@ -3,6 +3,7 @@
 // kept.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "check/truth.h"
+#include "numeric/lanes16.h"
 #include "numeric/lanes32_worker.h"
 #include "protocol/tensor.h"
 
@@ -26,30 +28,33 @@ class ModelTensor final : public protocol::Tensor {
           fragments_(fragments),
           purpose_(purpose) {}
 
-    // Sets the destinations: a bit mask of delivered fragments, and a description of the first violation.
+    // Sets the destinations: a bit mask of delivered elements, and a description of the first violation.
     void assess_into(std::uint32_t* stored, std::string* violation) {
         stored_ = stored;
         violation_ = violation;
     }
-    // The fragments of this tensor whose results this rank gets, as a mask of bits in `stored`.
+    // The elements of this tensor whose sums this rank gets, as a mask of bits in `stored`.
     [[nodiscard]] std::uint32_t all_stored() const {
         std::uint32_t all = 0;
         for (std::int32_t offset = first_offset_; offset < first_offset_ + fragments_; ++offset) {
             const bool receives = truth_.delivery(offset).receives(static_cast<std::uint16_t>(rank_));
-            all |= (receives ? 1U : 0U) << static_cast<unsigned>(offset);
+            const unsigned each = truth_.elements_each();
+            all |= (receives ? (1U << each) - 1U : 0U) << (static_cast<unsigned>(offset) * each);
         }
         return all;
     }
 
-    [[nodiscard]] std::uint64_t size() const override { return fragments_; }
+    [[nodiscard]] std::uint64_t size() const override { return fragments_ * truth_.elements_each(); }
+    [[nodiscard]] std::uint8_t form() const override { return truth_.form(); }
     [[nodiscard]] bool plain() const override { return truth_.plain(first_offset_); }
     [[nodiscard]] std::uint16_t purpose() const override { return purpose_; }
     [[nodiscard]] protocol::Delivery delivery(std::uint64_t first) const override {
         return truth_.delivery(offset_of(first));
     }
     [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
-        const float element = value(first);
-        return numeric::quantise(&element, 1, 1.0F, lanes.data());
+        const std::array<float, 2> elements{value(first), value(first)};
+        return form() == ATP_DTYPE_INT16 ? numeric::quantise_int16(elements.data(), 2, 1.0F, lanes.data())
+                                         : numeric::quantise(elements.data(), 1, 1.0F, lanes.data());
     }
     void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
         wire::store_u32(lanes.data(), std::bit_cast<std::uint32_t>(value(first)));
@@ -61,17 +66,24 @@ class ModelTensor final : public protocol::Tensor {
     }
     void store(std::uint64_t first, std::span<const std::byte> lanes) override {
         if (violation_ == nullptr) return;
-        const std::int32_t offset = offset_of(first);
-        const std::uint32_t bit = 1U << static_cast<unsigned>(offset);
-        const std::uint32_t requested = truth_.sum_bits(earlier_incarnation_, offset);
+        const std::uint64_t element = static_cast<unsigned>(first_offset_) * truth_.elements_each() + first;
+        const std::uint32_t bit = 1U << element;
+        const std::uint32_t requested = truth_.sum_bits(earlier_incarnation_, offset_of(first));
         if (violation_->empty() && wire::load_u32(lanes.data()) != requested) *violation_ = "a wrong sum was delivered";
         if (violation_->empty() && (*stored_ & bit) != 0) *violation_ = "a sum was delivered twice";
         *stored_ |= bit;
     }
+    void store_narrow(std::uint64_t first, std::span<const std::byte> lanes) override {
+        std::array<std::byte, 2 * ATP_LANE_BYTES> floats;
+        numeric::int16_to_floats(lanes.data(), 2, 1, floats.data());
+        for (unsigned at = 0; at < 2; ++at) {
+            store(first + at, std::span(floats).subspan(at * ATP_LANE_BYTES, ATP_LANE_BYTES));
+        }
+    }
 
   private:
     [[nodiscard]] std::int32_t offset_of(std::uint64_t element) const {
-        return first_offset_ + static_cast<std::int32_t>(element);
+        return first_offset_ + static_cast<std::int32_t>(element / truth_.elements_each());
     }
     [[nodiscard]] float value(std::uint64_t element) const {
         return truth_.value(earlier_incarnation_, rank_, offset_of(element));

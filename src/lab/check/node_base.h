@@ -23,7 +23,7 @@ struct WorkerBase {
     std::vector<std::unique_ptr<ModelTensor>> owned;
     std::vector<protocol::Tensor*> tensors;  // pointers to `owned`: archives store a tensor as its index here
     std::unique_ptr<Machine> machine;
-    std::uint32_t stored = 0;  // ghost: bit mask of fragments whose sum was delivered
+    std::uint32_t stored = 0;  // ghost: bit mask of elements whose sum was delivered
 
     // Adds the tensors of `configuration`. `first_offset`: offset of the first fragment of the first tensor.
     void add_tensors(const Configuration& configuration, const Truth& truth, bool earlier, unsigned rank,

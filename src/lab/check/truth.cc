@@ -22,6 +22,14 @@ constexpr std::array<float, max_workers> base_of_rank = {1, 100, 10'000, 1'000'0
 constexpr float too_large = 3e9F;
 // The sum of two of these exceeds 32 bits.
 constexpr float near_limit = 2e9F;
+// Fits 16 bits. The sum of two does not.
+constexpr float near_narrow_limit = 20'000;
+
+// The word with this integer, or with two of it.
+std::uint32_t integer_word(std::int64_t integer, std::uint8_t type) {
+    const auto bits = static_cast<std::uint32_t>(integer);
+    return type == ATP_DTYPE_INT16 ? bits << 16U | (bits & 0xFFFFU) : bits;
+}
 
 std::string text_of(const char* format, std::uint32_t found, std::uint32_t requested) {
     std::array<char, 160> text{};
@@ -63,6 +71,9 @@ float Truth::value(bool earlier_incarnation, unsigned rank, std::int32_t offset)
         case Values::saturating_and_too_large:
             if (first_fragment && rank == last) return too_large;
             [[fallthrough]];
+        case Values::wide_sums:
+            if (first_fragment && rank < 2) return near_narrow_limit;
+            break;
         case Values::saturating:
             if (first_fragment && rank < 2) return near_limit;
             if (first_fragment && rank == 2) return -near_limit;
@@ -137,7 +148,7 @@ std::string Truth::wrong_gradient(const wire::Packet& packet) const {
     const std::uint32_t found = wire::load_u32(packet.lanes.data());
     const std::uint32_t requested = atp_lanes_type(&header) == ATP_DTYPE_FLOAT32
                                         ? std::bit_cast<std::uint32_t>(last_value)
-                                        : static_cast<std::uint32_t>(static_cast<std::int64_t>(sum));
+                                        : integer_word(static_cast<std::int64_t>(sum), atp_lanes_type(&header));
     if (found != requested) return text_of("element is 0x%x, its set sums to 0x%x", found, requested);
     return {};
 }
@@ -148,7 +159,10 @@ std::string Truth::wrong_ack(const wire::Packet& packet) const {
     const std::int32_t offset = offset_of(packet.header.seq);
     if (packet.lanes.empty()) return delivery(offset).is_owned() ? "" : "a result for all workers has no lanes";
     const std::uint32_t found = wire::load_u32(packet.lanes.data());
-    const std::uint32_t requested = sum_bits(earlier, offset);
+    const bool narrow = atp_lanes_type(&packet.header) == ATP_DTYPE_INT16;
+    const std::uint32_t sum = sum_bits(earlier, offset);
+    const std::uint32_t requested =
+        narrow ? integer_word(static_cast<std::int64_t>(std::bit_cast<float>(sum)), ATP_DTYPE_INT16) : sum;
     if ((atp_lanes_type(&packet.header) == ATP_DTYPE_INT32) != plain(offset))
         return "a result has the wrong type of numbers";
     if (found != requested) return text_of("result is 0x%x, the sum is 0x%x", found, requested);

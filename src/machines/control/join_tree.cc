@@ -22,10 +22,15 @@ using Notice = TreeNotice::Kind;
 
 std::uint64_t server_bytes_of(const wire::ChannelTerms& terms) {
     if (terms.protocol != wire::ChannelProtocol::atp) return 0;
-    // A lane: integer sum, float sum, result. A record: its masks and its state.
-    constexpr std::uint64_t lane_bytes = sizeof(std::int64_t) + sizeof(numeric::ExactLane) + sizeof(float);
-    constexpr std::uint64_t record_bytes = 3 * ATP_BITMAP_BITS * sizeof(std::uint32_t) + 128;
-    return (std::uint64_t{2} << terms.window_log2) * (terms.lanes * lane_bytes + record_bytes);
+    // An element: integer sum, float sum, result. A word has up to four, since terms name no form. A unit: three masks,
+    // and for each member the packets of its floats. A record: its state.
+    constexpr std::uint64_t element_bytes = sizeof(std::int64_t) + sizeof(numeric::ExactLane) + sizeof(float);
+    constexpr std::uint64_t unit_bytes =
+        3 * sizeof(std::uint32_t) + ATP_BITMAP_BITS * (ATP_PART_PACKET_MASK + 1) * sizeof(std::uint64_t);
+    constexpr std::uint64_t state_bytes = 128;
+    const std::uint64_t units = static_cast<unsigned>(std::popcount(terms.mask1));
+    const std::uint64_t elements = std::uint64_t{terms.lanes} * ATP_LANE_BYTES;
+    return (std::uint64_t{2} << terms.window_log2) * (elements * element_bytes + units * unit_bytes + state_bytes);
 }
 
 std::uint32_t packet_bytes_of(const wire::ChannelTerms& terms) {

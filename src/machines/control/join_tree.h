@@ -37,7 +37,7 @@ struct JoinTreeConfig {
     std::uint32_t channels = 256;         // limit at a time, over all jobs
     std::shared_ptr<SwitchRoom>
         room{};  // limits shared by all trees of the switch; nullptr: `jobs` and `channels` limit this tree alone
-    std::uint64_t server_bytes = std::uint64_t{1} << 30U;  // limit for all servers hosted here; 0: hosts none
+    std::uint64_t server_bytes = std::uint64_t{4} << 30U;  // limit for all servers hosted here; 0: hosts none
     Duration hold = timing.hold;                           // a child or parent silent for longer is treated as lost
     std::uint64_t nonce = 0;                               // random, new at each start: of its JOINs
     Secret secret{};                                       // random: of what nobody else may guess

@@ -38,6 +38,8 @@
     X(accept_any_ack, 27, "the worker accepts ACKs of another incarnation")                                         \
     X(add_rank_twice, 48, "the server adds the floats of one rank of a member twice")                               \
     X(include_member_early, 48, "the server includes a member with the floats of its first rank")                   \
+    X(half_wide_copy, 54, "the server includes a member with the last packet of its floats, whatever is missing")   \
+    X(half_wide_result, 57, "the worker takes one packet of a result in several for all of it")                     \
     X(owner_takes_empty_ack, 58, "the owner of a sum takes an ACK without lanes for its result")                    \
     X(complete_without_ready, 60, "the server completes a fragment of one sender before all workers take it")       \
     X(add_unclaimed, 42, "two ranks of a host add the same range of a chunk")                                       \

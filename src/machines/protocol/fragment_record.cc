@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/fragment_record.h"
 
+#include <bit>
 #include <new>
+
+#include "wire/bytes.h"
 
 namespace atp::protocol {
 namespace {
@@ -18,17 +21,40 @@ Element* claim_pages(std::size_t count) {
 }  // namespace
 
 FragmentRecords::FragmentRecords(const ChannelConfig& channel, unsigned units)
-    : lanes_(channel.lanes),
+    : payload_(channel.payload_lanes()),
+      elements_(payload_ * atp_elements_per_word(ATP_DTYPE_INT8)),
       audit_lanes_(channel.audit ? 1U : 0U),
       units_(units),
       records_(2U * channel.window()),
       in_(records_.size() * units),
       sent_(in_.size()),
       notified_(in_.size()),
-      sums_(claim_pages<std::int64_t>(records_.size() * lanes_)),
-      exact_(claim_pages<numeric::ExactLane>(records_.size() * lanes_)),
-      results_(claim_pages<std::byte>(records_.size() * lanes_ * ATP_LANE_BYTES)),
-      ranks_in_(claim_pages<std::uint64_t>(in_.size() * ATP_BITMAP_BITS)) {}
+      sums_(claim_pages<std::int64_t>(records_.size() * elements_)),
+      exact_(claim_pages<numeric::ExactLane>(records_.size() * elements_)),
+      results_(claim_pages<std::byte>(records_.size() * elements_ * ATP_LANE_BYTES)),
+      floats_in_(claim_pages<FloatsIn>(in_.size() * ATP_BITMAP_BITS)) {}
+
+// The last packet belongs to the highest rank, so each packet up to it must have come from the same ranks.
+bool FloatsIn::complete() const {
+    const auto last = std::ranges::find_if(ranks, [](std::uint64_t bits) { return (bits & 1U) != 0; });
+    if (last == ranks.end()) return false;
+    const std::uint64_t all = *last >> 1U;
+    return std::has_single_bit(all + 1) &&
+           std::all_of(ranks.begin(), last, [&](std::uint64_t bits) { return bits >> 1U == all; });
+}
+
+std::size_t FragmentRecords::copy_result(const FragmentRecord& record, unsigned packet, std::span<std::byte> buffer) {
+    const std::size_t first = packet * payload_;
+    const std::size_t words = std::min(result_words(record) - first, payload_);
+    std::ranges::copy(result(record).subspan(first * ATP_LANE_BYTES, words * ATP_LANE_BYTES), buffer.begin());
+    const std::size_t tail = tail_lanes(record.proves_result());
+    for (std::size_t at = 0; at < tail; ++at) {
+        // The audit lane of an ACK has no meaning.
+        const std::uint32_t word = record.proves_result() ? record.proof_words[at] : 0;
+        wire::store_u32(buffer.data() + (words + at) * ATP_LANE_BYTES, word);
+    }
+    return (words + tail) * ATP_LANE_BYTES;
+}
 
 FragmentRecord& FragmentRecords::open(std::uint32_t seq, std::uint32_t index) {
     FragmentRecord& record = at(seq);

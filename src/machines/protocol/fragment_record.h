@@ -43,7 +43,9 @@ struct FragmentRecord {
     Delivery delivery{};
     std::uint8_t form = ATP_DTYPE_INT32;  // type in which all workers send the fragment's integers
     std::uint8_t scale = scale_of_job;
-    std::uint16_t lanes = 0;  // lanes of the fragment in 4-byte elements, with its audit lane or proof words
+    // Elements of the fragment, its padding included. Until `sized`, at least so many.
+    std::uint32_t elements = 0;
+    bool sized = false;
     std::uint32_t purpose = 0;
     bool converted = false;  // one packet had the sum of all workers, and the result was written from it
     // Type of the result's lanes: set at completion, or with `converted`.
@@ -62,6 +64,17 @@ struct FragmentRecord {
     [[nodiscard]] std::uint8_t lanes_of_ack() const { return atp_lanes_of(form, result_type); }
     // Sums in floats have lost the digits that proof words prove.
     [[nodiscard]] bool proves_result() const { return proof && result_type != ATP_DTYPE_FLOAT32; }
+};
+
+// Packets of floats of one member that are added to a record. The last packet of the last rank is named as such; the
+// member is complete when all before it are in too.
+struct FloatsIn {
+    static constexpr unsigned most_packets = ATP_PART_PACKET_MASK + 1;
+
+    std::array<std::uint64_t, most_packets> ranks{};  // per packet: rank k as bit k, from 1. Bit 0: the last packet
+
+    [[nodiscard]] bool empty() const { return ranks == decltype(ranks){}; }
+    [[nodiscard]] bool complete() const;
 };
 
 // Records of a channel's fragments with their masks of workers and their lanes. There are 2W records. The record of seq
@@ -86,13 +99,15 @@ class FragmentRecords {
     [[nodiscard]] std::span<std::uint32_t> sent(const FragmentRecord& record) { return row(sent_, record); }
     [[nodiscard]] std::span<std::uint32_t> notified(const FragmentRecord& record) { return row(notified_, record); }
 
-    // In mode floats: the ranks of a member whose floats are added, rank k as bit k. Bit 0: the last rank is one of
-    // them.
-    [[nodiscard]] std::uint64_t& ranks_in(const FragmentRecord& record, unsigned unit, unsigned member) {
-        return ranks_in_[(position(record) * units_ + unit) * ATP_BITMAP_BITS + member];
+    // In mode floats: the packets of a member that are added.
+    [[nodiscard]] FloatsIn& floats_in(const FragmentRecord& record, unsigned unit, unsigned member) {
+        return floats_in_[(position(record) * units_ + unit) * ATP_BITMAP_BITS + member];
     }
-    void forget_ranks(const FragmentRecord& record) {
-        std::fill_n(&ranks_in(record, 0, 0), units_ * ATP_BITMAP_BITS, std::uint64_t{0});
+    // Empties the sums of up to `elements` elements in mode floats.
+    void clear_floats(const FragmentRecord& record, std::size_t elements) {
+        std::fill_n(&floats_in(record, 0, 0), units_ * ATP_BITMAP_BITS, FloatsIn{});
+        std::ranges::fill(exact(record).first(elements), numeric::ExactLane{});
+        std::ranges::fill(sums(record).first(elements), 0);
     }
 
     // Returns the `members` that had no answer in the current repeat interval, and marks them as answered.
@@ -100,29 +115,32 @@ class FragmentRecords {
                                    Duration interval);
 
     [[nodiscard]] std::span<std::int64_t> sums(const FragmentRecord& record) {
-        return {sums_.get() + position(record) * lanes_, lanes_};
+        return {sums_.get() + position(record) * elements_, elements_};
     }
     // Used in mode floats only. The sums are then of the elements that have an integer on all workers.
     [[nodiscard]] std::span<numeric::ExactLane> exact(const FragmentRecord& record) {
-        return {exact_.get() + position(record) * lanes_, lanes_};
+        return {exact_.get() + position(record) * elements_, elements_};
     }
-    // In wire format.
+    // Words with elements, in wire format.
     [[nodiscard]] std::span<std::byte> result(const FragmentRecord& record) {
-        return {results_.get() + position(record) * lanes_ * ATP_LANE_BYTES, lanes_ * ATP_LANE_BYTES};
+        const std::size_t bytes = elements_ * ATP_LANE_BYTES;
+        return {results_.get() + position(record) * bytes, bytes};
     }
 
     // Lanes behind those that carry elements: the audit lane or the proof words.
     [[nodiscard]] std::size_t tail_lanes(bool proof) const { return proof ? ATP_PROOF_LANES : audit_lanes_; }
-    [[nodiscard]] std::size_t elements_of(const FragmentRecord& record) const {
-        return record.lanes - tail_lanes(record.proof);
+    // Words with elements in a full packet.
+    [[nodiscard]] std::size_t payload() const { return payload_; }
+    // Words with elements in the result of a complete record, and the packets that carry them.
+    [[nodiscard]] static std::size_t result_words(const FragmentRecord& record) {
+        return words_of(record.elements, record.result_type);
     }
-    // Lanes of the result of a complete record, those with elements and all.
-    [[nodiscard]] std::size_t result_payload(const FragmentRecord& record) const {
-        return elements_of(record) / atp_elements_per_word(record.result_type);
+    [[nodiscard]] unsigned result_packets(const FragmentRecord& record) const {
+        const std::size_t words = result_words(record);
+        return words <= payload_ ? 1U : static_cast<unsigned>((words + payload_ - 1) / payload_);
     }
-    [[nodiscard]] std::size_t result_lanes(const FragmentRecord& record) const {
-        return result_payload(record) + tail_lanes(record.proves_result());
-    }
+    // Writes the words of one of these packets, and returns their bytes. `buffer` holds a full packet's words.
+    std::size_t copy_result(const FragmentRecord& record, unsigned packet, std::span<std::byte> buffer);
 
     template <class Archive>
     void persist(Archive& archive) {
@@ -144,23 +162,27 @@ class FragmentRecords {
     void persist(Archive& archive, FragmentRecord& r) {
         archive.value(r.seq), archive.value(r.mode), archive.value(r.ecn), archive.value(r.ecn_down);
         archive.value(r.index);
-        archive.value(r.plain), archive.value(r.lanes), archive.value(r.purpose), archive.value(r.mismatched);
+        archive.value(r.plain), archive.value(r.elements), archive.value(r.sized), archive.value(r.purpose);
+        archive.value(r.mismatched);
         archive.value(r.known), archive.value(r.delivery.owner), archive.value(r.delivery.one_sender);
         archive.value(r.proof), archive.value(r.proof_words), archive.value(r.form), archive.value(r.scale);
-        const std::size_t lanes = std::min<std::size_t>(r.lanes, lanes_);  // an archive may contain any number
+        const std::size_t elements = std::min<std::size_t>(r.elements, elements_);  // an archive may contain any number
         if (r.state == FragmentRecord::State::complete) {
             archive.value(r.result_type), archive.value(r.next_index);
-            archive.bytes(result(r).first(std::min(result_lanes(r), lanes) * ATP_LANE_BYTES));
+            const std::size_t words = std::min(words_of(elements, r.result_type), elements_);
+            archive.bytes(result(r).first(words * ATP_LANE_BYTES));
         } else {
             archive.value(r.collision), archive.value(r.level1_flushed), archive.value(r.flushed_units);
             archive.value(r.count), archive.value(r.merges), archive.value(r.filled);
             if (r.mode == FragmentRecord::Mode::floats) {
-                archive.bytes(std::as_writable_bytes(exact(r)));
-                archive.bytes(std::as_writable_bytes(sums(r)));
-                const std::span<std::uint64_t> ranks(&ranks_in(r, 0, 0), units_ * ATP_BITMAP_BITS);
-                archive.bytes(std::as_writable_bytes(ranks));
+                // No packet has arrived of the elements behind these.
+                if (Archive::reads) clear_floats(r, elements_);
+                archive.bytes(std::as_writable_bytes(exact(r).first(elements)));
+                archive.bytes(std::as_writable_bytes(sums(r).first(elements)));
+                const std::span<FloatsIn> floats(&floats_in(r, 0, 0), units_ * ATP_BITMAP_BITS);
+                archive.bytes(std::as_writable_bytes(floats));
             } else if (r.count != 0) {
-                archive.bytes(std::as_writable_bytes(sums(r).first(lanes)));
+                archive.bytes(std::as_writable_bytes(sums(r).first(elements)));
             }
             for (unsigned u = 0; u < units_; ++u) archive.value(included(r)[u]), archive.value(sent(r)[u]);
         }
@@ -175,17 +197,18 @@ class FragmentRecords {
         return {masks.data() + position(record) * units_, units_};
     }
 
-    std::size_t lanes_;  // of the longest fragment
+    std::size_t payload_;   // words with elements in a full packet
+    std::size_t elements_;  // of the longest fragment: int8, four in each word
     std::size_t audit_lanes_;
     std::size_t units_;
     std::vector<FragmentRecord> records_;  // 2W
     std::vector<std::uint32_t> in_;        // per record and unit
     std::vector<std::uint32_t> sent_;      // per record and unit
     std::vector<std::uint32_t> notified_;  // per record and unit
-    Pages<std::int64_t> sums_;             // per record and lane
-    Pages<numeric::ExactLane> exact_;      // per record and lane
+    Pages<std::int64_t> sums_;             // per record and element
+    Pages<numeric::ExactLane> exact_;      // per record and element
     Pages<std::byte> results_;
-    Pages<std::uint64_t> ranks_in_;  // per record, unit and member
+    Pages<FloatsIn> floats_in_;  // per record, unit and member
 };
 
 }  // namespace atp::protocol

@@ -43,8 +43,10 @@ bool fit_int32(std::span<const std::int64_t> sums) {
     return std::ranges::all_of(sums, [](std::int64_t sum) { return sum >= Limits::min() && sum <= Limits::max(); });
 }
 
-// Writes the sums as integers and returns their type, or ATP_DTYPE_NONE if they do not fit.
-std::uint8_t write_integers(const FragmentRecord& record, std::span<const std::int64_t> sums, std::byte* result) {
+// Writes the sums as integers and returns their type, or ATP_DTYPE_NONE if they do not fit, or not in one packet of
+// `payload` words.
+std::uint8_t write_integers(const FragmentRecord& record, std::size_t payload, std::span<const std::int64_t> sums,
+                            std::byte* result) {
     if (record.plain) {
         numeric::sums_to_integers(sums.data(), sums.size(), result);
         return ATP_DTYPE_INT32;
@@ -53,15 +55,31 @@ std::uint8_t write_integers(const FragmentRecord& record, std::span<const std::i
         return ATP_DTYPE_INT16;
     }
     if (record.form == ATP_DTYPE_INT8 && numeric::sums_to_int8(sums.data(), sums.size(), result)) return ATP_DTYPE_INT8;
-    if (!record.proof || !fit_int32(sums)) return ATP_DTYPE_NONE;
+    if (!record.proof || sums.size() + ATP_PROOF_LANES > payload || !fit_int32(sums)) return ATP_DTYPE_NONE;
     numeric::sums_to_integers(sums.data(), sums.size(), result);
     return ATP_DTYPE_INT32;
 }
 
 }  // namespace
 
-std::size_t full_lanes(const FragmentRecords& records, const wire::Packet& packet) {
-    return elements_of(records, packet) + records.tail_lanes(atp_has_proof(&packet.header) != 0);
+PacketRange range_of(const FragmentRecords& records, const wire::Packet& packet) {
+    const atp_header& header = packet.header;
+    const std::size_t count = elements_of(records, packet);
+    const std::size_t end = atp_part_packet(&header) * records.payload() + count;
+    const bool one_packet = atp_lanes_type(&header) != ATP_DTYPE_FLOAT32 || atp_lanes_form(&header) == ATP_DTYPE_INT32;
+    const bool is_last = one_packet || (header.flags & ATP_FLAG_LAST_RANK) != 0 || count < records.payload();
+    return {.first = end - count, .end = end, .is_last = is_last};
+}
+
+bool fits_size(const FragmentRecord& record, const PacketRange& range) {
+    if (range.is_last) return record.sized ? record.elements == range.end : record.elements <= range.end;
+    return !record.sized || range.end <= record.elements;
+}
+
+void note_size(FragmentRecord& record, const PacketRange& range) {
+    if (record.sized) return;
+    record.elements = std::max(record.elements, static_cast<std::uint32_t>(range.end));
+    record.sized = range.is_last;
 }
 
 void assign_integers(FragmentRecords& records, FragmentRecord& record, const wire::Packet& packet, bool is_whole,
@@ -91,15 +109,16 @@ void add_integers(FragmentRecords& records, FragmentRecord& record, const wire::
 }
 
 void add_floats(FragmentRecords& records, FragmentRecord& record, const wire::Packet& packet, double scale) {
-    const std::size_t count = payload_of(records, packet);
-    numeric::exact_add(packet.lanes.data(), count, records.exact(record).data());
+    const auto [first, end, is_last] = range_of(records, packet);
+    const std::size_t count = end - first;
+    numeric::exact_add(packet.lanes.data(), count, &records.exact(record)[first]);
     if (packet.header.scale != scale_of_job) return;
-    numeric::sums_add_floats(packet.lanes.data(), count, static_cast<float>(scale), records.sums(record).data());
+    numeric::sums_add_floats(packet.lanes.data(), count, static_cast<float>(scale), &records.sums(record)[first]);
 }
 
 void write_result(FragmentRecords& records, FragmentRecord& record, double inverse_scale) {
     const std::span<std::byte> result = records.result(record);
-    const std::size_t elements = records.elements_of(record);
+    const std::size_t elements = record.elements;
     if (record.mode == FragmentRecord::Mode::floats) {
         numeric::exact_round(records.exact(record).data(), elements, result.data());
         if (record.scale == scale_of_job) {
@@ -108,18 +127,11 @@ void write_result(FragmentRecords& records, FragmentRecord& record, double inver
         record.result_type = ATP_DTYPE_FLOAT32;
     } else if (!record.converted) {
         const auto sums = records.sums(record).first(elements);
-        record.result_type = write_integers(record, sums, result.data());
+        record.result_type = write_integers(record, records.payload(), sums, result.data());
         if (record.result_type == ATP_DTYPE_NONE) {
             numeric::sums_to_floats(sums.data(), elements, inverse_scale, result.data());
             record.result_type = ATP_DTYPE_FLOAT32;
         }
-    }
-    // The audit lane of an ACK has no meaning. It may hold data of an earlier, longer fragment, so it is cleared.
-    const auto tail = result.subspan(records.result_payload(record) * ATP_LANE_BYTES)
-                          .first(records.tail_lanes(record.proves_result()) * ATP_LANE_BYTES);
-    std::ranges::fill(tail, std::byte{0});
-    for (std::size_t at = 0; record.proves_result() && at < ATP_PROOF_LANES; ++at) {
-        wire::store_u32(tail.data() + at * ATP_LANE_BYTES, record.proof_words[at]);
     }
 }
 

@@ -13,8 +13,16 @@
 
 namespace atp::protocol {
 
-// Lanes of the packet if each of its elements had a lane of its own, with the audit lane or the proof words.
-[[nodiscard]] std::size_t full_lanes(const FragmentRecords& records, const wire::Packet& packet);
+// The elements of a fragment that a packet carries.
+struct PacketRange {
+    std::size_t first = 0;
+    std::size_t end = 0;   // one past the last element
+    bool is_last = false;  // the packet tells that the fragment ends here. Only the last rank's last packet is named
+};
+[[nodiscard]] PacketRange range_of(const FragmentRecords& records, const wire::Packet& packet);
+// True if the fragment can have the number of elements that earlier packets and this one tell.
+[[nodiscard]] bool fits_size(const FragmentRecord& record, const PacketRange& range);
+void note_size(FragmentRecord& record, const PacketRange& range);
 
 // Makes the packet's integers the sum. `is_whole`: the packet has the sum of all workers, so the function writes the
 // result at once, as floats sum * inverse_scale unless the result stays integers.

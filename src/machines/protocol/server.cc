@@ -2,9 +2,7 @@
 #include "protocol/server.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
-#include <utility>
 
 #include "protocol/fragment_sum.h"
 #include "protocol/sequence.h"
@@ -90,9 +88,9 @@ Server::Record* Server::record_in_progress(std::uint32_t seq) {
 // Workers that the packet covers. Nothing if this job has no such workers, shape or parts.
 std::optional<WorkerSet> Server::set_of(const wire::Packet& packet) const {
     const atp_header& header = packet.header;
-    if (atp_part_packet(&header) != 0 || (header.part != 0 && !is_float(header))) return std::nullopt;
+    if (header.part != 0 && !is_float(header)) return std::nullopt;
     if (packet.lane_count() <= records_.tail_lanes(has_proof(header))) return std::nullopt;
-    if (full_lanes(records_, packet) > config_.channel.lanes) return std::nullopt;
+    if (packet.lane_count() > config_.channel.lanes) return std::nullopt;
     if (((header.flags & ATP_FLAG_AUDIT) != 0) != config_.channel.audit) return std::nullopt;
     if (is_plain(header) && header.lanes != ATP_INT32_LANES) return std::nullopt;
     return WorkerSet::of(header, membership_);
@@ -148,7 +146,7 @@ void Server::merge(Record& record, const wire::Packet& packet, const WorkerSet& 
     record.proof = has_proof(packet.header);
     record.form = atp_lanes_form(&packet.header);
     record.scale = packet.header.scale;
-    record.lanes = static_cast<std::uint16_t>(full_lanes(records_, packet));
+    note_size(record, range_of(records_, packet));
     record.purpose = packet.header.argument;
 }
 
@@ -156,7 +154,7 @@ void Server::merge(Record& record, const wire::Packet& packet, const WorkerSet& 
 bool Server::differs(const Record& record, const wire::Packet& packet) const {
     return record.filled && (record.plain != is_plain(packet.header) || record.proof != has_proof(packet.header) ||
                              record.form != atp_lanes_form(&packet.header) ||
-                             record.lanes != full_lanes(records_, packet) || record.scale != packet.header.scale ||
+                             !fits_size(record, range_of(records_, packet)) || record.scale != packet.header.scale ||
                              (record.purpose != packet.header.argument && !ATP_BREAK(mix_purposes)));
 }
 
@@ -226,44 +224,6 @@ void Server::assign(Record& record, const wire::Packet& packet, const WorkerSet&
     assign_integers(records_, record, packet, is_whole, inverse_scale(packet.header.scale));
 }
 
-// The floats of this packet are the last ones of their member. `is_new` is false if they were added before. A member
-// of one rank does not name it.
-Server::FloatsOfMember Server::take_floats(Record& record, const atp_header& header, const WorkerSet& set) {
-    if (set.relation_to(records_.included(record), membership_) != SetRelation::disjoint) return {};
-    const unsigned rank = atp_part_rank(&header);
-    std::uint64_t& ranks = records_.ranks_in(record, set.unit(), static_cast<unsigned>(std::countr_zero(set.members)));
-    if (rank == 0) return {.is_new = ranks == 0, .is_last = true};
-    const std::uint64_t bit = std::uint64_t{1} << rank;
-    const bool is_new = (ranks & bit) == 0 || ATP_BREAK(add_rank_twice);
-    ranks |= bit;
-    if ((header.flags & ATP_FLAG_LAST_RANK) != 0) ranks |= 1U;
-    const bool all_in = (ranks & 1U) != 0 && std::has_single_bit((ranks >> 1U) + 1);
-    return {.is_new = is_new, .is_last = all_in || ATP_BREAK(include_member_early)};
-}
-
-// A packet of floats is from one worker. The exact sum does not depend on the order of the packets.
-void Server::merge_floats(Record& record, const wire::Packet& packet, const WorkerSet& set, Time now) {
-    if (!set.single_worker()) {
-        ++counters_.refused;
-        return;
-    }
-    if (!audit_holds(packet, set)) {
-        ++counters_.audit_failures;
-        return;
-    }
-    const bool first = record.mode != Mode::floats;
-    raise_mode(record, Mode::floats, now);
-    const FloatsOfMember floats = take_floats(record, packet.header, set);
-    if (!floats.is_new) {
-        ++counters_.duplicates;
-        return;
-    }
-    add_floats(records_, record, packet, config_.scale);
-    record.merges += std::exchange(record.filled, true) ? 1U : 0U;
-    if (floats.is_last) mark_in(record, set, false);
-    if (first) ask_missing(record, packet.header, now);
-}
-
 void Server::mark_in(Record& record, const WorkerSet& set, bool replace) {
     const std::span<std::uint32_t> in = records_.included(record);
     if (replace) {
@@ -275,21 +235,12 @@ void Server::mark_in(Record& record, const WorkerSet& set, bool replace) {
     record.filled = true;
 }
 
-// Answers of a lower mode do not apply to this mode, so all workers may be notified again. Included integers stay valid
-// in Mode::unaggregated. In Mode::floats, the sum starts from zero.
+// Answers of a lower mode do not apply to this mode, so all workers may be notified again. Included integers stay
+// valid.
 void Server::raise_mode(Record& record, Mode mode, Time now) {
     if (record.mode >= mode) return;
     record.mode = mode;
     record.notified_until = now;
-    if (mode != Mode::floats) return;
-    ++counters_.float_fragments;
-    std::ranges::fill(records_.included(record), 0U);
-    record.count = 0;
-    record.merges = 0;
-    record.filled = false;
-    records_.forget_ranks(record);
-    std::ranges::fill(records_.exact(record), numeric::ExactLane{});
-    std::ranges::fill(records_.sums(record), 0);
 }
 
 // A packet that bypassed a switch's aggregator proves that this aggregator can never complete. A FLUSH fetches the
@@ -394,9 +345,10 @@ void Server::handle_probe(const atp_header& header, Time now) {
          counters_.waits);
 }
 
-void Server::ask_missing(Record& record, const atp_header& header, Time now) {
+void Server::ask_missing(Record& record, const atp_header& header, Time now, const WorkerSet& except) {
     for (unsigned unit = 0; unit < membership_.units(); ++unit) {
-        const std::uint32_t missing = membership_.unit_mask(unit) & ~records_.included(record)[unit];
+        std::uint32_t missing = membership_.unit_mask(unit) & ~records_.included(record)[unit];
+        if ((except.units >> unit & 1U) != 0) missing &= ~except.members_of(unit, membership_);
         const std::uint32_t asked = not_yet_notified(record, unit, missing, now);
         if (asked != 0) ask(record, header, unit, asked, ATP_WORKER_ALL);
     }
@@ -426,16 +378,25 @@ void Server::send(const Answer& answer, std::uint64_t& counter) {
 
 std::optional<ServerTransmit> Server::poll_transmit(std::span<std::byte> buffer) {
     while (!answers_.empty()) {
+        if (buffer.size() < packet_bytes()) return std::nullopt;
         const Answer answer = answers_.front();
-        answers_.pop();
         const Record& record = records_.at(answer.seq);
-        if (!AnswerQueue::is_current(answer, record)) continue;
+        if (!AnswerQueue::is_current(answer, record)) {
+            answers_.pop();
+            answer_packet_ = 0;
+            continue;
+        }
         const bool with_result = answer.type == ATP_TYPE_ACK && !answer.without_lanes;
-        const std::size_t lane_bytes = with_result ? records_.result_lanes(record) * ATP_LANE_BYTES : 0;
-        if (buffer.size() < ATP_HEADER_BYTES + lane_bytes) return std::nullopt;
-        wire::encode_header(answers_.header_of(answer, record), buffer);
-        std::copy_n(records_.result(record).data(), lane_bytes, buffer.data() + ATP_HEADER_BYTES);
-        return ServerTransmit{.size = ATP_HEADER_BYTES + lane_bytes, .worker = answer.worker, .units = answer.units};
+        atp_header header = answers_.header_of(answer, record);
+        header.part = static_cast<std::uint8_t>(answer_packet_ << ATP_PART_PACKET_SHIFT);
+        wire::encode_header(header, buffer);
+        const std::span<std::byte> words = buffer.subspan(ATP_HEADER_BYTES);
+        const std::size_t bytes = with_result ? records_.copy_result(record, answer_packet_, words) : 0;
+        if (!with_result || ++answer_packet_ == records_.result_packets(record)) {
+            answers_.pop();
+            answer_packet_ = 0;
+        }
+        return ServerTransmit{.size = ATP_HEADER_BYTES + bytes, .worker = answer.worker, .units = answer.units};
     }
     return std::nullopt;
 }

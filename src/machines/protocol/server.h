@@ -98,8 +98,8 @@ class Server {
     using State = FragmentRecord::State;
 
     struct FloatsOfMember {
-        bool is_new = false;
-        bool is_last = false;  // all ranks of the member are in
+        bool is_new = false;   // not added before
+        bool is_last = false;  // all packets of the member are in
     };
 
     void handle_gradient(const wire::Packet& packet, Time now);
@@ -126,12 +126,13 @@ class Server {
     void notify_mismatch(Record& record, const atp_header& header, const WorkerSet& set, Time now);
     void mark_in(Record& record, const WorkerSet& set, bool replace);
     void raise_mode(Record& record, Mode mode, Time now);
+    void begin_floats(Record& record, const atp_header& header, Time now);
     void fetch_from_switches(Record& record, const atp_header& header, const WorkerSet& set);
     void finish(Record& record, AnswerQueue::Cause last);
     void freeze(Record& record);
 
     // `header`: of the packet that causes the answer.
-    void ask_missing(Record& record, const atp_header& header, Time now);
+    void ask_missing(Record& record, const atp_header& header, Time now, const WorkerSet& except = {});
     void ask(Record& record, const atp_header& header, unsigned unit, std::uint32_t members, std::uint16_t worker);
     void answer_again(Record& record, const atp_header& header, Time now);
     std::uint32_t not_yet_notified(Record& record, unsigned unit, std::uint32_t members, Time now) {
@@ -147,7 +148,8 @@ class Server {
     FragmentRecords records_;
     SlotIndices indices_;
     ReadyWorkers ready_;
-    AnswerQueue answers_;  // an answer that does not fit is counted as `unsent`
+    AnswerQueue answers_;             // an answer that does not fit is counted as `unsent`
+    std::uint8_t answer_packet_ = 0;  // next packet of the first answer
     ServerCounters counters_;
 };
 
@@ -158,6 +160,7 @@ void Server::persist(Archive& archive) {
     indices_.persist(archive);
     ready_.persist(archive);
     answers_.persist(archive);
+    archive.value(answer_packet_);
 }
 
 }  // namespace ATP_VARIANT

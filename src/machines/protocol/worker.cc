@@ -37,8 +37,8 @@ std::size_t Worker::packet_bytes() const {
 }
 
 std::optional<std::uint64_t> Worker::submit(Tensor& tensor, Time now, Time deadline) {
-    const std::uint32_t lanes = config_.channel.payload_lanes();
-    const FragmentCut cut(tensor.size(), lanes - lanes % atp_elements_per_word(tensor.form()), tensor.spans());
+    const std::uint32_t longest = config_.channel.payload_lanes() * atp_elements_per_word(tensor.form());
+    const FragmentCut cut(tensor.size(), longest, tensor.spans());
     const std::uint64_t fragments = cut.fragments();
     if (failed_ || fragments == 0 || fragments > 0xffffffffU) return std::nullopt;
     return operations_.push(tensor, cut, now, deadline);
@@ -90,9 +90,9 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
         round_trip_.raise_minimum();
         return;
     }
+    if (!deliver(packet)) return;
     ++counters_.acks;
     Slot& acked = slot(header.seq);
-    if (!packet.lanes.empty()) deliver(packet);
     operations_.complete_fragment(acked.tensor);
     --unacked_;
     acked.state = State::acked;
@@ -122,19 +122,6 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     }
     advance(now);
     resend_overtaken();
-}
-
-void Worker::deliver(const wire::Packet& packet) {
-    const std::uint32_t seq = packet.header.seq;
-    const Entry& operation = owner(seq);
-    const auto [first, count] = operation.range(seq);
-    const std::uint8_t type = atp_lanes_type(&packet.header);
-    const std::span<const std::byte> sums = packet.lanes.first(count * element_bytes(type));
-    if (element_bytes(type) != ATP_LANE_BYTES) {
-        operation.tensor->store_narrow(first, sums);
-    } else {
-        operation.tensor->store(first, sums);
-    }
 }
 
 void Worker::advance(Time now) {
@@ -312,8 +299,8 @@ bool Worker::waits_for_train(std::uint32_t room) const {
 
 std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Time now) {
     if (failed_ || buffer.size() < packet_bytes()) return std::nullopt;
-    if (const auto [seq, rank, resend] = std::exchange(floats_left_, {}); rank != 0 && in_flight(seq)) {
-        return write_gradient(seq, resend, rank, buffer);
+    if (const FloatsLeft left = std::exchange(floats_left_, {}); left.any && in_flight(left.seq)) {
+        return write_gradient(left.seq, left.resend, left.next, buffer);
     }
     while (!resends_.empty()) {
         const std::uint32_t seq = resends_.front().seq;
@@ -323,7 +310,7 @@ std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Ti
         slot(seq).resent = true;
         losses_.note_resend(seq, next_seq_);
         ++counters_.resent;
-        return write_gradient(seq, true, 0, buffer);
+        return write_gradient(seq, true, {}, buffer);
     }
     while (!probes_.empty()) {
         const std::uint32_t seq = probes_.front().seq;
@@ -334,7 +321,7 @@ std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Ti
     }
     while (!ready_due(false) && may_send_new()) {
         const std::uint32_t seq = start_next_fragment(now);
-        if (delivery_of(seq).sends(config_.rank)) return write_gradient(seq, false, 0, buffer);
+        if (delivery_of(seq).sends(config_.rank)) return write_gradient(seq, false, {}, buffer);
     }
     const bool has_room = unacked_ < congestion_.window_packets() && next_seq_ - expected_ < config_.channel.window();
     if (!ready_due(has_room)) return std::nullopt;
@@ -355,87 +342,6 @@ std::uint32_t Worker::start_next_fragment(Time now) {
     if (++unacked_ == 1) arm(now);
     if (next_seq_ == current.first_seq + current.fragments) ++tensors_started_;
     return seq;
-}
-
-// Elements of the fragment in each packet: zeros fill the last word of its form.
-std::size_t Worker::padded_elements(std::uint32_t seq) const {
-    const Entry& operation = owner(seq);
-    return words_of(operation.range(seq).count, operation.form) * atp_elements_per_word(operation.form);
-}
-
-// The last fragment of a tensor or of a span can be shorter.
-std::size_t Worker::lanes_of(std::uint32_t seq, std::uint8_t type) const {
-    return words_of(padded_elements(seq), type) + (config_.channel.audit ? 1 : 0);
-}
-
-// Reads the fragment as integers. If they do not fit, or could overflow in a switch, it raises the mode of the slot.
-void Worker::load_integers(Slot& slot, std::uint32_t seq, std::span<std::byte> lanes) {
-    const Entry& operation = operations_[slot.tensor];
-    const auto [first, count] = operation.range(seq);
-    const std::size_t used = count * element_bytes(operation.form);
-    std::ranges::fill(lanes.subspan(used), std::byte{0});
-    if (!operation.tensor->load_integers(first, lanes.first(used))) {
-        slot.mode = Mode::floats;
-        return;
-    }
-    const bool assessed = slot.mode == Mode::aggregated && !operation.plain && operation.form == ATP_DTYPE_INT32;
-    const std::uint32_t limit = config_.bypass_above;
-    if (!assessed || limit == 0 || !numeric::exceeds(lanes.data(), lanes.size() / ATP_LANE_BYTES, limit)) return;
-    ++counters_.bypassed;
-    slot.mode = Mode::unaggregated;
-}
-
-// The packet names the rank whose floats it has. The next packets have those of the ranks behind it.
-void Worker::load_floats(atp_header& header, bool resend, unsigned rank, std::span<std::byte> lanes) {
-    const std::uint32_t seq = header.seq;
-    const Entry& operation = owner(seq);
-    const unsigned ranks = operation.tensor->float_ranks();
-    const auto [first, count] = operation.range(seq);
-    const std::span<std::byte> used = lanes.first(count * ATP_LANE_BYTES);
-    std::ranges::fill(lanes.subspan(used.size()), std::byte{0});
-    ++counters_.float_fragments;
-    if (ranks == 1) return operation.tensor->load_floats(first, used);
-    operation.tensor->load_floats_of(rank, first, used);
-    header.part = static_cast<std::uint8_t>(rank + 1);
-    if (rank + 1 == ranks) {
-        header.flags |= ATP_FLAG_LAST_RANK;
-    } else {
-        floats_left_ = {.seq = seq, .rank = rank + 1, .resend = resend};
-    }
-}
-
-std::size_t Worker::write_gradient(std::uint32_t seq, bool resend, unsigned rank, std::span<std::byte> buffer) {
-    Slot& sending = slot(seq);
-    const Entry& operation = operations_[sending.tensor];
-    const std::size_t audit_bytes = config_.channel.audit ? ATP_LANE_BYTES : 0;
-    const auto lanes_in = [&](std::uint8_t type) {
-        return buffer.subspan(ATP_HEADER_BYTES, lanes_of(seq, type) * ATP_LANE_BYTES);
-    };
-    std::span<std::byte> lanes = lanes_in(operation.form);
-    if (sending.mode != Mode::floats) load_integers(sending, seq, lanes.first(lanes.size() - audit_bytes));
-    const bool floats = sending.mode == Mode::floats;
-    atp_header header = header_for(seq, ATP_TYPE_GRADIENT);
-    if (floats) {
-        lanes = lanes_in(ATP_DTYPE_FLOAT32);
-        load_floats(header, resend, rank, lanes.first(lanes.size() - audit_bytes));
-    }
-    if (config_.channel.audit) {
-        wire::store_u32(lanes.last(ATP_LANE_BYTES).data(), config_.channel.audit_of(seq, config_.rank));
-    }
-    header.scale = operation.tensor->scale(operation.range(seq).first);
-    header.argument = operation.tensor->purpose() ^ mark_of(operation.form, header.scale) ^ Delivery::of(header).mark();
-    header.lanes = atp_lanes_of(operation.form, floats ? std::uint8_t{ATP_DTYPE_FLOAT32} : operation.form);
-    if (resend) header.flags |= ATP_FLAG_RESEND;
-    if (sending.mode != Mode::aggregated) header.flags |= ATP_FLAG_BYPASS;
-    if (config_.channel.audit) header.flags |= ATP_FLAG_AUDIT;
-    if (is_plain(seq)) header.flags |= ATP_FLAG_PLAIN;
-    if (echo_) {
-        header.flags |= ATP_FLAG_ECN_DOWN;
-        ++counters_.echoes;
-        echo_ = false;
-    }
-    wire::encode_header(header, buffer);
-    return ATP_HEADER_BYTES + lanes.size();
 }
 
 std::size_t Worker::write_probe(std::uint32_t seq, std::span<std::byte> buffer) {

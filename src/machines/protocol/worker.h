@@ -142,17 +142,25 @@ class Worker {
         bool resend_queued = false;
         bool resent = false;            // sent more than once: excluded from round-trip measurement
         bool probed = false;            // the timer expired for it: its ACK may answer a PROBE
+        std::uint8_t parts = 0;         // packets of its result that are delivered, packet p as bit p
         Delivery delivery{};            // as the tensor says
         std::uint8_t overtaken_by = 0;  // later fragments of the same sender that have an ACK
     };
 
     using Entry = OperationQueue::Entry;
 
-    // Floats of a fragment that are left to send, because each rank's travel in a packet of their own.
+    // One of the packets with the floats of a fragment: each rank's travel in packets of their own.
+    struct FloatPart {
+        unsigned rank = 0;
+        unsigned packet = 0;
+    };
+
+    // Floats of a fragment that are left to send.
     struct FloatsLeft {
-        std::uint32_t seq = 0;
-        unsigned rank = 0;  // 0: none
+        bool any = false;
         bool resend = false;
+        std::uint32_t seq = 0;
+        FloatPart next{};
     };
 
     struct Sequence {
@@ -182,9 +190,12 @@ class Worker {
     [[nodiscard]] bool may_send_new();
     [[nodiscard]] bool waits_for_train(std::uint32_t room) const;
     std::uint32_t start_next_fragment(Time now);
-    // `rank`: whose floats, if they travel rank by rank.
-    std::size_t write_gradient(std::uint32_t seq, bool resend, unsigned rank, std::span<std::byte> buffer);
-    void load_floats(atp_header& header, bool resend, unsigned rank, std::span<std::byte> lanes);
+    // `part`: if the fragment travels as floats.
+    std::size_t write_gradient(std::uint32_t seq, bool resend, FloatPart part, std::span<std::byte> buffer);
+    // Both write words and return their number.
+    std::size_t load_integers(Slot& slot, const FragmentCut::Range& range, std::span<std::byte> words);
+    std::size_t load_floats(atp_header& header, bool resend, FloatPart part, const FragmentCut::Range& range,
+                            std::span<std::byte> words);
     std::size_t write_probe(std::uint32_t seq, std::span<std::byte> buffer);
     // worker_delivery.cc: fragments whose result goes to one worker, or comes from one.
     std::size_t write_ready(std::span<std::byte> buffer);
@@ -196,12 +207,9 @@ class Worker {
     [[nodiscard]] atp_header own_header(std::uint8_t type, std::uint32_t seq) const;
     // Header of the next packet about a fragment: counts as a sending.
     [[nodiscard]] atp_header header_for(std::uint32_t seq, std::uint8_t type);
-    void load_integers(Slot& slot, std::uint32_t seq, std::span<std::byte> lanes);
-    // Words of a packet that carries the fragment with elements of this type, with the audit lane.
-    [[nodiscard]] std::size_t lanes_of(std::uint32_t seq, std::uint8_t type) const;
-    [[nodiscard]] std::size_t padded_elements(std::uint32_t seq) const;
     [[nodiscard]] bool ack_fits(const wire::Packet& packet) const;
-    void deliver(const wire::Packet& packet);
+    // Stores the sums. Returns true if the fragment has its whole result.
+    bool deliver(const wire::Packet& packet);
     [[nodiscard]] Slot& slot(std::uint32_t seq) { return slots_[config_.channel.slot(seq)]; }
     [[nodiscard]] const Slot& slot(std::uint32_t seq) const { return slots_[config_.channel.slot(seq)]; }
     // The operation of a fragment that has a slot.
@@ -247,9 +255,9 @@ void Worker::persist(Archive& archive) {
         archive.value(s.state);
         if (s.state == State::free) continue;
         archive.value(s.tensor), archive.value(s.mode), archive.value(s.resend_queued), archive.value(s.resent);
-        archive.value(s.probed), archive.value(s.delivery.owner), archive.value(s.delivery.one_sender),
-            archive.value(s.overtaken_by);
-        archive.time(s.sent_at), archive.unread(s.sendings);
+        archive.value(s.probed), archive.value(s.parts), archive.value(s.delivery.owner);
+        archive.value(s.delivery.one_sender), archive.value(s.overtaken_by), archive.time(s.sent_at);
+        archive.unread(s.sendings);
     }
     for (std::uint32_t& index : indices_) archive.value(index);
     operations_.persist(archive);
@@ -257,7 +265,8 @@ void Worker::persist(Archive& archive) {
     archive.value(in_train_);
     archive.value(recovery_until_), archive.value(measured_from_), archive.value(late_from_);
     ready_.persist(archive), losses_.persist(archive), resends_.persist(archive), probes_.persist(archive);
-    archive.value(floats_left_.seq), archive.value(floats_left_.rank), archive.value(floats_left_.resend);
+    archive.value(floats_left_.any), archive.value(floats_left_.resend), archive.value(floats_left_.seq);
+    archive.value(floats_left_.next.rank), archive.value(floats_left_.next.packet);
     archive.value(echo_), archive.value(failed_), archive.value(mismatched_), archive.time(failed_at_),
         archive.value(mismatched_tensor_);
     archive.time(timer_), archive.value(backoff_);

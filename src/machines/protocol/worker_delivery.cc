@@ -14,23 +14,6 @@ bool Worker::is_for_others(const wire::Packet& packet) const {
     return delivery.one_sender ? !packet.lanes.empty() : packet.header.lanes == 0;
 }
 
-// True if the ACK has the form of its fragment, the length, and the type: floats, or the fragment's own integers. This
-// worker takes no proof words and no parts.
-bool Worker::ack_fits(const wire::Packet& packet) const {
-    const atp_header& header = packet.header;
-    const std::uint32_t seq = header.seq;
-    const Entry& operation = owner(seq);
-    const std::uint8_t type = atp_lanes_type(&header);
-    if (packet.lanes.empty()) return !delivery_of(seq).receives(config_.rank) || ATP_BREAK(owner_takes_empty_ack);
-    if (!delivery_of(seq).receives(config_.rank)) return false;
-    if (atp_lanes_form(&header) != operation.form || header.part != 0 || atp_has_proof(&header) != 0) return false;
-    if (packet.lane_count() != lanes_of(seq, type)) return false;
-    if (operation.plain) return type == ATP_DTYPE_INT32;
-    if (type == ATP_DTYPE_FLOAT32) return true;
-    const bool narrow = type == operation.form && type != ATP_DTYPE_INT32;
-    return narrow && header.scale == operation.tensor->scale(operation.range(seq).first);
-}
-
 bool Worker::concerns_me(const atp_header& header) const {
     const Place& place = config_.place;
     return (header.bitmap1 >> place.unit & 1U) != 0 && (header.bitmap0 >> place.member & 1U) != 0;

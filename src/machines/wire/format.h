@@ -126,7 +126,7 @@ enum atp_flag {
     ATP_FLAG_ECN_DOWN = 1 << 10,
     /* the last four lanes are proof words, sums modulo 2^32; excludes AUDIT */
     ATP_FLAG_PROOF = 1 << 11,
-    /* with a rank in `part`: the member has no higher rank */
+    /* last packet of the last rank of a member */
     ATP_FLAG_LAST_RANK = 1 << 12,
 };
 #define ATP_FLAG_ALL 0x1FFFu
@@ -238,8 +238,8 @@ static inline uint8_t atp_lanes_type(const struct atp_header* header) {
 }
 
 /*
- * part_packet: bits 7 to 6 of `part`: number of the packet, if words wider than the form need several. NACK: the
- * packet that the server requests. Reserved: 0; the server and workers refuse other values
+ * part_packet: bits 7 to 6 of `part`: number of the packet, if words wider than the form need several. NACK: 0,
+ * since the worker sends all packets again
  */
 #define ATP_PART_PACKET_SHIFT 6u
 #define ATP_PART_PACKET_MASK 0x3u

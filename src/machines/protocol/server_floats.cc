@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mode floats of a server: values that do not fit the integers of their fragment.
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "protocol/fragment_sum.h"
+#include "protocol/server.h"
+
+namespace atp::protocol {
+inline namespace ATP_VARIANT {
+
+// A member of one rank does not name it, and names its last packet only if the form of the fragment is narrow.
+Server::FloatsOfMember Server::take_floats(Record& record, const atp_header& header, const WorkerSet& set) {
+    if (set.relation_to(records_.included(record), membership_) != SetRelation::disjoint) return {};
+    const unsigned rank = atp_part_rank(&header);
+    const bool one_packet = rank == 0 && atp_lanes_form(&header) == ATP_DTYPE_INT32;
+    const bool is_last = one_packet || (header.flags & ATP_FLAG_LAST_RANK) != 0;
+    FloatsIn& floats = records_.floats_in(record, set.unit(), static_cast<unsigned>(std::countr_zero(set.members)));
+    std::uint64_t& ranks = floats.ranks[atp_part_packet(&header)];
+    const std::uint64_t bit = std::uint64_t{1} << std::max(rank, 1U);
+    if ((ranks & bit) != 0 && !ATP_BREAK(add_rank_twice)) return {};
+    ranks |= bit | (is_last ? 1U : 0U);
+    const bool early = ATP_BREAK(include_member_early) || (is_last && ATP_BREAK(half_wide_copy));
+    return {.is_new = true, .is_last = floats.complete() || early};
+}
+
+// A packet of floats is from one worker. The exact sum does not depend on the order of the packets.
+void Server::merge_floats(Record& record, const wire::Packet& packet, const WorkerSet& set, Time now) {
+    if (!set.single_worker()) {
+        ++counters_.refused;
+        return;
+    }
+    if (!audit_holds(packet, set)) {
+        ++counters_.audit_failures;
+        return;
+    }
+    const bool first = record.mode != Mode::floats;
+    if (first) begin_floats(record, packet.header, now);
+    const FloatsOfMember floats = take_floats(record, packet.header, set);
+    if (!floats.is_new) {
+        ++counters_.duplicates;
+        return;
+    }
+    add_floats(records_, record, packet, config_.scale);
+    record.merges += std::exchange(record.filled, true) ? 1U : 0U;
+    if (floats.is_last) mark_in(record, set, false);
+    if (first) ask_missing(record, packet.header, now, set);  // the sender's other packets are on the way
+}
+
+// In Mode::floats, the sum starts from zero.
+void Server::begin_floats(Record& record, const atp_header& header, Time now) {
+    raise_mode(record, Mode::floats, now);
+    ++counters_.float_fragments;
+    std::ranges::fill(records_.included(record), 0U);
+    record.count = 0;
+    record.merges = 0;
+    record.filled = false;
+    record.sized = false;
+    record.elements = 0;
+    records_.clear_floats(record, records_.payload() * atp_elements_per_word(atp_lanes_form(&header)));
+}
+
+}  // namespace ATP_VARIANT
+}  // namespace atp::protocol

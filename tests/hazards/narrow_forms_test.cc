@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// Narrow integers in full packets, and what does not fit them: wide copies in several packets, and wide results.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/narrow_tensor.h"
+#include "support/scenes.h"
+#include "support/server_bench.h"
+#include "support/worker_bench.h"
+
+namespace atp::testing {
+namespace {
+
+using protocol::Membership;
+using Values = std::vector<float>;
+using Bits = std::vector<std::uint32_t>;
+
+constexpr std::uint8_t narrow_types[] = {ATP_DTYPE_INT16, ATP_DTYPE_INT8};
+
+// Workers that sum one tensor each, at scale 1.
+class NarrowJob {
+  public:
+    template <class Value>
+    NarrowJob(NetworkConfig config, std::uint8_t form, std::size_t elements, const Value& value,
+              const protocol::Spans& spans = {})
+        : network(at_scale_one(std::move(config))) {
+        for (unsigned rank = 0; rank < network.config().membership.workers(); ++rank) {
+            Values values;
+            for (std::size_t at = 0; at < elements; ++at) values.push_back(value(rank, at));
+            tensors.push_back(std::make_unique<NarrowTensor>(form, std::move(values), spans));
+            network.submit(rank, *tensors.back());
+        }
+    }
+
+    // Bits of the sums, which are equal on all ranks and stored once.
+    [[nodiscard]] Bits bits() const {
+        for (const auto& tensor : tensors) {
+            EXPECT_EQ(bits_of(*tensor), bits_of(*tensors.front()));
+            EXPECT_EQ(tensor->stored(), std::vector<unsigned>(tensor->size(), 1));
+        }
+        return bits_of(*tensors.front());
+    }
+    [[nodiscard]] std::size_t count(std::uint8_t dtype, atp_type type = ATP_TYPE_GRADIENT) const {
+        return network.count_delivered([=](const Flight& flight) {
+            return flight.is(type) && (flight.header().lanes & ATP_LANES_TYPE_MASK) == dtype;
+        });
+    }
+
+    Network network;
+    std::vector<std::unique_ptr<NarrowTensor>> tensors;
+
+  private:
+    static NetworkConfig at_scale_one(NetworkConfig config) {
+        config.scale = 1;
+        return config;
+    }
+    static Bits bits_of(const NarrowTensor& tensor) {
+        Bits bits;
+        for (const float sum : tensor.sums()) bits.push_back(std::bit_cast<std::uint32_t>(sum));
+        return bits;
+    }
+};
+
+float narrow_value(unsigned rank, std::size_t element) { return static_cast<float>(rank + element % 7) - 3; }
+
+// Most fragments fit 8 bits. Some sums leave their form, some elements do, and some have no integer at all.
+float any_width(unsigned rank, std::size_t element) {
+    if (element % 37 == 5) return rank == 1 ? std::numeric_limits<float>::infinity() : 1.5F;
+    if (element % 41 == 7) return rank % 2 == 0 ? 1e30F : -1e30F;
+    if (element % 29 == 11) return 120.0F + static_cast<float>(rank);
+    if (element % 31 == 17) return 32000.0F - 100 * static_cast<float>(rank);
+    if (element % 43 == 2) return rank == 0 ? 0.25F : 70000.0F;
+    return narrow_value(rank, element);
+}
+
+std::vector<NetworkConfig> some_networks() {
+    return {star(2), star(4), racks(2, 2),
+            network_of(*Membership::make({{.ranks = {0, 1}}, {.ranks = {2}, .direct = true}}))};
+}
+
+TEST(NarrowForms, PacketsAreAsFullAsThoseOfInt32) {
+    for (const std::uint8_t form : narrow_types) {
+        const std::size_t each = elements_each * atp_elements_per_word(form);
+        NarrowJob job(racks(2, 2), form, 5 * each, narrow_value);
+        EXPECT_TRUE(job.network.finish());
+        EXPECT_EQ(job.network.server().counters().completed, 5U);
+        for (const Flight& flight : job.network.delivered()) {
+            EXPECT_EQ(flight.bytes.size(), ATP_HEADER_BYTES + (elements_each + 1) * ATP_LANE_BYTES);
+        }
+        EXPECT_EQ(job.count(ATP_DTYPE_FLOAT32) + job.count(ATP_DTYPE_FLOAT32, ATP_TYPE_ACK), 0U);
+        EXPECT_EQ(job.network.server().counters().added_here, 0U) << "the switches added all gradients";
+        EXPECT_EQ(job.bits().size(), 5 * each);
+    }
+}
+
+TEST(NarrowForms, EveryFormAndNumberOfElementsGivesTheBitsOfInt32) {
+    for (const NetworkConfig& config : some_networks()) {
+        for (const std::size_t elements : {1U, 2U, 3U, 4U, 5U, 6U, 11U, 12U, 13U, 100U}) {
+            NarrowJob wide(config, ATP_DTYPE_INT32, elements, any_width);
+            EXPECT_TRUE(wide.network.finish());
+            const Bits expected = wide.bits();
+            for (const std::uint8_t form : narrow_types) {
+                for (const std::uint64_t span : {0U, 7U, 24U}) {
+                    NarrowJob job(config, form, elements, any_width, {.length = span});
+                    ASSERT_TRUE(job.network.finish()) << elements;
+                    ASSERT_EQ(job.bits(), expected) << elements << " in spans of " << span;
+                    EXPECT_EQ(job.network.server().counters().refused, 0U);
+                    EXPECT_EQ(job.network.server().counters().mismatched, 0U);
+                    EXPECT_EQ(job.network.server().counters().audit_failures, 0U);
+                }
+            }
+        }
+    }
+}
+
+// docs/protocol.md#h54
+TEST(Hazard, H54_LostPartOfAWideCopyIsRecovered) {
+    for (const std::uint8_t form : narrow_types) {
+        const std::size_t each = elements_each * atp_elements_per_word(form);
+        for (unsigned part = 0; part < atp_elements_per_word(form); ++part) {
+            NarrowJob job(star(3), form, each, [&](unsigned rank, std::size_t at) {
+                return rank == 1 && at == each - 1 ? 1e20F : narrow_value(rank, at);
+            });
+            job.network.drop_next([part](const Flight& flight) {
+                return is_gradient_of(flight, 1) && flight.header().part >> ATP_PART_PACKET_SHIFT == part;
+            });
+            job.network.run();
+            EXPECT_EQ(job.network.server().base(), 0U) << "a part is missing";
+            EXPECT_TRUE(job.network.finish());
+            (void)job.bits();
+            EXPECT_EQ(job.tensors[0]->sums()[0], narrow_value(0, 0) + narrow_value(1, 0) + narrow_value(2, 0));
+            EXPECT_EQ(job.network.server().counters().completed, 1U);
+        }
+    }
+}
+
+TEST(Hazard, H54_BitsUnderLossDuplicationAndReorderingEqualThoseWithout) {
+    constexpr std::size_t elements = 200;
+    for (const std::uint8_t form : narrow_types) {
+        NarrowJob calm(star(4), form, elements, any_width);
+        EXPECT_TRUE(calm.network.finish());
+        const Bits expected = calm.bits();
+        for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+            NetworkConfig config = seed % 2 == 0 ? star(4) : racks(2, 2);
+            config.aggregators = seed % 3 == 0 ? 2 : 1024;
+            config.channel.window_log2 = static_cast<std::uint8_t>(seed % 5);
+            NarrowJob job(config, form, elements, any_width);
+            const Faults faults{.loss = seed % 4 * 0.03, .duplication = seed % 3 * 0.05, .reordering = seed % 5 * 0.2};
+            ASSERT_TRUE(job.network.finish_among(faults, seed)) << seed;
+            ASSERT_EQ(job.bits(), expected) << seed;
+            ASSERT_EQ(job.network.server().counters().audit_failures, 0U) << seed;
+            ASSERT_EQ(job.network.server().counters().mismatched, 0U) << seed;
+        }
+    }
+}
+
+TEST(Hazard, H54_MemberIsIncludedWhenAllItsPacketsAreIn) {
+    std::vector<unsigned> order{0, 1, 2, 3};
+    do {
+        ServerBench bench(*Membership::star(1));
+        for (const unsigned packet : order) {
+            EXPECT_TRUE(bench.answers().empty()) << packet << " is missing";
+            atp_header header = gradient_of(bench.channel, bench.members, 0, 0);
+            header.lanes = atp_lanes_of(ATP_DTYPE_INT8, ATP_DTYPE_FLOAT32);
+            header.flags |= ATP_FLAG_BYPASS | (packet == 3 ? ATP_FLAG_LAST_RANK : 0);
+            header.part = static_cast<std::uint8_t>(packet << ATP_PART_PACKET_SHIFT);
+            const auto value = static_cast<float>(packet);
+            for (int copies = 0; copies < 2; ++copies) {
+                bench.handle(make_float_packet(header, {value + 0.5F, packet == 3 ? 1e30F : value}));
+            }
+        }
+        const std::vector<ServerAnswer> answers = bench.answers();
+        ASSERT_EQ(answers.size(), 4U) << "the result has as many packets";
+        for (unsigned packet = 0; packet < 4; ++packet) {
+            EXPECT_EQ(answers[packet].header.part, packet << ATP_PART_PACKET_SHIFT);
+            EXPECT_EQ(answers[packet].header.lanes, atp_lanes_of(ATP_DTYPE_INT8, ATP_DTYPE_FLOAT32));
+        }
+        EXPECT_EQ(answers[1].sums, (Values{2, 1})) << "integers where there is one, as in other forms";
+        EXPECT_EQ(answers[3].sums, (Values{4, 1e30F}));
+    } while (std::ranges::next_permutation(order).found);
+}
+
+// Only the last packet of the last rank is named as such, so a full packet of another rank may be the last one, too.
+TEST(Hazard, H54_PacketsOfSeveralRanksArriveInAnyOrder) {
+    std::vector<unsigned> order{0, 1, 2, 3};
+    do {
+        ServerBench bench(*Membership::star(1));
+        for (const unsigned number : order) {
+            EXPECT_TRUE(bench.answers().empty()) << number << " is missing";
+            atp_header header = gradient_of(bench.channel, bench.members, 0, 0);
+            header.lanes = atp_lanes_of(ATP_DTYPE_INT16, ATP_DTYPE_FLOAT32);
+            header.flags |= ATP_FLAG_BYPASS | (number == 3 ? ATP_FLAG_LAST_RANK : 0);
+            header.part = static_cast<std::uint8_t>((number % 2) << ATP_PART_PACKET_SHIFT | (number / 2 + 1));
+            bench.handle(make_float_packet(header, {1, 2}));
+        }
+        EXPECT_EQ(bench.server.counters().mismatched, 0U);
+        const std::vector<ServerAnswer> answers = bench.answers();
+        ASSERT_EQ(answers.size(), 2U);
+        for (const ServerAnswer& answer : answers) EXPECT_EQ(answer.sums, (Values{2, 4}));
+    } while (std::ranges::next_permutation(order).found);
+}
+
+TEST(Hazard, H54_PacketsOfDifferentSizesAreMismatched) {
+    const auto floats = [](const ServerBench& bench, std::uint16_t rank, unsigned packet, Values values, bool last) {
+        atp_header header = gradient_of(bench.channel, bench.members, rank, 0);
+        header.lanes = atp_lanes_of(ATP_DTYPE_INT8, ATP_DTYPE_FLOAT32);
+        header.flags |= ATP_FLAG_BYPASS | (last ? ATP_FLAG_LAST_RANK : 0);
+        header.part = static_cast<std::uint8_t>(packet << ATP_PART_PACKET_SHIFT);
+        return make_float_packet(header, values);
+    };
+    struct Case {
+        Bytes first, second;
+        bool differs;
+    };
+    const ServerBench any(*Membership::star(2));
+    for (const auto& [first, second, differs] :
+         {Case{floats(any, 0, 1, {1, 1}, false), floats(any, 1, 0, {1, 1}, true), true},
+          Case{floats(any, 0, 0, {1, 1}, true), floats(any, 1, 1, {1, 1}, false), true},
+          Case{floats(any, 0, 1, {1, 1}, true), floats(any, 1, 1, {1, 1}, false), false},
+          Case{floats(any, 0, 1, {1}, false), floats(any, 1, 1, {1, 1}, true), true},
+          Case{floats(any, 0, 1, {1, 1}, true), floats(any, 1, 0, {1, 1}, false), false},
+          Case{floats(any, 0, 0, {1, 1}, false), floats(any, 1, 3, {1}, true), false}}) {
+        ServerBench bench(*Membership::star(2));
+        bench.handle(first);
+        bench.handle(second);
+        EXPECT_EQ(bench.server.counters().mismatched, differs ? 1U : 0U);
+    }
+}
+
+TEST(Hazard, H54_WorkerSendsAndResendsAllParts) {
+    WorkerBench bench;
+    NarrowTensor tensor(ATP_DTYPE_INT8, {1, 2, 3, 4, 5});  // two packets have four words of int8; one word of padding
+    ASSERT_TRUE(bench.worker.submit(tensor, bench.now));
+    const auto narrow = bench.packets();
+    ASSERT_EQ(narrow.size(), 1U);
+    EXPECT_EQ(narrow[0].header.lanes, ATP_INT8_LANES);
+    EXPECT_EQ(narrow[0].bytes.size(), ATP_HEADER_BYTES + 2 * ATP_LANE_BYTES);
+    for (int sending = 0; sending < 2; ++sending) {
+        bench.handle(bench.nack(0, ATP_DTYPE_FLOAT32, ATP_FLAG_BYPASS));
+        const auto packets = bench.packets();
+        ASSERT_EQ(packets.size(), 4U) << "the form decides the number of elements: 8";
+        for (unsigned packet = 0; packet < 4; ++packet) {
+            const atp_header& header = packets[packet].header;
+            EXPECT_EQ(header.lanes, atp_lanes_of(ATP_DTYPE_INT8, ATP_DTYPE_FLOAT32));
+            EXPECT_EQ(header.part, packet << ATP_PART_PACKET_SHIFT);
+            EXPECT_EQ(packets[packet].has(ATP_FLAG_LAST_RANK), packet == 3);
+            EXPECT_TRUE(packets[packet].has(ATP_FLAG_BYPASS));
+            EXPECT_TRUE(packets[packet].has(ATP_FLAG_RESEND));
+        }
+        EXPECT_EQ(floats_in(packets[2].bytes), (Values{5, 0}));
+        EXPECT_EQ(floats_in(packets[3].bytes), (Values{0, 0}));
+    }
+}
+
+// docs/protocol.md#h57
+TEST(Hazard, H57_NarrowResultThatDoesNotFitComesAsFloatsInParts) {
+    for (const NetworkConfig& config : some_networks()) {
+        const unsigned workers = config.membership.workers();
+        for (const std::uint8_t form : narrow_types) {
+            const std::size_t each = elements_each * atp_elements_per_word(form);
+            const float high = form == ATP_DTYPE_INT8 ? 127 : 32767;
+            NarrowJob job(config, form, each,
+                          [=](unsigned rank, std::size_t at) { return at == 1 ? high : narrow_value(rank, at); });
+            EXPECT_TRUE(job.network.finish());
+            (void)job.bits();
+            EXPECT_EQ(job.tensors[0]->sums()[1], high * static_cast<float>(workers));
+            EXPECT_EQ(job.count(ATP_DTYPE_FLOAT32), 0U) << "the elements fit";
+            EXPECT_EQ(job.count(form, ATP_TYPE_ACK), 0U);
+            EXPECT_GE(job.count(ATP_DTYPE_FLOAT32, ATP_TYPE_ACK), workers * atp_elements_per_word(form));
+            EXPECT_EQ(job.network.occupied(), 0U);
+        }
+    }
+}
+
+TEST(Hazard, H57_WorkerHasItsResultWhenAllPartsAreIn) {
+    std::vector<unsigned> order{0, 1, 2, 3};
+    do {
+        WorkerBench bench;
+        NarrowTensor tensor(ATP_DTYPE_INT8, {1, 2, 3, 4, 5, 6, 7});
+        ASSERT_TRUE(bench.worker.submit(tensor, bench.now));
+        (void)bench.packets();
+        for (const unsigned packet : order) {
+            EXPECT_TRUE(bench.events().empty()) << packet << " is missing";
+            atp_header header = bench.answer(ATP_TYPE_ACK, ATP_DTYPE_FLOAT32, 0);
+            header.lanes = atp_lanes_of(ATP_DTYPE_INT8, ATP_DTYPE_FLOAT32);
+            header.part = static_cast<std::uint8_t>(packet << ATP_PART_PACKET_SHIFT);
+            const auto value = static_cast<float>(10 * packet);
+            bench.handle(make_float_packet(header, {value}));  // of another size
+            for (int copies = 0; copies < 2; ++copies) bench.handle(make_float_packet(header, {value, value + 1}));
+        }
+        EXPECT_EQ(bench.events().size(), 1U);
+        EXPECT_EQ(tensor.sums(), (Values{0, 1, 10, 11, 20, 21, 30}));
+        EXPECT_EQ(tensor.stored(), std::vector<unsigned>(7, 1));
+        EXPECT_EQ(bench.worker.counters().refused, 4U);
+        EXPECT_EQ(bench.worker.counters().acks, 1U);
+    } while (std::ranges::next_permutation(order).found);
+}
+
+TEST(Hazard, H57_LostPartOfAResultIsAskedForAgain) {
+    for (unsigned part = 0; part < 4; ++part) {
+        NarrowJob job(star(2), ATP_DTYPE_INT8, elements_each * 4, [](unsigned, std::size_t) { return 127.0F; });
+        job.network.drop_next([part](const Flight& flight) {
+            return flight.to == worker_node(1) && flight.is(ATP_TYPE_ACK) &&
+                   flight.header().part >> ATP_PART_PACKET_SHIFT == part;
+        });
+        job.network.run();
+        EXPECT_EQ(job.network.events(0).size(), 1U);
+        EXPECT_EQ(job.network.events(1).size(), 0U);
+        EXPECT_TRUE(job.network.finish());
+        (void)job.bits();
+        EXPECT_EQ(job.tensors[1]->sums(), Values(elements_each * 4, 254.0F));
+    }
+}
+
+}  // namespace
+}  // namespace atp::testing
