@@ -21,8 +21,8 @@ void add_narrow_numbers(std::vector<ConfigurationEntry>& all) {
                     .tensors = {1, 1},
                     .values = Values::wide_sums,
                     .int16_lanes = true},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1},
-                   {.losses = 1}});
+                   {.losses = 2, .duplicates = 1, .timeouts = 1},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1}});
     all.push_back({{.name = "int16-levels",
                     .what = "int16 overflow over two levels, then sums that fit",
                     .units = rack_and_direct,

@@ -9,6 +9,7 @@
 
 #include "check/configuration.h"
 #include "protocol/channel.h"
+#include "protocol/delivery.h"
 #include "protocol/membership.h"
 #include "wire/packet.h"
 
