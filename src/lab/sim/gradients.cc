@@ -21,6 +21,7 @@ constexpr std::size_t pattern_words = 4096;
 constexpr std::int32_t int_max = std::numeric_limits<std::int32_t>::max();
 constexpr std::int32_t int_min = std::numeric_limits<std::int32_t>::min();
 constexpr std::uint64_t plain_draw = 0x706c61696e;  // a random stream apart from those of fragments
+constexpr std::uint64_t owned_draw = 0x6f776e6564;  // likewise
 
 // An element fits the 24 significant bits of a float32, and the sum over all workers fits `sum_bits`.
 unsigned bits_of_small_element(unsigned workers, unsigned sum_bits) {
@@ -72,6 +73,7 @@ GradientSource::GradientSource(const GradientShape& shape)
 }
 
 bool GradientSource::plain(std::uint64_t tensor) const {
+    if (delivery(tensor, 0).one_sender) return true;
     return share_of_one(mix64(mix64(shape_.key, tensor), plain_draw)) < shape_.plain_share;
 }
 
@@ -244,7 +246,12 @@ void GradientSource::compute_expected(Fragment& f) {
     f.expected_known = true;
     if (f.kind == Kind::floats) return compute_floats(f, out);
     std::vector<std::int64_t> sums(lanes, 0);
-    add_everybody(f, sums);
+    if (const protocol::Delivery result = delivery(f.tensor, f.number); result.one_sender) {
+        fill_integers(f, result.owner, scratch_);
+        std::ranges::copy(scratch_, sums.begin());
+    } else {
+        add_everybody(f, sums);
+    }
     for (std::size_t lane = 0; lane < lanes; ++lane) {
         if (f.plain) {
             wire::store_u32(out.data() + lane * ATP_LANE_BYTES, static_cast<std::uint32_t>(sums[lane]));
@@ -252,6 +259,23 @@ void GradientSource::compute_expected(Fragment& f) {
             write_float(sums[lane], out, lane);
         }
     }
+}
+
+protocol::Delivery GradientSource::delivery(std::uint64_t tensor, std::uint64_t fragment) const {
+    const double draw = shape_.owned_share == 0 ? 1 : share_of_one(mix64(mix64(shape_.key, tensor), owned_draw));
+    if (draw >= shape_.owned_share) return {};
+    return {.owner = static_cast<std::uint16_t>(fragment % shape_.workers),
+            .one_sender = draw < shape_.owned_share / 2};
+}
+
+std::uint64_t GradientTensor::received() const {
+    const std::uint64_t longest = source_.shape().payload_lanes;
+    std::uint64_t elements = 0;
+    for (std::uint64_t first = 0; first < elements_; first += longest) {
+        if (!delivery(first).receives(static_cast<std::uint16_t>(rank_))) continue;
+        elements += std::min(longest, elements_ - first);
+    }
+    return elements;
 }
 
 bool GradientSource::verify(std::uint64_t tensor, std::uint64_t number, std::span<const std::byte> lanes) {

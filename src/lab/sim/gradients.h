@@ -37,6 +37,7 @@ struct GradientShape {
     double float_share = 0;
     double overflow_share = 0;
     double plain_share = 0;  // share of tensors
+    double owned_share = 0;  // share of tensors whose fragments have owners; half of these have one sender each
     std::optional<LogNormal>
         sizes{};             // distribution of the largest float of a fragment; its integer is that float times 1e8
     unsigned sum_bits = 30;  // bits of the partial sums of small elements, including the sign
@@ -49,12 +50,14 @@ class GradientSource {
 
     // Whether the tensor requires its sums as unscaled integers.
     [[nodiscard]] bool plain(std::uint64_t tensor) const;
+    [[nodiscard]] protocol::Delivery delivery(std::uint64_t tensor, std::uint64_t fragment) const;
     // False if this worker's values of the fragment do not fit integers.
     [[nodiscard]] bool integers(unsigned rank, std::uint64_t tensor, std::uint64_t fragment,
                                 std::span<std::byte> lanes);
     void floats(unsigned rank, std::uint64_t tensor, std::uint64_t fragment, std::span<std::byte> lanes);
     // Whether the lanes are the sum of the fragment over all workers. If not, mismatch() describes the first
     // difference.
+    // Of a fragment with one sender: whether they are those of the sender.
     [[nodiscard]] bool verify(std::uint64_t tensor, std::uint64_t fragment, std::span<const std::byte> lanes);
 
     [[nodiscard]] const GradientShape& shape() const { return shape_; }
@@ -114,16 +117,21 @@ class GradientTensor final : public protocol::Tensor {
     void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
         source_.floats(rank_, tensor_, fragment_of(first), lanes);
     }
+    [[nodiscard]] protocol::Delivery delivery(std::uint64_t first) const override {
+        return source_.delivery(tensor_, fragment_of(first));
+    }
     void store(std::uint64_t first, std::span<const std::byte> lanes) override {
         stored_ += lanes.size() / ATP_LANE_BYTES;
         right_ &= source_.verify(tensor_, fragment_of(first), lanes);
     }
 
-    // Every element was delivered once, and every sum was correct.
-    [[nodiscard]] bool right() const { return right_ && stored_ == elements_; }
+    // Every element for this worker was delivered once, and every result was correct.
+    [[nodiscard]] bool right() const { return right_ && stored_ == received(); }
     [[nodiscard]] std::uint64_t stored() const { return stored_; }
 
   private:
+    // Elements whose results this worker gets.
+    [[nodiscard]] std::uint64_t received() const;
     [[nodiscard]] std::uint64_t fragment_of(std::uint64_t first) const { return first / source_.shape().payload_lanes; }
 
     GradientSource& source_;

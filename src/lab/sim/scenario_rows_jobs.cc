@@ -218,4 +218,14 @@ void add_train_row(Rows& rows) {
         [](Random& random, Scenario& s) { s.train = random.chance(0.5) ? 1 : between(random, 2, 64); }));
 }
 
+// Drawn after add_train_row(), for the same reason.
+void add_owner_row(Rows& rows) {
+    rows.push_back(row<&Scenario::owned_share>(
+        jobs, "--owned-share", share(),
+        "share of the tensors that are reduce-scatters and all-gathers, half of each; not for switchml [0]",
+        [](Random& random, Scenario& s) {
+            if (random.chance(0.4)) s.owned_share = random.chance(0.5) ? 1.0 : 0.5;
+        }));
+}
+
 }  // namespace atp::sim

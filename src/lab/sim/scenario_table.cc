@@ -35,6 +35,7 @@ const std::vector<ScenarioRow>& scenario_table() {
         add_host_rows(rows);
         add_switchml_rows(rows);
         add_train_row(rows);
+        add_owner_row(rows);
         return rows;
     }();
     return table;

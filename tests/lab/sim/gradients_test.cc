@@ -124,6 +124,37 @@ TEST(Gradients, PlainTensorsAreSummedModulo2To32) {
     EXPECT_TRUE(wrapped);
 }
 
+TEST(Gradients, OwnedTensorsAreScatteredOrGathered) {
+    GradientShape shape = shape_of(3);
+    shape.owned_share = 0.6;
+    GradientSource source(shape);
+    unsigned scattered = 0;
+    unsigned gathered = 0;
+    std::vector<std::byte> wire(bytes);
+    for (std::uint64_t tensor = 0; tensor < 60; ++tensor) {
+        const protocol::Delivery delivery = source.delivery(tensor, 4);
+        if (!delivery.is_owned()) continue;
+        EXPECT_EQ(delivery.owner, 1U);
+        ++(delivery.one_sender ? gathered : scattered);
+        if (!delivery.one_sender) continue;
+        EXPECT_TRUE(source.plain(tensor));
+        ASSERT_TRUE(source.integers(1, tensor, 4, wire));
+        EXPECT_TRUE(source.verify(tensor, 4, wire)) << source.mismatch();
+        ASSERT_TRUE(source.integers(2, tensor, 4, wire));
+        EXPECT_FALSE(source.verify(tensor, 4, wire));
+        // Worker 1 gets the fragments of the others.
+        GradientTensor of_worker(source, 1, tensor, 2 * lanes + 1);
+        ASSERT_TRUE(source.integers(0, tensor, 0, wire));
+        of_worker.store(0, wire);
+        EXPECT_FALSE(of_worker.right());
+        ASSERT_TRUE(source.integers(2, tensor, 2, wire));
+        of_worker.store(2 * lanes, std::span(wire).first(ATP_LANE_BYTES));
+        EXPECT_TRUE(of_worker.right());
+    }
+    EXPECT_GT(scattered, 8U);
+    EXPECT_GT(gathered, 8U);
+}
+
 TEST(Gradients, FloatsAndIntegersOfOneElementAreEqual) {
     GradientSource source(shape_of(4));
     std::vector<std::byte> integers(bytes);
