@@ -2,7 +2,6 @@
 // Narrow integers in full packets, and what does not fit them: wide copies in several packets, and wide results.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -13,8 +12,6 @@
 
 #include "support/narrow_tensor.h"
 #include "support/scenes.h"
-#include "support/server_bench.h"
-#include "support/worker_bench.h"
 
 namespace atp::testing {
 namespace {
@@ -162,104 +159,6 @@ TEST(Hazard, H54_BitsUnderLossDuplicationAndReorderingEqualThoseWithout) {
     }
 }
 
-TEST(Hazard, H54_MemberIsIncludedWhenAllItsPacketsAreIn) {
-    std::vector<unsigned> order{0, 1, 2, 3};
-    do {
-        ServerBench bench(*Membership::star(1));
-        for (const unsigned packet : order) {
-            EXPECT_TRUE(bench.answers().empty()) << packet << " is missing";
-            atp_header header = gradient_of(bench.channel, bench.members, 0, 0);
-            header.lanes = atp_lanes_of(ATP_DTYPE_INT8, ATP_DTYPE_FLOAT32);
-            header.flags |= ATP_FLAG_BYPASS | (packet == 3 ? ATP_FLAG_LAST_RANK : 0);
-            header.part = static_cast<std::uint8_t>(packet << ATP_PART_PACKET_SHIFT);
-            const auto value = static_cast<float>(packet);
-            for (int copies = 0; copies < 2; ++copies) {
-                bench.handle(make_float_packet(header, {value + 0.5F, packet == 3 ? 1e30F : value}));
-            }
-        }
-        const std::vector<ServerAnswer> answers = bench.answers();
-        ASSERT_EQ(answers.size(), 4U) << "the result has as many packets";
-        for (unsigned packet = 0; packet < 4; ++packet) {
-            EXPECT_EQ(answers[packet].header.part, packet << ATP_PART_PACKET_SHIFT);
-            EXPECT_EQ(answers[packet].header.lanes, atp_lanes_of(ATP_DTYPE_INT8, ATP_DTYPE_FLOAT32));
-        }
-        EXPECT_EQ(answers[1].sums, (Values{2, 1})) << "integers where there is one, as in other forms";
-        EXPECT_EQ(answers[3].sums, (Values{4, 1e30F}));
-    } while (std::ranges::next_permutation(order).found);
-}
-
-// Only the last packet of the last rank is named as such, so a full packet of another rank may be the last one, too.
-TEST(Hazard, H54_PacketsOfSeveralRanksArriveInAnyOrder) {
-    std::vector<unsigned> order{0, 1, 2, 3};
-    do {
-        ServerBench bench(*Membership::star(1));
-        for (const unsigned number : order) {
-            EXPECT_TRUE(bench.answers().empty()) << number << " is missing";
-            atp_header header = gradient_of(bench.channel, bench.members, 0, 0);
-            header.lanes = atp_lanes_of(ATP_DTYPE_INT16, ATP_DTYPE_FLOAT32);
-            header.flags |= ATP_FLAG_BYPASS | (number == 3 ? ATP_FLAG_LAST_RANK : 0);
-            header.part = static_cast<std::uint8_t>((number % 2) << ATP_PART_PACKET_SHIFT | (number / 2 + 1));
-            bench.handle(make_float_packet(header, {1, 2}));
-        }
-        EXPECT_EQ(bench.server.counters().mismatched, 0U);
-        const std::vector<ServerAnswer> answers = bench.answers();
-        ASSERT_EQ(answers.size(), 2U);
-        for (const ServerAnswer& answer : answers) EXPECT_EQ(answer.sums, (Values{2, 4}));
-    } while (std::ranges::next_permutation(order).found);
-}
-
-TEST(Hazard, H54_PacketsOfDifferentSizesAreMismatched) {
-    const auto floats = [](const ServerBench& bench, std::uint16_t rank, unsigned packet, Values values, bool last) {
-        atp_header header = gradient_of(bench.channel, bench.members, rank, 0);
-        header.lanes = atp_lanes_of(ATP_DTYPE_INT8, ATP_DTYPE_FLOAT32);
-        header.flags |= ATP_FLAG_BYPASS | (last ? ATP_FLAG_LAST_RANK : 0);
-        header.part = static_cast<std::uint8_t>(packet << ATP_PART_PACKET_SHIFT);
-        return make_float_packet(header, values);
-    };
-    struct Case {
-        Bytes first, second;
-        bool differs;
-    };
-    const ServerBench any(*Membership::star(2));
-    for (const auto& [first, second, differs] :
-         {Case{floats(any, 0, 1, {1, 1}, false), floats(any, 1, 0, {1, 1}, true), true},
-          Case{floats(any, 0, 0, {1, 1}, true), floats(any, 1, 1, {1, 1}, false), true},
-          Case{floats(any, 0, 1, {1, 1}, true), floats(any, 1, 1, {1, 1}, false), false},
-          Case{floats(any, 0, 1, {1}, false), floats(any, 1, 1, {1, 1}, true), true},
-          Case{floats(any, 0, 1, {1, 1}, true), floats(any, 1, 0, {1, 1}, false), false},
-          Case{floats(any, 0, 0, {1, 1}, false), floats(any, 1, 3, {1}, true), false}}) {
-        ServerBench bench(*Membership::star(2));
-        bench.handle(first);
-        bench.handle(second);
-        EXPECT_EQ(bench.server.counters().mismatched, differs ? 1U : 0U);
-    }
-}
-
-TEST(Hazard, H54_WorkerSendsAndResendsAllParts) {
-    WorkerBench bench;
-    NarrowTensor tensor(ATP_DTYPE_INT8, {1, 2, 3, 4, 5});  // two packets have four words of int8; one word of padding
-    ASSERT_TRUE(bench.worker.submit(tensor, bench.now));
-    const auto narrow = bench.packets();
-    ASSERT_EQ(narrow.size(), 1U);
-    EXPECT_EQ(narrow[0].header.lanes, ATP_INT8_LANES);
-    EXPECT_EQ(narrow[0].bytes.size(), ATP_HEADER_BYTES + 2 * ATP_LANE_BYTES);
-    for (int sending = 0; sending < 2; ++sending) {
-        bench.handle(bench.nack(0, ATP_DTYPE_FLOAT32, ATP_FLAG_BYPASS));
-        const auto packets = bench.packets();
-        ASSERT_EQ(packets.size(), 4U) << "the form decides the number of elements: 8";
-        for (unsigned packet = 0; packet < 4; ++packet) {
-            const atp_header& header = packets[packet].header;
-            EXPECT_EQ(header.lanes, atp_lanes_of(ATP_DTYPE_INT8, ATP_DTYPE_FLOAT32));
-            EXPECT_EQ(header.part, packet << ATP_PART_PACKET_SHIFT);
-            EXPECT_EQ(packets[packet].has(ATP_FLAG_LAST_RANK), packet == 3);
-            EXPECT_TRUE(packets[packet].has(ATP_FLAG_BYPASS));
-            EXPECT_TRUE(packets[packet].has(ATP_FLAG_RESEND));
-        }
-        EXPECT_EQ(floats_in(packets[2].bytes), (Values{5, 0}));
-        EXPECT_EQ(floats_in(packets[3].bytes), (Values{0, 0}));
-    }
-}
-
 // docs/protocol.md#h57
 TEST(Hazard, H57_NarrowResultThatDoesNotFitComesAsFloatsInParts) {
     for (const NetworkConfig& config : some_networks()) {
@@ -278,30 +177,6 @@ TEST(Hazard, H57_NarrowResultThatDoesNotFitComesAsFloatsInParts) {
             EXPECT_EQ(job.network.occupied(), 0U);
         }
     }
-}
-
-TEST(Hazard, H57_WorkerHasItsResultWhenAllPartsAreIn) {
-    std::vector<unsigned> order{0, 1, 2, 3};
-    do {
-        WorkerBench bench;
-        NarrowTensor tensor(ATP_DTYPE_INT8, {1, 2, 3, 4, 5, 6, 7});
-        ASSERT_TRUE(bench.worker.submit(tensor, bench.now));
-        (void)bench.packets();
-        for (const unsigned packet : order) {
-            EXPECT_TRUE(bench.events().empty()) << packet << " is missing";
-            atp_header header = bench.answer(ATP_TYPE_ACK, ATP_DTYPE_FLOAT32, 0);
-            header.lanes = atp_lanes_of(ATP_DTYPE_INT8, ATP_DTYPE_FLOAT32);
-            header.part = static_cast<std::uint8_t>(packet << ATP_PART_PACKET_SHIFT);
-            const auto value = static_cast<float>(10 * packet);
-            bench.handle(make_float_packet(header, {value}));  // of another size
-            for (int copies = 0; copies < 2; ++copies) bench.handle(make_float_packet(header, {value, value + 1}));
-        }
-        EXPECT_EQ(bench.events().size(), 1U);
-        EXPECT_EQ(tensor.sums(), (Values{0, 1, 10, 11, 20, 21, 30}));
-        EXPECT_EQ(tensor.stored(), std::vector<unsigned>(7, 1));
-        EXPECT_EQ(bench.worker.counters().refused, 4U);
-        EXPECT_EQ(bench.worker.counters().acks, 1U);
-    } while (std::ranges::next_permutation(order).found);
 }
 
 TEST(Hazard, H57_LostPartOfAResultIsAskedForAgain) {
