@@ -93,6 +93,7 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::gather_in_network(const Tensors& o
     const at::Tensor input = chained(hosts_of(inputs));
     std::vector<Staged> staged = stage_outputs(outputs);
     staged.front().input = input;
+    staged.front().inputs = inputs;
     const std::vector<std::size_t> bytes(static_cast<std::size_t>(getSize()), input.nbytes());
     std::size_t room = 0;
     for (const at::Tensor& output : outputs) room += output.nbytes();
@@ -111,6 +112,7 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::scatter_in_network(const Tensors& 
     const at::Tensor input = chained(hosts_of(inputs));
     std::vector<Staged> staged = stage_outputs(outputs);
     staged.front().input = input;
+    staged.front().inputs = inputs;
     std::size_t own = 0;
     for (const at::Tensor& output : outputs) own += static_cast<std::size_t>(output.numel());
     check(own == counts[static_cast<std::size_t>(getRank())], "the output of a reduce-scatter has another size");

@@ -191,6 +191,11 @@ std::vector<at::Tensor> tensors_of(const std::vector<Staged>& staged) {
     return tensors;
 }
 
+std::vector<at::Tensor> inputs_of(const std::vector<Staged>& staged) {
+    if (staged.empty() || staged.front().inputs.empty()) return tensors_of(staged);
+    return staged.front().inputs;
+}
+
 std::vector<c10::Device> devices_of(const std::vector<Staged>& staged) {
     std::vector<c10::Device> devices;
     for (const Staged& each : staged) {

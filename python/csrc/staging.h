@@ -23,8 +23,9 @@ struct Staged {
     at::Tensor host;    // memory that the network reads and writes: `memory` itself, or page-locked memory
     // the device's conversion between the two; the operation owns it; null: none
     staging::StagedTensor* converted = nullptr;
-    at::Tensor input{};         // memory that the network reads, if that is another than `host`
-    std::uint32_t divisor = 1;  // deliver() divides integers by this, rounding toward zero
+    at::Tensor input{};                // memory that the network reads, if that is another than `host`
+    std::vector<at::Tensor> inputs{};  // of the caller, likewise
+    std::uint32_t divisor = 1;         // deliver() divides integers by this, rounding toward zero
 };
 
 // `type` is the element type of `memory`. A tensor of another type is converted into new memory.
@@ -57,6 +58,8 @@ class StreamOfItsOwn {
 };
 
 [[nodiscard]] std::vector<at::Tensor> tensors_of(const std::vector<Staged>& staged);
+// What the operation reads, for profilers: the inputs, or `tensor` of each where it is the input.
+[[nodiscard]] std::vector<at::Tensor> inputs_of(const std::vector<Staged>& staged);
 // Devices other than the CPU, each once.
 [[nodiscard]] std::vector<c10::Device> devices_of(const std::vector<Staged>& staged);
 

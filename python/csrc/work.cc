@@ -34,7 +34,7 @@ std::string message_of(const Error& error) {
 NetworkWork::NetworkWork(int rank, c10d::OpType type, const char* title, std::uint64_t sequence,
                          std::vector<Staged> staged, comm::Handle operation, std::shared_ptr<Completions> completions,
                          std::shared_ptr<const FlightGroup> group, std::chrono::milliseconds longest)
-    : c10d::Work(rank, type, title, tensors_of(staged)),
+    : c10d::Work(rank, type, title, inputs_of(staged)),
       sequence_(sequence),
       staged_(std::move(staged)),
       operation_(std::move(operation)),
