@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -70,9 +71,14 @@ class RankSums : public LanesOfTarget {
                     for (std::size_t at = 0; at < count; ++at) rank.set(at, bits_of(draw()));
                 }
                 Wire sums(count, 1);
-                sum_float_ranks(starts(ranks), count, job_scale, sums.data());
+                const float largest = sum_float_ranks(starts(ranks), count, job_scale, sums.data());
                 ASSERT_TRUE(sums.guards_intact());
-                for (std::size_t at = 0; at < count; ++at) ASSERT_EQ(sums.get(at), reference(ranks, at)) << at;
+                std::uint32_t magnitude = 0;  // the bits of magnitudes are in their order, NaN the largest
+                for (std::size_t at = 0; at < count; ++at) {
+                    ASSERT_EQ(sums.get(at), reference(ranks, at)) << at;
+                    magnitude = std::max(magnitude, sums.get(at) & 0x7FFFFFFFU);
+                }
+                ASSERT_EQ(bits_of(largest), magnitude);
                 scale_and_sum_ranks(starts(ranks), count, job_scale, sums.data());
                 ASSERT_TRUE(sums.guards_intact());
                 for (std::size_t at = 0; at < count; ++at) ASSERT_EQ(sums.get(at), reference_integer(ranks, at)) << at;
@@ -142,10 +148,11 @@ class NativeSums : public RankSums {
                     places.push_back(reinterpret_cast<const std::byte*>(ranks[rank].data()));
                 }
                 Wire sums(count, 0);
-                sum_float_ranks(starts(lanes), count, job_scale, sums.data());
+                const float largest = sum_float_ranks(starts(lanes), count, job_scale, sums.data());
                 std::vector<Element> natives(count);
                 const NativeSum sum{.type = type, .scale = job_scale, .factor = factor};
-                sum_native_ranks(sum, places, count, reinterpret_cast<std::byte*>(natives.data()));
+                const float found = sum_native_ranks(sum, places, count, reinterpret_cast<std::byte*>(natives.data()));
+                ASSERT_EQ(bits_of(found), bits_of(largest)) << "before the factor";
                 for (std::size_t at = 0; at < count; ++at) {
                     Element expected;
                     narrow(static_cast<float>(double{as_float(sums.get(at))} * factor), expected);

@@ -344,25 +344,31 @@ std::vector<const std::byte*> places_of(Ranks ranks, std::size_t first, std::siz
     return places;
 }
 
-template <class Kernel, class Exact>
+// `visit` gets each block of sums while it is in the cache.
+template <class Kernel, class Exact, class Visit>
 void sum_in_blocks(Ranks ranks, std::size_t count, double scale, std::byte* wire, const Kernel& kernel,
-                   const Exact& exact) {
+                   const Exact& exact, const Visit& visit) {
     const lane::FloatScale numbers = scale_for(ranks, scale);
     for (std::size_t first = 0; first < count; first += block) {
         const std::size_t part = std::min(block, count - first);
         std::byte* const sums = wire + 4 * first;
         if (kernel(ranks, first, part, numbers, sums)) exact(places_of(ranks, first, 4), part, scale, sums);
+        visit(sums, part);
     }
 }
 
+// NaN is larger than any number.
+float larger(float a, float b) { return b <= a || std::isnan(a) ? a : b; }
+
 // `kernel` writes float32 sums, and `narrow` their elements. float32 elements need no `narrow`: nullptr.
 template <class Kernel>
-void sum_natives(const NativeSum& sum, const Kernel& kernel, ToWire to_wire,
-                 void (*narrow)(const float*, std::size_t, std::uint16_t*), Ranks ranks, std::size_t count,
-                 std::byte* elements) {
+float sum_natives(const NativeSum& sum, const Kernel& kernel, ToWire to_wire,
+                  void (*narrow)(const float*, std::size_t, std::uint16_t*), Ranks ranks, std::size_t count,
+                  std::byte* elements) {
     const std::size_t bytes = bytes_of(sum.type);
     const lane::FloatScale numbers = scale_for(ranks, sum.scale);
     std::array<float, block> floats;
+    float largest = 0;
     for (std::size_t first = 0; first < count; first += block) {
         const std::size_t part = std::min(block, count - first);
         std::byte* const place = elements + first * bytes;
@@ -370,26 +376,36 @@ void sum_natives(const NativeSum& sum, const Kernel& kernel, ToWire to_wire,
         if (kernel(ranks, first, part, numbers, reinterpret_cast<std::byte*>(sums))) {
             sum_large_natives(places_of(ranks, first, bytes), part, sum.scale, to_wire, sums);
         }
+        largest = larger(largest, largest_magnitude(sums, part));
         if (sum.factor != 1) HWY_DYNAMIC_DISPATCH(multiply)(sums, part, sum.factor, sums);
         if (narrow != nullptr) narrow(sums, part, reinterpret_cast<std::uint16_t*>(place));
     }
+    return largest;
 }
 
 }  // namespace
 
-void sum_float_ranks(Ranks ranks, std::size_t count, double scale, std::byte* wire) {
-    sum_in_blocks(ranks, count, scale, wire, HWY_DYNAMIC_DISPATCH(sum_floats), sum_large_floats);
+float sum_float_ranks(Ranks ranks, std::size_t count, double scale, std::byte* wire) {
+    float largest = 0;
+    std::array<float, block> floats;
+    sum_in_blocks(ranks, count, scale, wire, HWY_DYNAMIC_DISPATCH(sum_floats), sum_large_floats,
+                  [&](const std::byte* sums, std::size_t part) {
+                      floats_from_wire(sums, part, floats.data());
+                      largest = larger(largest, largest_magnitude(floats.data(), part));
+                  });
+    return largest;
 }
 
 void scale_and_sum_ranks(Ranks ranks, std::size_t count, double scale, std::byte* wire) {
-    sum_in_blocks(ranks, count, scale, wire, HWY_DYNAMIC_DISPATCH(sum_scaled), scale_large_floats);
+    sum_in_blocks(ranks, count, scale, wire, HWY_DYNAMIC_DISPATCH(sum_scaled), scale_large_floats,
+                  [](const std::byte* /*sums*/, std::size_t /*part*/) {});
 }
 
 void sum_integer_ranks(Ranks ranks, std::size_t count, std::byte* wire) {
     HWY_DYNAMIC_DISPATCH(sum_integers)(ranks, count, wire);
 }
 
-void sum_native_ranks(const NativeSum& sum, Ranks ranks, std::size_t count, std::byte* sums) {
+float sum_native_ranks(const NativeSum& sum, Ranks ranks, std::size_t count, std::byte* sums) {
     switch (sum.type) {
         case ElementType::float32:
             return sum_natives(sum, HWY_DYNAMIC_DISPATCH(sum_native_floats), wire_of_floats, nullptr, ranks, count,
@@ -400,10 +416,12 @@ void sum_native_ranks(const NativeSum& sum, Ranks ranks, std::size_t count, std:
         case ElementType::bfloat16:
             return sum_natives(sum, HWY_DYNAMIC_DISPATCH(sum_bfloats), wire_of_halves<bfloats_to_floats>,
                                floats_to_bfloats, ranks, count, sums);
-        case ElementType::int64: return HWY_DYNAMIC_DISPATCH(sum_wide)(ranks, count, sums);
+        case ElementType::int64: HWY_DYNAMIC_DISPATCH(sum_wide)(ranks, count, sums); return 0;
         case ElementType::float64:
-        case ElementType::int32: assert(false); return;
+        case ElementType::int32: break;
     }
+    assert(false);
+    return 0;
 }
 
 }  // namespace atp::numeric
