@@ -97,6 +97,18 @@ TEST_F(FragmentSum, GradientOfAnotherFormIsMismatched) {
     EXPECT_EQ(bench.server.counters().mismatched, 1U);
 }
 
+// Docs: docs/protocol.md#result.
+TEST_F(FragmentSum, ElementsWithIntegersAreTheirSumAtAScaleOfTheFragmentToo) {
+    for (std::uint16_t rank = 0; rank < 3; ++rank) {
+        atp_header header = header_of(rank, ATP_FLOAT32_LANES, ATP_FLAG_BYPASS);
+        header.scale = scale_byte(2);
+        const float large = rank == 0 ? 0x1p30F : 0.3F;
+        bench.handle(testing::make_float_packet(header, {0.3F, large, -0.1F, 5}));
+    }
+    const float exact = 0x1p30F;  // 2^32 is no integer of 32 bits, and 0.6 is less than half of its last place
+    EXPECT_EQ(ack().sums, (std::vector<float>{0.75F, exact, 0, 15})) << "0.3 is one quarter, -0.1 is none";
+}
+
 TEST_F(FragmentSum, ProofWordsAreAddedModulo32BitsAndTheResultStaysIntegers) {
     const auto flags = ATP_FLAG_PROOF;
     bench.handle(make_packet(header_of(0, ATP_INT32_LANES, flags), with_proof({5, -6}, {0x7fffffff, -1, 1, 10})));

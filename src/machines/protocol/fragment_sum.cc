@@ -112,7 +112,6 @@ void add_floats(FragmentRecords& records, FragmentRecord& record, const wire::Pa
     const auto [first, end, is_last] = range_of(records, packet);
     const std::size_t count = end - first;
     numeric::exact_add(packet.lanes.data(), count, &records.exact(record)[first]);
-    if (packet.header.scale != scale_of_job) return;
     numeric::sums_add_floats(packet.lanes.data(), count, static_cast<float>(scale), &records.sums(record)[first]);
 }
 
@@ -121,9 +120,7 @@ void write_result(FragmentRecords& records, FragmentRecord& record, double inver
     const std::size_t elements = record.elements;
     if (record.mode == FragmentRecord::Mode::floats) {
         numeric::exact_round(records.exact(record).data(), elements, result.data());
-        if (record.scale == scale_of_job) {
-            numeric::known_sums_to_floats(records.sums(record).data(), elements, inverse_scale, result.data());
-        }
+        numeric::known_sums_to_floats(records.sums(record).data(), elements, inverse_scale, result.data());
         record.result_type = ATP_DTYPE_FLOAT32;
     } else if (!record.converted) {
         const auto sums = records.sums(record).first(elements);

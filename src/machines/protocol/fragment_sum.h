@@ -29,12 +29,12 @@ void note_size(FragmentRecord& record, const PacketRange& range);
 void assign_integers(FragmentRecords& records, FragmentRecord& record, const wire::Packet& packet, bool is_whole,
                      double inverse_scale);
 void add_integers(FragmentRecords& records, FragmentRecord& record, const wire::Packet& packet);
-// Adds the floats of one worker to the exact sum and, at the scale of the job, to the integer sums.
+// Adds the floats of one worker to the exact sum and, at `scale`, to the integer sums.
 void add_floats(FragmentRecords& records, FragmentRecord& record, const wire::Packet& packet, double scale);
 
-// Writes the result of a complete set and sets its type. How the numbers travelled does not change it: at the scale of
-// the job, an element that has an integer on all workers is the sum of integers, in mode floats too. Sums that do not
-// fit the form of the fragment become floats; with proof words they become int32 if they fit.
+// Writes the result of a complete set and sets its type. How the numbers travelled does not change it: an element that
+// has an integer on all workers is the sum of integers, in mode floats too. Sums that do not fit the form of the
+// fragment become floats; with proof words they become int32 if they fit.
 void write_result(FragmentRecords& records, FragmentRecord& record, double inverse_scale);
 
 }  // namespace atp::protocol

@@ -42,7 +42,7 @@ void Server::merge_floats(Record& record, const wire::Packet& packet, const Work
         ++counters_.duplicates;
         return;
     }
-    add_floats(records_, record, packet, config_.scale);
+    add_floats(records_, record, packet, scale_from(packet.header.scale, config_.scale));
     record.merges += std::exchange(record.filled, true) ? 1U : 0U;
     if (floats.is_last) mark_in(record, set, false);
     if (first) ask_missing(record, packet.header, now, set);  // the sender's other packets are on the way
