@@ -7,6 +7,7 @@
 #include "protocol/waker.h"
 #include "protocol/worker.h"
 #include "reducer.h"
+#include "tensor/number_fitter.h"
 #include "tensor/tensors.h"
 
 namespace atp::accuracy {
@@ -29,7 +30,6 @@ class AtpReducer final : public Reducer {
           membership_(*Membership::star(config.workers)),
           switch_({.aggregators = 4096, .lanes = config.lanes}),
           server_({.channel = channel_of(config), .scale = config.form.scale}, membership_),
-          histories_(config.workers),
           buffer_(server_.packet_bytes()) {
         if (!switch_.admit(job, token, 0)) throw std::runtime_error("the switch is full");
         for (std::uint16_t rank = 0; rank < config.workers; ++rank) {
@@ -38,16 +38,20 @@ class AtpReducer final : public Reducer {
             worker.rank = rank;
             worker.place = membership_.place(rank);
             workers_.push_back(std::make_unique<protocol::Worker>(worker));
+            fitters_.emplace_back(tensor::NumberFitter::Config{
+                .form = config.form, .ranks = config.workers, .feed = std::make_shared<protocol::SilentWaker>()});
         }
     }
 
     void sum(std::span<const float> inputs, std::span<float> sums) override {
-        std::vector<std::unique_ptr<tensor::FittedTensor>> tensors;
+        std::vector<tensor::NumberFitter::Fitted> tensors;
         std::vector<float> others(sums.size());  // ranks above 0 share it: every worker receives the same bits
         for (unsigned rank = 0; rank < workers_.size(); ++rank) {
             const float* in = inputs.data() + rank * sums.size();
             tensors.push_back(fit(rank, in, rank == 0 ? sums.data() : others.data(), sums.size()));
-            if (!workers_[rank]->submit(*tensors.back(), now_)) throw std::runtime_error("a worker refused its tensor");
+            const auto& [tensor, exponents] = tensors.back();
+            if (exponents != nullptr) submit(rank, *exponents);
+            submit(rank, *tensor);
         }
         collect();
         while (!packets_.empty()) deliver();
@@ -69,16 +73,13 @@ class AtpReducer final : public Reducer {
         std::uint16_t worker = 0;  // sender, or receiver
     };
 
-    std::unique_ptr<tensor::FittedTensor> fit(unsigned rank, const float* in, float* out, std::size_t elements) {
-        std::shared_ptr<tensor::ScaleHistory>& history = histories_[rank];
-        const bool dynamic = config_.form.scaling == tensor::Scaling::dynamic;
-        if (dynamic && history == nullptr) {
-            history = std::make_shared<tensor::ScaleHistory>(elements, config_.lanes,
-                                                             std::make_shared<protocol::SilentWaker>());
-        }
+    void submit(unsigned rank, protocol::Tensor& tensor) {
+        if (!workers_[rank]->submit(tensor, now_)) throw std::runtime_error("a worker refused its tensor");
+    }
+    tensor::NumberFitter::Fitted fit(unsigned rank, const float* in, float* out, std::size_t elements) {
         auto tensor = tensor::make_sum_tensor(numeric::ElementType::float32, in, out, elements,
                                               static_cast<float>(config_.form.scale), 1);
-        return std::make_unique<tensor::FittedTensor>(std::move(tensor), config_.form, config_.lanes, history);
+        return fitters_[rank].fit(std::move(tensor), numeric::ElementType::float32, {.elements = elements});
     }
 
     void collect() {
@@ -125,7 +126,7 @@ class AtpReducer final : public Reducer {
     protocol::Switch switch_;
     protocol::Server server_;
     std::vector<std::unique_ptr<protocol::Worker>> workers_;
-    std::vector<std::shared_ptr<tensor::ScaleHistory>> histories_;
+    std::vector<tensor::NumberFitter> fitters_;
     std::deque<Packet> packets_;
     Bytes buffer_;
     Time now_{};

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "tensor/adaptive_tensor.h"
+#include "tensor/number_form.h"
 
 namespace atp::accuracy {
 

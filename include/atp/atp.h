@@ -164,10 +164,14 @@ enum atp_server {
 
 enum atp_scaling {
     ATP_SCALING_FIXED = 0,  /* at `scale` of the options */
-    ATP_SCALING_DYNAMIC = 1 /* at a scale that fits the last sum of the same fragment */
+    ATP_SCALING_DYNAMIC = 1 /* at a scale that follows the magnitude of earlier sums */
 };
 
-enum atp_lane_type { ATP_LANE_INT32 = 0, ATP_LANE_INT16 = 1 /* half the bytes */ };
+enum atp_lane_type {
+    ATP_LANE_INT32 = 0,
+    ATP_LANE_INT16 = 1,    /* half the bytes */
+    ATP_LANE_AUTOMATIC = 2 /* int16 for float16 and bfloat16 with a dynamic scale, int32 for others */
+};
 
 /*
  * Call atp_options_init() first. Fields must be equal on all ranks, except for those marked "Own". Brackets hold the
@@ -189,7 +193,10 @@ struct atp_options {
     uint32_t window;
     /* Add an audit lane of four bytes to each packet; the server checks this lane before it adds. [0] */
     int32_t audit;
-    /* Factor between a float32 value and its integer: x travels as round(x * scale) (above 0). [1e8] */
+    /*
+     * Factor between a float32 value and its integer if scaling is fixed: x travels as round(x * scale) (above 0).
+     * [1e8]
+     */
     double scale;
     /* Must be 1, as atp_options_init() writes it. */
     int32_t reserved_1;
@@ -218,11 +225,14 @@ struct atp_options {
     /* Must be 0. */
     uint32_t reserved;
     /*
-     * Scale of a fragment: that of the job, or one that fits the last sum of the same fragment (enum atp_scaling).
+     * Scale of float values: that of the job, or one that follows the magnitude of earlier sums (enum atp_scaling).
      * [ATP_SCALING_FIXED]
      */
     int32_t scaling;
-    /* Type of a scaled value in a packet; int16 takes half the bytes (enum atp_lane_type). [ATP_LANE_INT32] */
+    /*
+     * Type of a scaled value in a packet; auto: int16 for types of 16 bits if the scale is dynamic (enum
+     * atp_lane_type). [ATP_LANE_AUTOMATIC]
+     */
     int32_t lane_type;
     /* Name of the rack of this rank; needed if the racks have switches that workers do not address. Own. [none] */
     const char* rack;

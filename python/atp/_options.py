@@ -29,10 +29,10 @@ class Options:
         uplink_rate: Rate of that link in each direction, to choose a layout (such as 25gbit). Variable
             ATP_UPLINK_RATE. [that of the topology file]
         channels: Independent streams of a rank, each with an I/O thread (1 to 64). Variable ATP_CHANNELS. [1]
-        scaling: Scale of a fragment: that of the job, or one that fits the last sum of the same fragment
+        scaling: Scale of float values: that of the job, or one that follows the magnitude of earlier sums
             (fixed, dynamic). Variable ATP_SCALING. [fixed]
-        lanes: Type of a scaled value in a packet; int16 takes half the bytes (int32, int16). Variable
-            ATP_LANES. [int32]
+        lanes: Type of a scaled value in a packet; auto: int16 for types of 16 bits if the scale is dynamic
+            (int32, int16, auto). Variable ATP_LANES. [auto]
         multicast: Send each result once, to a multicast group, if every rank receives the group (off, on, or
             IPv4 groups such as 239.192.0.0/16). Variable ATP_MULTICAST. [off]
         server: Layout: where the servers are, and which switches add (auto, switch, hosts, leaves, racks,
@@ -124,7 +124,7 @@ DEFAULTS = {
     "uplink_rate": "0",
     "channels": "1",
     "scaling": "fixed",
-    "lanes": "int32",
+    "lanes": "auto",
     "multicast": "off",
     "host_level": "true",
     "host_name": "",
@@ -132,7 +132,7 @@ DEFAULTS = {
 }
 CHOICES = {
     "scaling": ("fixed", "dynamic"),
-    "lanes": ("int32", "int16"),
+    "lanes": ("int32", "int16", "auto"),
 }
 BOUNDS = {
     "channels": (1, 64),

@@ -85,7 +85,7 @@ TEST(OptionTable, RefusalsNameOptionValueAndAcceptedValues) {
         {"scale", "nan", "a number above 0"},
         {"scale", "inf", "a number above 0"},
         {"scaling", "static", "fixed or dynamic"},
-        {"lane_type", "int8", "int32 or int16"},
+        {"lane_type", "int8", "int32, int16 or auto"},
         {"audit", "yes", "true, on, false or off"},
         {"multicast", "10.0.0.0/8", "off, on, or IPv4 groups such as 239.192.0.0/16"},
         {"server", "elsewhere", "switch, colocated, dedicated, auto, hosts, leaves or racks"},
@@ -130,14 +130,14 @@ TEST(OptionTable, ValuesOutsideOfTheirBoundsAreAProblem) {
     EXPECT_THAT(problem([](Options& options) { options.window = 3; }), HasSubstr("window: '3'"));
     EXPECT_THAT(problem([](Options& options) { options.scale = -1; }), HasSubstr("scale: '-1'"));
     EXPECT_THAT(problem([](Options& options) { options.server = ServerPlace{7}; }), HasSubstr("server: '7'"));
-    EXPECT_THAT(problem([](Options& options) { options.lane_type = tensor::LaneType{2}; }),
-                HasSubstr("lane_type: '2'"));
+    EXPECT_THAT(problem([](Options& options) { options.lane_type = tensor::LaneType{3}; }),
+                HasSubstr("lane_type: '3'"));
 }
 
 // Normative, docs/protocol.md#procedure: ranks of other implementations compare these bytes.
 TEST(AgreedText, OfTheDefaultsIsTheOneOfTheProtocolPage) {
     EXPECT_EQ(agreed_text({}),
-              "version=4 protocol=atp channels=1 lanes=0 window=0 scale=100000000 scaling=fixed lane_type=int32 "
+              "version=4 protocol=atp channels=1 lanes=0 window=0 scale=100000000 scaling=fixed lane_type=auto "
               "audit=false halve=true multicast=off server=3 host_level=true");
 }
 

@@ -84,7 +84,8 @@ class SharedJob(unittest.TestCase):
         bench = self.start(
             *("bench", "--rank", "0", "--world", "2", "--switch", f"127.0.0.1:{switch}"),
             *("--rendezvous", f"127.0.0.1:{store_port}", "--bytes", str(4 * self.elements)),
-            *("--rounds", str(self.rounds - 1), "--warmup", "1", "--timeout", "30s", "--deadline", "20s", *flags),
+            *("--rounds", str(self.rounds - 1), "--warmup", "1", "--timeout", "30s", "--deadline", "20s"),
+            *("--scaling", "fixed", "--lanes", "int32", *flags),
         )
         store = page_rank.Store(("127.0.0.1", store_port), time.monotonic() + 30)
         return page_rank.Rank(store, ("127.0.0.1", switch), 1, 2, audits), store, bench

@@ -76,7 +76,8 @@ comm::Options small_options() {
     options.join_timeout = longest_wait;
     options.timeout = longest_wait;
     options.socket_buffer_bytes = 1U << 20U;
-    options.host_level = false;  // all ranks are on one host, and these tests are about the network
+    options.host_level = false;                // all ranks are on one host, and these tests are about the network
+    options.scaling = tensor::Scaling::fixed;  // expected sums are those at the scale of the job
     return options;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fabric.h"
@@ -151,6 +152,29 @@ TEST_P(Forms, IntegersBroadcastsAndAveragesAreUnaffected) {
             EXPECT_EQ(secret, 0x0123456789abcdefU);
         }
     });
+}
+
+TEST(LogOfForms, NumbersThatVanishAreLoggedOnceByEachRank) {
+    const auto node = start(small_switch());
+    std::mutex mutex;
+    int lines = 0;
+    Job job(form_ranks, {address_of(*node)});
+    job.options().scaling = Scaling::dynamic;
+    job.options().lane_type = LaneType::int16;
+    job.options().log_receiver = [&](observe::Severity, std::string_view line) {
+        const std::scoped_lock lock(mutex);
+        if (line.find("round to 0 at its scale") != std::string_view::npos) ++lines;
+    };
+    job.run([](comm::Communicator& communicator) {
+        for (int round = 0; round < 3; ++round) {
+            Values values(5000, 1e-9F);
+            values[4000] = 1;
+            const Buffer buffer{values.data(), values.data(), values.size()};
+            if (!succeeds(communicator.all_reduce(buffer, ElementType::float32, Reduction::sum))) return;
+            EXPECT_EQ(values[4000], 4.0F);
+        }
+    });
+    EXPECT_EQ(lines, static_cast<int>(form_ranks));
 }
 
 TEST(DifferentForms, AreMismatched) {

@@ -2,6 +2,8 @@
 // Jobs with several ranks on each of several hosts. Names of hosts keep the ranks of this test apart.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +13,8 @@
 #include <vector>
 
 #include "fabric.h"
+#include "numeric/half.h"
+#include "tensor/span_scales.h"
 
 namespace atp::test {
 namespace {
@@ -135,6 +139,77 @@ TEST(Hosts, H48_FloatsOfRanksOfOneHostSurviveLosses) {
     HostsJob apart(placed(4, 1), {address_of(*node)});
     HostsJob together(placed(2, 2), {address_of(*node)});
     EXPECT_EQ(bits_of_sum(together, several_windows * 3), bits_of_sum(apart, several_windows * 3));
+}
+
+// Sums of float32 and bfloat16 tensors whose magnitude changes from round to round, equal on all ranks.
+constexpr std::size_t several_spans = 3 * tensor::span_elements + 1000;
+
+float value_of_round(std::uint32_t rank, std::size_t at, int round) {
+    constexpr std::array magnitudes{1e-12F, 1e-9F, 1.0F, 3.0F, 0.0F, 1e4F, 65536e4F, 1e6F};
+    const float spread = at / tensor::span_elements % 2 == 0 ? 1.0F : 1e-3F;
+    return value_of(rank, at, round % 3 != 0) * spread * magnitudes.at(static_cast<std::size_t>(round));
+}
+
+std::vector<std::uint32_t> bits_of_rounds(HostsJob& job) {
+    constexpr int rounds = 8;
+    std::mutex mutex;
+    std::vector<std::vector<std::uint32_t>> results;
+    job.run([&](Communicator& communicator) {
+        std::vector<std::uint32_t> bits;
+        for (int round = 0; round < rounds; ++round) {
+            std::vector<float> values(several_spans);
+            for (std::size_t at = 0; at < values.size(); ++at) {
+                values[at] = value_of_round(communicator.rank(), at, round);
+            }
+            std::vector<std::uint16_t> shorts(values.size());
+            numeric::floats_to_bfloats(values.data(), values.size(), shorts.data());
+            const auto first = communicator.all_reduce({values.data(), values.data(), values.size()},
+                                                       ElementType::float32, Reduction::sum);
+            const auto second = communicator.all_reduce({shorts.data(), shorts.data(), shorts.size()},
+                                                        ElementType::bfloat16, Reduction::average);
+            ASSERT_TRUE(succeeds(first));
+            ASSERT_TRUE(succeeds(second));
+            for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
+            bits.insert(bits.end(), shorts.begin(), shorts.end());
+        }
+        const std::scoped_lock lock(mutex);
+        results.push_back(std::move(bits));
+    });
+    if (results.empty()) return {};
+    for (const auto& result : results) EXPECT_TRUE(result == results[0]);
+    return results[0];
+}
+
+comm::Options dynamic_options(std::uint32_t lanes, std::uint32_t channels) {
+    comm::Options options = small_options();
+    options.scaling = tensor::Scaling::dynamic;
+    options.lanes = lanes;
+    options.channels = channels;
+    return options;
+}
+
+// docs/protocol.md#h50: scales follow from sums, which depend neither on time nor on the path of a packet.
+TEST(Hosts, H50_ScalesDependOnlyOnTheInputs) {
+    const auto node = start(small_switch());
+    const auto lossy = start(with_ports(small_switch(), {.loss = 0.01}));
+    const std::vector<std::string> one_switch{address_of(*node)};
+    HostsJob apart(placed(6, 1), one_switch, dynamic_options(small_lanes, 1));
+    const std::vector<std::uint32_t> expected = bits_of_rounds(apart);
+    ASSERT_FALSE(expected.empty());
+    for (const std::uint32_t lanes : {33U, 64U}) {
+        HostsJob job(placed(6, 1), one_switch, dynamic_options(lanes, 3));
+        EXPECT_TRUE(bits_of_rounds(job) == expected) << lanes << " lanes, three channels";
+    }
+    for (const Placement& placement : {placed(3, 2), Placement{0, 0, 0, 0, 1, 2}, Placement{0, 1, 0, 1, 0, 1}}) {
+        HostsJob job(placement, one_switch, dynamic_options(small_lanes, 2));
+        EXPECT_TRUE(bits_of_rounds(job) == expected) << testing::PrintToString(placement);
+    }
+    HostsJob one_host(placed(1, 6), one_switch, dynamic_options(small_lanes, 1));
+    EXPECT_TRUE(bits_of_rounds(one_host) == expected) << "in memory";
+    HostsJob losses(placed(3, 2), {address_of(*lossy)}, dynamic_options(small_lanes, 1));
+    EXPECT_TRUE(bits_of_rounds(losses) == expected) << "losses";
+    HostsJob no_switch(placed(3, 2), {""}, dynamic_options(small_lanes, 1));
+    EXPECT_TRUE(bits_of_rounds(no_switch) == expected) << "no switch";
 }
 
 TEST(Hosts, OneRankOfEachHostUsesTheNetwork) {

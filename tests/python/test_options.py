@@ -42,7 +42,7 @@ def test_unset_options_have_the_defaults():
     settings = settle(Options(), HALF_AN_HOUR, {})
     assert settings.switch is None
     assert (settings.server, settings.dedicated_servers) == ("auto", ())
-    assert (settings.scaling, settings.lanes) == ("fixed", "int32")
+    assert (settings.scaling, settings.lanes) == ("fixed", "auto")
     assert (settings.rack, settings.multicast) == ("", "off")
     assert settings.channels == 1
     assert settings.timeout_s == 1800
@@ -87,7 +87,7 @@ def test_options_override_the_environment():
         ("ATP_SERVER", "dedicated", "'dedicated:host:port"),
         ("ATP_SERVER", "dedicated:host", "'dedicated:host:port"),
         ("ATP_SCALING", "static", "'fixed' or 'dynamic'"),
-        ("ATP_LANES", "16", "'int32' or 'int16'"),
+        ("ATP_LANES", "16", "'int32' or 'int16' or 'auto'"),
         ("ATP_CHANNELS", "0", "from 1 to 64"),
         ("ATP_CHANNELS", "65", "from 1 to 64"),
         ("ATP_CHANNELS", "two", "from 1 to 64"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests scales that follow the last sum, and int16 lanes, with all state machines.
-#include "tensor/adaptive_tensor.h"
+#include "tensor/number_fitter.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,10 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <set>
 #include <span>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "support/scenes.h"
@@ -19,11 +22,12 @@ namespace atp::testing {
 namespace {
 
 using protocol::Membership;
-using tensor::FittedTensor;
 using tensor::LaneType;
+using tensor::NumberFitter;
 using tensor::NumberForm;
-using tensor::ScaleHistory;
+using tensor::NumberTally;
 using tensor::Scaling;
+using tensor::span_elements;
 using Values = std::vector<float>;
 
 constexpr std::size_t even_elements = 4;  // elements of a fragment, an even number
@@ -33,10 +37,12 @@ class Rounds {
   public:
     Rounds(const NetworkConfig& config, const NumberForm& form, std::size_t elements)
         : network(at_scale(config, form.scale)), form_(form), elements_(elements), ranks_(config.membership.workers()) {
-        const std::size_t fragment = config.channel.payload_lanes();
         for (Rank& rank : ranks_) {
-            rank.history =
-                std::make_shared<ScaleHistory>(elements, fragment, std::make_shared<protocol::SilentWaker>());
+            rank.fitter = std::make_unique<NumberFitter>(
+                NumberFitter::Config{.form = form,
+                                     .ranks = config.membership.workers(),
+                                     .feed = std::make_shared<protocol::SilentWaker>(),
+                                     .report = [this](const NumberTally& tally) { tallies_.push_back(tally); }});
         }
     }
 
@@ -51,10 +57,9 @@ class Rounds {
             round.out.assign(elements_, 0);
             auto tensor = tensor::make_sum_tensor(numeric::ElementType::float32, round.in.data(), round.out.data(),
                                                   elements_, static_cast<float>(form_.scale), 1);
-            const bool dynamic = form_.scaling == Scaling::dynamic;
-            round.tensor = std::make_unique<FittedTensor>(
-                std::move(tensor), form_, network.config().channel.payload_lanes(), dynamic ? own.history : nullptr);
-            network.submit(rank, *round.tensor);
+            round.fitted = own.fitter->fit(std::move(tensor), numeric::ElementType::float32, {.elements = elements_});
+            if (round.fitted.exponents != nullptr) network.submit(rank, *round.fitted.exponents);
+            network.submit(rank, *round.fitted.tensor);
         }
     }
     template <class Value>
@@ -73,10 +78,18 @@ class Rounds {
     }
     [[nodiscard]] std::vector<std::uint32_t> bits() const { return bits_of(ranks_[0]); }
 
+    // Packets of scaled numbers.
     [[nodiscard]] std::size_t count(std::uint8_t dtype, atp_type type = ATP_TYPE_GRADIENT) const {
         return network.count_delivered([=](const Flight& flight) {
-            return flight.is(type) && (flight.header().lanes & ATP_LANES_TYPE_MASK) == dtype;
+            return flight.is(type) && !flight.has(ATP_FLAG_PLAIN) &&
+                   (flight.header().lanes & ATP_LANES_TYPE_MASK) == dtype;
         });
+    }
+    // The tally of rank 0 for its first round, which ends here.
+    [[nodiscard]] NumberTally end_first_round() {
+        tallies_.clear();
+        ranks_[0].rounds.front()->fitted.tensor.reset();
+        return tallies_.at(0);
     }
 
     Network network;
@@ -84,10 +97,10 @@ class Rounds {
   private:
     struct Round {
         Values in, out;
-        std::unique_ptr<FittedTensor> tensor;
+        NumberFitter::Fitted fitted;
     };
     struct Rank {
-        std::shared_ptr<ScaleHistory> history;
+        std::unique_ptr<NumberFitter> fitter;
         std::vector<std::unique_ptr<Round>> rounds;
     };
 
@@ -103,6 +116,7 @@ class Rounds {
         return bits;
     }
 
+    std::vector<NumberTally> tallies_;
     NumberForm form_;
     std::size_t elements_;
     std::vector<Rank> ranks_;
@@ -121,8 +135,17 @@ double relative_error(float sum, double expected) { return std::abs(sum - expect
 
 // --- dynamic scaling
 
-TEST(DynamicScaling, NumbersTooSmallForTheFixedScaleKeepTheirDigits) {
-    for (const double magnitude : {1e-30, 1e-12, 1e-3, 1.0, 1e9, 1e30}) {
+// The first packet of worker 0 with scaled numbers.
+std::uint8_t scale_sent(const Rounds& rounds) {
+    for (const Flight& flight : rounds.network.delivered()) {
+        if (is_gradient_of(flight, 0) && !flight.has(ATP_FLAG_PLAIN)) return flight.header().scale;
+    }
+    throw std::logic_error("nothing was sent");
+}
+
+// H51 (docs/protocol.md#h51): the first operation already has a scale that fits.
+TEST(DynamicScaling, H51_FirstOperationKeepsItsDigitsAndSendsNoFloats) {
+    for (const double magnitude : {1e-30, 1e-12, 1e-9, 1e-3, 1.0, 1e4, 1e6, 1e9, 1e30}) {
         Rounds rounds(star(4), dynamic, elements_each * 5);
         const auto value = [&](unsigned rank, std::size_t element) {
             return static_cast<float>(magnitude * (rank + 1) / static_cast<double>(element + 3));
@@ -132,81 +155,131 @@ TEST(DynamicScaling, NumbersTooSmallForTheFixedScaleKeepTheirDigits) {
             for (std::size_t at = 0; at < sums.size(); ++at) {
                 double expected = 0;
                 for (unsigned rank = 0; rank < 4; ++rank) expected += value(rank, at);
-                // Round 0 uses the scale of the job, which may give fewer digits.
-                EXPECT_LT(relative_error(sums[at], expected), round == 0 ? 1e-3 : 1e-6) << magnitude;
+                EXPECT_LT(relative_error(sums[at], expected), round == 0 ? 1e-5 : 1e-6) << magnitude;
             }
+        }
+        EXPECT_EQ(rounds.count(ATP_DTYPE_FLOAT32), 0U) << magnitude;
+    }
+}
+
+TEST(DynamicScaling, H51_OperationWithElementsThatAreNotFiniteTakesTheScaleOfTheOthers) {
+    Rounds rounds(star(4), dynamic, elements_each * 2);
+    const auto value = [](unsigned rank, std::size_t element) {
+        if (rank == 1 && element == 0) return std::numeric_limits<float>::infinity();
+        return 1e6F + static_cast<float>(element);
+    };
+    const Values& sums = rounds.sum(value);
+    EXPECT_TRUE(std::isinf(sums[0]));
+    for (std::size_t at = 1; at < sums.size(); ++at) EXPECT_EQ(sums[at], 4 * value(0, at));
+    EXPECT_EQ(rounds.network.server().counters().float_fragments, 1U);
+}
+
+TEST(DynamicScaling, H51_ZerosHaveAScaleToo) {
+    Rounds rounds(star(2), dynamic, elements_each);
+    const auto zero = [](unsigned, std::size_t) { return 0.0F; };
+    for (int round = 0; round < 2; ++round) EXPECT_EQ(rounds.sum(zero), Values(elements_each, 0.0F));
+    EXPECT_EQ(rounds.count(ATP_DTYPE_FLOAT32), 0U);
+}
+
+TEST(DynamicScaling, SumsMayGrowFourfoldWithoutFloats) {
+    for (const NumberForm& form : {dynamic, dynamic_shorts}) {
+        Rounds rounds(with_even_fragments(racks(2, 2)), form, even_elements);
+        float magnitude = 1;
+        for (int round = 0; round < 8; ++round) {
+            rounds.sum([&](unsigned rank, std::size_t) { return magnitude * (rank == 0 ? 0.99F : 0.0F); });
+            magnitude *= 3.9F;
+        }
+        EXPECT_EQ(rounds.count(ATP_DTYPE_FLOAT32), 0U);
+    }
+}
+
+TEST(DynamicScaling, H52_LargerNumbersAreFloatsOnceAndSmallerOnesGainDigitsStepByStep) {
+    for (const double factor : {1e5, 1e20}) {
+        Rounds rounds(racks(2, 2), dynamic, elements_each * 2);
+        const auto small = [](unsigned rank, std::size_t) { return 0.5F + static_cast<float>(rank); };
+        const auto large = [&](unsigned rank, std::size_t at) { return static_cast<float>(small(rank, at) * factor); };
+        rounds.sum(small);
+        rounds.network.forget_delivered();
+        for (const float sum : rounds.sum(large)) EXPECT_LT(relative_error(sum, 8 * factor), 1e-6);
+        EXPECT_GT(rounds.count(ATP_DTYPE_FLOAT32), 0U);
+        rounds.network.forget_delivered();
+        rounds.sum(large);
+        EXPECT_EQ(rounds.count(ATP_DTYPE_FLOAT32), 0U) << "the scale has followed the larger sums";
+        const std::uint8_t low = scale_sent(rounds);
+        for (int round = 1; round <= 3; ++round) {
+            rounds.network.forget_delivered();
+            rounds.sum([&](unsigned rank, std::size_t at) { return large(rank, at) * 0x1p-16F; });
+            EXPECT_EQ(rounds.count(ATP_DTYPE_FLOAT32), 0U);
+            EXPECT_EQ(scale_sent(rounds), low + (round - 1) * tensor::most_rise);
         }
     }
 }
 
-TEST(DynamicScaling, FloatsAreSentOnlyUntilTheScaleIsKnown) {
-    Rounds rounds(star(4), dynamic, elements_each * 5);
-    const auto tiny = [](unsigned rank, std::size_t element) {
-        return 1e-12F * static_cast<float>(rank + element + 1);
-    };
-    rounds.sum(tiny);
-    EXPECT_GT(rounds.count(ATP_DTYPE_FLOAT32), 0U);
-    rounds.network.forget_delivered();
-    rounds.sum(tiny);
-    EXPECT_EQ(rounds.count(ATP_DTYPE_FLOAT32), 0U);
-    EXPECT_EQ(rounds.network.server().counters().added_here, 5U * 3)
-        << "the server adds the floats of the first round only";
-}
-
-TEST(DynamicScaling, NumbersAboveTheirScaleAreSentAsFloats) {
-    for (const double factor : {1e-20, 1e-5, 1e5, 1e20}) {
-        Rounds rounds(racks(2, 2), dynamic, elements_each * 2);
-        const auto small = [](unsigned rank, std::size_t) { return 0.5F + static_cast<float>(rank); };
-        const auto other = [&](unsigned rank, std::size_t element) {
-            return static_cast<float>(small(rank, element) * factor);
-        };
-        rounds.sum(small);
-        rounds.network.forget_delivered();
-        const Values changed = rounds.sum(other);
-        EXPECT_GT(rounds.count(ATP_DTYPE_FLOAT32), 0U);
-        for (const float sum : changed) EXPECT_LT(relative_error(sum, 8 * factor), 1e-6);
-        rounds.network.forget_delivered();
-        rounds.sum(other);
-        EXPECT_EQ(rounds.count(ATP_DTYPE_FLOAT32), 0U) << "the scale has followed the larger sums";
-    }
-}
-
-TEST(DynamicScaling, ZerosRestoreTheFirstScaleAndNanKeepsTheScale) {
+TEST(DynamicScaling, H52_OneInfinityLowersTheNextScaleByOneStep) {
     Rounds rounds(star(2), dynamic, elements_each);
     const auto constant = [](float value) { return [value](unsigned, std::size_t) { return value; }; };
-    const auto scale_of_last = [&] { return first_sending(rounds.network, 0).header().scale; };
     const auto next = [&](float value) {
         rounds.network.forget_delivered();
-        return rounds.sum(constant(value)).front();
+        rounds.sum(constant(value));
+        return scale_sent(rounds);
     };
-    EXPECT_EQ(next(1.0F), 2.0F);
-    const std::uint8_t first = scale_of_last();
-    EXPECT_NE(first, protocol::scale_of_job) << "there, the server sums each number that has an integer as one";
-    EXPECT_EQ(next(0.0F), 0.0F);
-    const std::uint8_t own = scale_of_last();
-    EXPECT_NE(own, first);
-    EXPECT_EQ(next(std::numeric_limits<float>::infinity()), std::numeric_limits<float>::infinity());
-    EXPECT_EQ(scale_of_last(), first);
-    EXPECT_EQ(next(1.0F), 2.0F);
-    EXPECT_EQ(scale_of_last(), first);
-    EXPECT_TRUE(std::isnan(next(std::numeric_limits<float>::quiet_NaN())));
-    EXPECT_EQ(scale_of_last(), own);
-    EXPECT_EQ(next(1.0F), 2.0F);
-    EXPECT_EQ(scale_of_last(), own);
+    next(1.0F);
+    const std::uint8_t own = next(1.0F);
+    EXPECT_EQ(next(std::numeric_limits<float>::infinity()), own);
+    EXPECT_EQ(next(1.0F), own - 1);
+    EXPECT_EQ(next(std::numeric_limits<float>::quiet_NaN()), own);
+    EXPECT_EQ(next(0.0F), own - 1);
+    EXPECT_EQ(next(1.0F), own - 1 + tensor::most_rise);
 }
 
-TEST(DynamicScaling, FragmentWaitsOnlyForTheLastSumOfTheSameElements) {
-    Rounds rounds(star(2), dynamic, elements_each * 2);
+NetworkConfig with_long_fragments(NetworkConfig config) {
+    config.channel.lanes = span_elements / 4 + 1;  // with the audit lane: four fragments in a span
+    config.channel.window_log2 = 5;
+    return config;
+}
+
+// H50 (docs/protocol.md#h50): a scale depends on sums, never on the time at which they arrive.
+TEST(DynamicScaling, H50_SpanWaitsOnlyForTheSumsOfTheSameSpan) {
+    Rounds rounds(with_long_fragments(star(2)), dynamic, span_elements + 100);
     const auto ones = [](unsigned, std::size_t) { return 1.0F; };
-    rounds.network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 1, 0); });
+    // Fragment 0 has the exponents, 1 to 4 the first span, 5 the second one.
+    rounds.network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 1, 5); }, 100);
     for (int round = 0; round < 3; ++round) rounds.submit(ones);
     rounds.network.run();
-    EXPECT_EQ(rounds.network.worker(0).next_seq(), 2U)
-        << "two fragments of the first round were sent, none of the second round";
+    EXPECT_EQ(rounds.network.worker(0).next_seq(), 10U) << "the first span of the second round, not the second span";
     rounds.network.release();
     EXPECT_TRUE(rounds.network.finish());
     EXPECT_TRUE(rounds.all_ranks_agree());
-    EXPECT_EQ(rounds.network.worker(0).next_seq(), 6U);
+    EXPECT_EQ(rounds.network.worker(0).next_seq(), 16U);
+}
+
+TEST(DynamicScaling, EachSpanHasItsScale) {
+    Rounds rounds(with_long_fragments(star(2)), dynamic, 2 * span_elements);
+    const auto value = [](unsigned, std::size_t element) { return element < span_elements ? 1.0F : 1e-6F; };
+    rounds.sum(value);
+    rounds.network.forget_delivered();
+    for (int round = 0; round < 4; ++round) rounds.sum(value);
+    rounds.network.forget_delivered();
+    const Values& sums = rounds.sum(value);
+    EXPECT_LT(relative_error(sums.back(), 2e-6), 1e-6);
+    std::set<std::uint8_t> scales;
+    for (const Flight& flight : rounds.network.delivered()) {
+        if (is_gradient_of(flight, 0)) scales.insert(flight.header().scale);
+    }
+    EXPECT_EQ(scales.size(), 2U);
+}
+
+TEST(DynamicScaling, TallyCountsFloatsAndNumbersThatVanish) {
+    Rounds rounds(star(2), dynamic_shorts, 4 * elements_each);
+    const auto value = [](unsigned rank, std::size_t element) {
+        if (element == 0) return rank == 0 ? std::numeric_limits<float>::infinity() : 1.0F;
+        return element == 2 * elements_each ? 1.0F : 1e-9F;
+    };
+    rounds.sum(value);
+    const NumberTally tally = rounds.end_first_round();
+    EXPECT_EQ(tally.floats, 1U);
+    EXPECT_EQ(tally.vanished + 1, tally.values) << "of the fragment with integers, all but one";
+    EXPECT_GT(tally.vanished, 0U);
 }
 
 TEST(DynamicScaling, WorkersWithDifferentScalesGetNoSum) {
@@ -306,21 +379,20 @@ TEST(ShortLanes, FlushedPartialSumKeepsItsInt16LanesAndScale) {
     EXPECT_EQ(rounds.network.server().counters().mismatched, 0U);
 }
 
-TEST(ShortLanes, DynamicScalingStartsWithFloatsAndContinuesWithInt16Lanes) {
+TEST(ShortLanes, DynamicScalingUsesInt16LanesFromTheStart) {
     Rounds rounds(with_even_fragments(star(4)), dynamic_shorts, even_elements * 3);
     const auto value = [](unsigned rank, std::size_t element) {
         return std::sin(static_cast<float>(7 * rank + element + 1));
     };
-    rounds.sum(value);
-    EXPECT_EQ(rounds.count(ATP_DTYPE_INT16), 0U);
-    rounds.network.forget_delivered();
-    const Values& sums = rounds.sum(value);
-    EXPECT_EQ(rounds.count(ATP_DTYPE_INT32) + rounds.count(ATP_DTYPE_FLOAT32), 0U);
-    for (std::size_t at = 0; at < sums.size(); ++at) {
-        double expected = 0;
-        for (unsigned rank = 0; rank < 4; ++rank) expected += value(rank, at);
-        EXPECT_NEAR(sums[at], expected, 4 * 0x1p-10);
+    for (int round = 0; round < 2; ++round) {
+        const Values& sums = rounds.sum(value);
+        for (std::size_t at = 0; at < sums.size(); ++at) {
+            double expected = 0;
+            for (unsigned rank = 0; rank < 4; ++rank) expected += value(rank, at);
+            EXPECT_NEAR(sums[at], expected, 4 * 0x1p-10);
+        }
     }
+    EXPECT_EQ(rounds.count(ATP_DTYPE_INT32) + rounds.count(ATP_DTYPE_FLOAT32), 0U);
 }
 
 // --- the same inputs, the same bits

@@ -69,6 +69,7 @@ void complete_bench(const BenchExperiments& experiments, comm::Options& options)
     if (experiments.keep_window) options.policy = &fixed_window;
     if (experiments.switchml) {
         options.protocol = std::make_shared<switchml::Rank>(experiments.mode, experiments.resend_after);
+        options.scaling = tensor::Scaling::fixed;  // SwitchML has no other
     }
 }
 

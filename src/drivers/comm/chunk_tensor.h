@@ -1,55 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
-#include "numeric/lanes32_worker.h"
+#include "comm/work.h"
 #include "protocol/tensor.h"
-#include "wire/format.h"
 
 namespace atp::comm {
 
-// The sums of one chunk in the memory of a host, and the place for its results, which replace them.
+// The sums of one chunk in the memory of a host, and the place for its results, which replace them. The form and the
+// scales are those of the whole tensor.
 //
-// Ownership: keeps `memory` alive.
+// Ownership: keeps the memory and the operation of the chunk alive.
 // Calling order: that of protocol::Tensor. Threads: as the channel that carries it. Failure: none.
 class ChunkTensor final : public protocol::Tensor {
   public:
-    struct Lanes {
-        std::byte* sums = nullptr;              // integers as a worker sends them; INT32_MIN is no number
+    struct ChunkSums {
+        std::byte* sums = nullptr;              // int32, as a worker sends them; INT32_MIN is no number
         std::vector<const std::byte*> ranks{};  // float32 of each rank
+        std::uint64_t first = 0;                // element of the whole tensor
         std::size_t count = 0;
-        bool plain = false;
+        double job_scale = 1;
+        Handle operation{};
+        std::shared_ptr<const void> memory{};
     };
 
-    ChunkTensor(Lanes lanes, std::shared_ptr<const void> memory)
-        : lanes_(std::move(lanes)), memory_(std::move(memory)) {}
+    explicit ChunkTensor(ChunkSums chunk) : chunk_(std::move(chunk)), whole_(chunk_.operation->slices().front()) {}
 
-    [[nodiscard]] std::uint64_t size() const override { return lanes_.count; }
-    [[nodiscard]] bool plain() const override { return lanes_.plain; }
-    [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
-        std::copy_n(lanes_.sums + first * ATP_LANE_BYTES, lanes.size(), lanes.data());
-        return lanes_.plain || !numeric::exceeds(lanes.data(), lanes.size() / ATP_LANE_BYTES, INT32_MAX);
-    }
+    [[nodiscard]] std::uint64_t size() const override { return chunk_.count; }
+    [[nodiscard]] bool plain() const override { return whole_.plain(); }
+    [[nodiscard]] std::uint8_t form() const override { return whole_.form(); }
+    [[nodiscard]] protocol::Spans spans() const override;
+    [[nodiscard]] std::uint8_t scale(std::uint64_t first) const override { return whole_.scale(chunk_.first + first); }
+    [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override;
     void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
         load_floats_of(0, first, lanes);
     }
-    [[nodiscard]] unsigned float_ranks() const override { return static_cast<unsigned>(lanes_.ranks.size()); }
-    void load_floats_of(unsigned rank, std::uint64_t first, std::span<std::byte> lanes) const override {
-        std::copy_n(lanes_.ranks[rank] + first * ATP_LANE_BYTES, lanes.size(), lanes.data());
-    }
-    void store(std::uint64_t first, std::span<const std::byte> lanes) override {
-        std::ranges::copy(lanes, lanes_.sums + first * ATP_LANE_BYTES);
-    }
+    [[nodiscard]] unsigned float_ranks() const override { return static_cast<unsigned>(chunk_.ranks.size()); }
+    void load_floats_of(unsigned rank, std::uint64_t first, std::span<std::byte> lanes) const override;
+    void store(std::uint64_t first, std::span<const std::byte> lanes) override;
+    void store_narrow(std::uint64_t first, std::span<const std::byte> lanes) override;
 
   private:
-    Lanes lanes_;
-    std::shared_ptr<const void> memory_;
+    ChunkSums chunk_;
+    const tensor::Slice& whole_;
 };
 
 }  // namespace atp::comm

@@ -17,7 +17,6 @@
 #include "net/clock.h"
 #include "observe/traced_transport.h"
 #include "protocol/sequence.h"
-#include "tensor/adaptive_tensor.h"
 #include "tensor/bundle.h"
 #include "tensor/tensors.h"
 
@@ -26,8 +25,6 @@ namespace {
 
 // A tensor with fewer packets per channel is not divided.
 constexpr std::uint64_t least_fragments_of_slice = 8;
-// Kinds of operations whose scale history is kept; other kinds use the scale of the job.
-constexpr std::size_t most_histories = 4096;
 
 Failure refuse(Operation operation, Reason reason, std::string text) {
     return fail(operation, reason, {}, std::move(text));
@@ -43,6 +40,29 @@ observe::LogConfig log_config(const Options& options) {
     const auto level = observe::severity_of(variable("ATP_LOG"));
     const auto usual = options.log_receiver ? observe::Severity::debug : observe::Severity::warn;
     return {.level = level.value_or(usual), .queued_lines = 256, .receiver = options.log_receiver};
+}
+
+tensor::NumberForm form_of(const Options& options) {
+    return {.scale = options.scale, .scaling = options.scaling, .lane_type = options.lane_type};
+}
+
+// Logs once that numbers vanish.
+std::function<void(const tensor::NumberTally&)> report_to(std::shared_ptr<observe::Log> log, std::uint32_t rank) {
+    constexpr std::uint64_t tolerated = 100;  // one in so many
+    return [log = std::move(log), rank,
+            reported = std::make_shared<std::atomic<bool>>(false)](const tensor::NumberTally& tally) {
+        if (tally.vanished * tolerated <= tally.values || reported->exchange(true)) return;
+        log->write(
+            observe::LogEvent::precision_lowered,
+            {{"rank", rank},
+             {"reason", fmt::format("{} of {} nonzero inputs in a sample of an operation round to 0 at its scale",
+                                    tally.vanished, tally.values)}});
+    };
+}
+
+// An int64 has several lanes, which no cut may separate.
+std::uint64_t alignment_of(numeric::ElementType type) {
+    return type == numeric::ElementType::int64 ? tensor::lanes_of_int64 : 1;
 }
 
 // "5 + 7 float32 (average)": the elements of each tensor. Other ranks may read it if they called something else.
@@ -76,7 +96,11 @@ std::uint32_t detail_of(numeric::ElementType type, Reduction reduction) {
 }
 
 Communicator::Communicator(std::uint32_t rank, std::uint32_t world, const Options& options)
-    : rank_(rank), world_(world), options_(options), log_(std::make_shared<observe::Log>(log_config(options))) {}
+    : rank_(rank),
+      world_(world),
+      options_(options),
+      log_(std::make_shared<observe::Log>(log_config(options))),
+      fitter_({.form = form_of(options), .ranks = world, .feed = feed_, .report = report_to(log_, rank)}) {}
 
 // Stop the channels first: their threads read members that the destructor frees, such as pushed values.
 Communicator::~Communicator() {
@@ -147,33 +171,66 @@ void Communicator::log_type(numeric::ElementType type) {
                  {"reason", "float64 is summed with the precision and the range of float32"}});
 }
 
-Result<Handle> Communicator::submit(Operation operation, std::unique_ptr<protocol::Tensor> tensor,
-                                    std::uint64_t elements, std::uint32_t detail, std::uint64_t alignment,
-                                    std::string called, Time deadline) {
+Result<Handle> Communicator::submit(const OperationCall& call, std::unique_ptr<protocol::Tensor> tensor,
+                                    Time deadline) {
     const Time now = net::now();
     if (deadline == never) deadline = net::after(now, options_.timeout);
-    const std::uint16_t purpose = purpose_of(operation, elements, detail);
-    const std::uint64_t lanes = tensor->size();
+    const std::uint16_t purpose = purpose_of(call.operation, call.elements, call.detail);
+    const bool is_empty = tensor->size() == 0;
     const std::scoped_lock lock(order_);
-    const bool is_dealt = operation == Operation::reduce_scatter || operation == Operation::reduce;
-    if (host_ == nullptr && fits_numbers() && !tensor->plain() && lanes != 0 && !is_dealt) {
-        tensor = fit(std::move(tensor), {.operation = operation, .elements = elements, .detail = detail});
+    // Only owners know the sums of dealt parts: no rank can follow their magnitude.
+    const bool is_dealt = call.operation == Operation::reduce_scatter || call.operation == Operation::reduce;
+    std::unique_ptr<protocol::Tensor> exponents;
+    if (fits_numbers() && !tensor->plain() && !is_empty && !is_dealt) {
+        auto fitted = fitter_.fit(std::move(tensor), call.type,
+                                  {.operation = static_cast<std::uint32_t>(call.operation),
+                                   .detail = call.detail,
+                                   .elements = call.elements});
+        tensor = std::move(fitted.tensor);
+        exponents = std::move(fitted.exponents);
     }
-    auto work = std::make_shared<Work>(operation, std::move(tensor), now, deadline);
+    const protocol::Tensor& whole = *tensor;
+    auto work = std::make_shared<Work>(call.operation, std::move(tensor), now, deadline);
     ++calls_;
-    work->set_called(fmt::format("{} as call {}", called, calls_));
-    if (lanes == 0) return work;
+    work->set_called(fmt::format("{} as call {}", call.text, calls_));
+    if (is_empty) return work;
+    const std::uint16_t purpose_before = purpose_of(call.operation, call.elements, mix(call.detail));
     if (host_ != nullptr) {
-        work->add_slice(0, lanes, purpose);
-        host_->submit(work, alignment);
-        return work;
+        work->add_slice(0, whole.size(), purpose);
+        submit_on_host(work, std::move(exponents), purpose_before, call.alignment);
+    } else {
+        if (exponents != nullptr) {
+            const std::uint64_t lanes = exponents->size();
+            work->add_first(std::move(exponents), chunks_ ? tensor::lanes_of_chunk(*chunks_, lanes, 0) : lanes,
+                            purpose_before);
+        }
+        submit_to_channels(work, whole, purpose, call.alignment);
     }
-    const std::uint64_t payload = fragment_elements();
-    const std::uint64_t fragments = (lanes + payload - 1) / payload;
+    return work;
+}
+
+void Communicator::submit_on_host(const Handle& work, std::unique_ptr<protocol::Tensor> exponents,
+                                  std::uint16_t purpose, std::uint64_t alignment) {
+    if (exponents != nullptr) {
+        const std::uint64_t lanes = exponents->size();
+        const auto before =
+            std::make_shared<Work>(work->operation(), std::move(exponents), work->begun(), work->deadline());
+        before->set_called(work->called());
+        before->add_slice(0, lanes, purpose);
+        host_->submit(before, 1);
+    }
+    host_->submit(work, alignment);
+}
+
+void Communicator::submit_to_channels(const Handle& work, const protocol::Tensor& tensor, std::uint16_t purpose,
+                                      std::uint64_t alignment) {
+    const std::uint64_t lanes = tensor.size();
+    const std::uint64_t fragment = fragment_elements(tensor.form());
+    const std::uint64_t fragments = (lanes + fragment - 1) / fragment;
     const std::uint64_t parts = std::clamp<std::uint64_t>(fragments / least_fragments_of_slice, 1, channels_.size());
-    const std::uint64_t share = (fragments + parts - 1) / parts * payload;
+    const std::uint64_t share = (fragments + parts - 1) / parts * fragment;
     std::uint64_t step = (share + alignment - 1) / alignment * alignment;
-    if (chunks_) step = tensor::lanes_of_chunk(*chunks_, lanes);
+    if (chunks_) step = tensor::lanes_of_chunk(*chunks_, lanes, tensor.spans().length);
     for (std::uint64_t first = 0; first < lanes; first += step) {
         work->add_slice(first, std::min(step, lanes - first), purpose);
     }
@@ -183,25 +240,6 @@ Result<Handle> Communicator::submit(Operation operation, std::unique_ptr<protoco
     for (std::size_t part = 0; part < work->slices().size(); ++part) {
         channels_[next_channel_++ % channels_.size()]->submit(work, part);
     }
-    return work;
-}
-
-// For tensors whose values may travel in another form. All ranks call equal operations in equal order, so they find
-// equal histories.
-std::unique_ptr<protocol::Tensor> Communicator::fit(std::unique_ptr<protocol::Tensor> tensor, const Kind& kind) {
-    const std::uint64_t fragment = fragment_elements();
-    std::shared_ptr<tensor::ScaleHistory> history;
-    if (options_.scaling == tensor::Scaling::dynamic) {
-        auto found = histories_.find(kind);
-        if (found == histories_.end() && histories_.size() < most_histories) {
-            found =
-                histories_.emplace(kind, std::make_shared<tensor::ScaleHistory>(tensor->size(), fragment, feed_)).first;
-        }
-        if (found != histories_.end()) history = found->second;
-    }
-    const tensor::NumberForm form{
-        .scale = options_.scale, .scaling = options_.scaling, .lane_type = options_.lane_type};
-    return std::make_unique<tensor::FittedTensor>(std::move(tensor), form, fragment, std::move(history));
 }
 
 Result<Handle> Communicator::all_reduce(const Buffer& buffer, numeric::ElementType type, Reduction reduction,
@@ -240,8 +278,8 @@ Result<Handle> Communicator::all_reduce(std::vector<std::unique_ptr<protocol::Te
     std::string called = fmt::format("{} of {}", to_string(operation), text_of(tensors, elements, type, reduction));
     std::unique_ptr<protocol::Tensor> whole =
         tensors.size() == 1 ? std::move(tensors.front()) : std::make_unique<tensor::Group>(std::move(tensors));
-    const std::uint64_t alignment = type == numeric::ElementType::int64 ? tensor::lanes_of_int64 : 1;
-    return submit(operation, std::move(whole), elements, detail, alignment, std::move(called), deadline);
+    return submit({operation, type, elements, detail, std::move(called), alignment_of(type)}, std::move(whole),
+                  deadline);
 }
 
 Result<Handle> Communicator::broadcast(void* data, std::size_t bytes, std::uint32_t root, Time deadline) {
@@ -253,14 +291,16 @@ Result<Handle> Communicator::broadcast(void* data, std::size_t bytes, std::uint3
     if (bytes == 0) return std::make_shared<Work>(operation, nullptr, net::now(), net::now());
     if (data == nullptr) return refuse(operation, Reason::malformed, "a buffer is NULL, but its size is above 0");
     const bool mine = rank_ == root;
-    return submit(operation, tensor::make_broadcast_tensor(mine ? data : nullptr, mine ? nullptr : data, bytes, root),
-                  bytes, root, 1, fmt::format("{} of {} bytes with root {}", to_string(operation), bytes, root),
-                  deadline);
+    return submit({.operation = operation,
+                   .elements = bytes,
+                   .detail = root,
+                   .text = fmt::format("{} of {} bytes with root {}", to_string(operation), bytes, root)},
+                  tensor::make_broadcast_tensor(mine ? data : nullptr, mine ? nullptr : data, bytes, root), deadline);
 }
 
 Result<Handle> Communicator::barrier(Time deadline) {
-    return submit(Operation::barrier, tensor::make_broadcast_tensor(nullptr, nullptr, ATP_LANE_BYTES), 1, 0, 1,
-                  "barrier", deadline);
+    return submit({.operation = Operation::barrier, .elements = 1, .text = "barrier"},
+                  tensor::make_broadcast_tensor(nullptr, nullptr, ATP_LANE_BYTES), deadline);
 }
 
 void Communicator::abort() {

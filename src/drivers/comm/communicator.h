@@ -10,7 +10,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "base/result.h"
@@ -28,7 +27,7 @@
 #include "switchd/node.h"
 #include "tensor/chunks.h"
 #include "tensor/dealt_tensor.h"
-#include "tensor/scale_history.h"
+#include "tensor/number_fitter.h"
 
 namespace atp::comm {
 
@@ -132,7 +131,7 @@ class Communicator {
     // Arguments of tensor::make_sum_tensor() for tensors of the caller. fits_numbers() is true if scaled values travel
     // in another form than round(x * scale()) in 32 bits.
     [[nodiscard]] bool fits_numbers() const {
-        return options_.scaling != tensor::Scaling::fixed || options_.lane_type != tensor::LaneType::int32;
+        return options_.scaling == tensor::Scaling::dynamic || options_.lane_type == tensor::LaneType::int16;
     }
     [[nodiscard]] float scale() const { return static_cast<float>(options_.scale); }
     [[nodiscard]] double factor(Reduction reduction) const {
@@ -157,15 +156,6 @@ class Communicator {
         std::vector<std::byte> values;
         Handle work;
     };
-    // Identifies equal operations: they differ in their values only.
-    struct Kind {
-        Operation operation;
-        std::uint64_t elements;
-        std::uint32_t detail;
-        bool operator<(const Kind& other) const {
-            return std::tie(operation, elements, detail) < std::tie(other.operation, other.elements, other.detail);
-        }
-    };
 
     Communicator(std::uint32_t rank, std::uint32_t world, const Options& options);
     // If `part` fails, ranks that wait under one of these names learn why.
@@ -185,9 +175,22 @@ class Communicator {
     void log_type(numeric::ElementType type);
     [[nodiscard]] Result<void> wait_ready(ChannelDriver& channel, store::Rendezvous& rendezvous, Time begin,
                                           Time deadline) const;
-    [[nodiscard]] Result<Handle> submit(Operation operation, std::unique_ptr<protocol::Tensor> tensor,
-                                        std::uint64_t elements, std::uint32_t detail, std::uint64_t alignment,
-                                        std::string called, Time deadline);
+    // What the ranks must call alike.
+    struct OperationCall {
+        Operation operation = Operation::all_reduce;
+        numeric::ElementType type = numeric::ElementType::int32;
+        std::uint64_t elements = 0;
+        std::uint32_t detail = 0;
+        std::string text{};
+        std::uint64_t alignment = 1;  // a tensor is cut at multiples of it
+    };
+    [[nodiscard]] Result<Handle> submit(const OperationCall& call, std::unique_ptr<protocol::Tensor> tensor,
+                                        Time deadline);
+    // On a host: a work of its own, since the memory takes one part of a work at a time.
+    void submit_on_host(const Handle& work, std::unique_ptr<protocol::Tensor> exponents, std::uint16_t purpose,
+                        std::uint64_t alignment);
+    void submit_to_channels(const Handle& work, const protocol::Tensor& tensor, std::uint16_t purpose,
+                            std::uint64_t alignment);
 
     struct DealtCall;
     // sharded.cc: operations whose parts have owners.
@@ -195,11 +198,10 @@ class Communicator {
     [[nodiscard]] tensor::DealtTensor::Rules rules_of_deal(bool gathers) const;
 
     [[nodiscard]] std::uint64_t payload_lanes() const { return formation_.lanes - (options_.audit ? 1U : 0U); }
-    // Elements of a full fragment. It fills whole words.
-    [[nodiscard]] std::uint64_t fragment_elements() const {
-        return payload_lanes() - (options_.lane_type == tensor::LaneType::int16 ? payload_lanes() % 2 : 0);
+    // Elements of a full fragment of this form.
+    [[nodiscard]] std::uint64_t fragment_elements(std::uint8_t form) const {
+        return payload_lanes() * atp_elements_per_word(form);
     }
-    [[nodiscard]] std::unique_ptr<protocol::Tensor> fit(std::unique_ptr<protocol::Tensor> tensor, const Kind& kind);
 
     void wake_channels();
     void end_channels(const Error& reason);
@@ -221,7 +223,7 @@ class Communicator {
     std::mutex order_;         // gives all channels the operations in one order
     std::uint64_t calls_ = 0;  // operations submitted; `order_` guards it
     std::uint64_t next_channel_ = 0;
-    std::map<Kind, std::shared_ptr<tensor::ScaleHistory>> histories_;
+    tensor::NumberFitter fitter_;  // `order_` guards it
     std::mutex keys_mutex_;
     std::map<std::uint64_t, Key> keys_;
 };

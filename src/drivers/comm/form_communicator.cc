@@ -23,7 +23,7 @@ constexpr std::string_view speakers_suffix = ".hosts";
 constexpr Duration first_look = std::chrono::milliseconds(250);
 constexpr Duration longest_pause = std::chrono::seconds(2);
 
-bool finds_hosts(std::uint32_t world, const Options& options) { return world > 1 && may_share_per_host(options); }
+bool finds_hosts(std::uint32_t world, const Options& options) { return world > 1 && may_share(options); }
 
 std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, const Options& options) {
     if (world == 0 || world > ATP_BITMAP_BITS * ATP_BITMAP_BITS) {
@@ -36,7 +36,7 @@ std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, c
         {.world = world,
          .audit = options.audit,
          .adaptive_scale = options.scaling != tensor::Scaling::fixed,
-         .narrow_lanes = options.lane_type != tensor::LaneType::int32,
+         .narrow_lanes = options.lane_type == tensor::LaneType::int16,
          .placed_servers = options.server != ServerPlace::on_switch && options.server != ServerPlace::automatic,
          .names_racks = !options.rack.empty(),
          .multicast = options.multicast.requested});

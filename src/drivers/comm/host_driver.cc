@@ -6,12 +6,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "comm/chunk_tensor.h"
 #include "comm/host_text.h"
 #include "endpoint/channel_text.h"
 #include "net/clock.h"
 #include "numeric/element_type.h"
-#include "numeric/rank_sums.h"
 
 namespace atp::comm {
 namespace {
@@ -218,13 +216,18 @@ HostDriver::Part HostDriver::part_from(const Submission& submission) const {
     }
     if (const auto source = tensor.sole_source()) part.source = index_of(*source);
     const std::uint64_t most = memory_->shape().chunk_lanes * ATP_LANE_BYTES / part.unit_bytes;
-    part.chunk_units = type != 0 ? most : most / submission.alignment * submission.alignment;
-    if (network_) part.chunk_units = tensor::lanes_of_chunk(network_->chunks, part.size);
     const protocol::Delivery delivery = network_ ? protocol::Delivery{} : tensor.delivery(0);
     part.owned = delivery.is_owned();
+    // A span is never divided, so one rank adds it and finds its largest magnitude.
+    part.span = part.owned ? 0 : tensor.spans().length;
+    const auto whole_spans = [&](std::uint64_t units) {
+        return part.span == 0 ? units : std::max<std::uint64_t>(units / part.span, 1) * part.span;
+    };
+    part.chunk_units = type != 0 ? whole_spans(most) : whole_spans(most / submission.alignment * submission.alignment);
+    if (network_) part.chunk_units = tensor::lanes_of_chunk(network_->chunks, part.size, part.span);
     if (part.owned) part.chunk_units = tensor.spans().length;
     const bool is_copied = delivery.one_sender || (part.source && !network_);
-    part.range_units = is_copied ? part.chunk_units : range_bytes / part.unit_bytes;
+    part.range_units = is_copied ? part.chunk_units : whole_spans(range_bytes / part.unit_bytes);
     part.chunks = (part.size + part.chunk_units - 1) / part.chunk_units;
     return part;
 }
@@ -298,87 +301,9 @@ std::optional<unsigned> HostDriver::copied_from(const Part& part, std::uint64_t 
     return delivery.one_sender ? index_of(delivery.owner) : part.source;
 }
 
-void HostDriver::load(const protocol::HostAction& action) {
-    const Part& part = part_of(action.chunk);
-    const tensor::Slice& tensor = part.work->slices().front();
-    const UnitRange units = units_of(part, action.chunk);
-    const std::span place(memory_->lanes_of(action.slot, memory_->rank()), units.count * part.unit_bytes);
-    const auto source = copied_from(part, action.chunk);
-    if ((part.source && *part.source != memory_->rank()) || (source && *source != memory_->rank())) {
-        // Nobody reads the place.
-    } else if (part.native.count != 0) {
-        tensor.load_native(units.first, place);
-    } else if (tensor.plain()) {
-        static_cast<void>(tensor.load_integers(units.first, place));
-    } else {
-        tensor.load_floats(units.first, place);
-    }
-    memory_->state_call(action.slot, part.purpose, part.work->called());
-}
-
-void HostDriver::add(const protocol::HostAction& action) {
-    const Part& part = part_of(action.chunk);
-    if (copied_from(part, action.chunk)) return;
-    const tensor::Slice& tensor = part.work->slices().front();
-    const std::uint64_t first = action.range * part.range_units;
-    const auto count =
-        static_cast<std::size_t>(std::min<std::uint64_t>(part.range_units, units_of(part, action.chunk).count - first));
-    const std::uint64_t offset = first * part.unit_bytes;
-    for (unsigned rank = 0; rank < ranks_.size(); ++rank) ranks_[rank] = memory_->lanes_of(action.slot, rank) + offset;
-    std::byte* const sums = memory_->sums_of(action.slot) + offset;
-    std::span<const std::byte* const> added = ranks_;
-    if (part.source) added = added.subspan(*part.source, *part.source < ranks_.size() ? 1 : 0);
-    if (part.native.count != 0) {
-        const numeric::NativeSum sum{.type = part.native.type, .scale = scale_, .factor = part.native.factor};
-        numeric::sum_native_ranks(sum, added, count, sums);
-    } else if (tensor.plain()) {
-        numeric::sum_integer_ranks(added, count, sums);
-    } else if (network_) {
-        numeric::scale_and_sum_ranks(ranks_, count, scale_, sums);
-    } else {
-        numeric::sum_float_ranks(ranks_, count, scale_, sums);
-    }
-}
-
-// A chunk is a work of its own for the network.
-void HostDriver::send(const protocol::HostAction& action) {
-    const Part& part = part_of(action.chunk);
-    const tensor::Slice& tensor = part.work->slices().front();
-    ChunkTensor::Lanes lanes{
-        .sums = memory_->sums_of(action.slot), .count = units_of(part, action.chunk).count, .plain = tensor.plain()};
-    for (unsigned rank = 0; rank < ranks_.size(); ++rank) lanes.ranks.push_back(memory_->lanes_of(action.slot, rank));
-    const std::size_t count = lanes.count;
-    const auto work = std::make_shared<Work>(part.work->operation(),
-                                             std::make_unique<ChunkTensor>(std::move(lanes), shared_from_this()),
-                                             part.work->begun(), part.work->deadline());
-    work->add_slice(0, count, tensor.purpose());
-    work->set_called(part.work->called());
-    work->on_done([this, raw = work.get(), slot = action.slot, chunk = action.chunk] {
-        if (const auto outcome = raw->outcome(); !outcome) return abort(outcome.error());
-        memory_->complete(slot, chunk);
-        notify(slot);
-    });
-    network_->send(work, action.chunk);
-}
-
 void HostDriver::notify(unsigned slot) {
     memory_->notify(slot);
     if (network_ && slot != memory_->shape().slots) memory_->notify(memory_->shape().slots);
-}
-
-void HostDriver::store(const protocol::HostAction& action) {
-    const Part& part = part_of(action.chunk);
-    tensor::Slice& tensor = part.work->slices().front();
-    const UnitRange units = units_of(part, action.chunk);
-    if (!delivery_of(part, action.chunk).receives(numbers_[memory_->rank()])) return;
-    const auto source = copied_from(part, action.chunk);
-    const std::byte* const from = source ? memory_->lanes_of(action.slot, *source) : memory_->sums_of(action.slot);
-    const std::span sums(from, units.count * part.unit_bytes);
-    if (part.native.count != 0) {
-        tensor.store_native(units.first, sums);
-    } else {
-        tensor.store(units.first, sums);
-    }
 }
 
 // The group counts a chunk as stored one step after the copy.

@@ -75,6 +75,7 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
         std::uint64_t size = 0;         // in units
         std::uint64_t chunk_units = 0;  // of each chunk but the last
         std::uint64_t range_units = 0;  // of each range but the last
+        std::uint64_t span = 0;         // units with a scale of their own; 0: all have the scale of the job
         std::size_t unit_bytes = 0;     // of a lane, or of a native element
         protocol::NativeElements native{};
         // Index of the only rank whose elements are not all zero; ranks(): it is on another host.
@@ -105,8 +106,10 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
     void wait(const protocol::HostAction& action, Time until);
     void load(const protocol::HostAction& action);
     void add(const protocol::HostAction& action);
+    void add_floats(const protocol::HostAction& action, const Part& part, std::uint64_t first, std::size_t count);
     void send(const protocol::HostAction& action);
     void store(const protocol::HostAction& action);
+    void settle(const protocol::HostAction& action, const Part& part);
     void notify(unsigned slot);
     void finish_stored();
     void call_thread();

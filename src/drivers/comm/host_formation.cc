@@ -13,6 +13,7 @@
 #include "comm/formation.h"
 #include "comm/option_table.h"
 #include "net/random.h"
+#include "tensor/span_scales.h"
 
 namespace atp::comm {
 namespace {
@@ -21,6 +22,8 @@ namespace {
 constexpr std::size_t most_lanes_bytes = std::size_t{64} << 20U;
 constexpr std::size_t usual_chunk_lanes = 65536;
 constexpr std::size_t lane_step = 1024;  // chunks have a multiple of it
+constexpr std::size_t least_chunk_lanes = 6 * lane_step;
+static_assert(least_chunk_lanes >= tensor::span_elements, "a chunk has whole spans");
 // Chunks on the network take longer than a sum in memory.
 constexpr unsigned slots_on_host = 4;
 constexpr unsigned slots_over_network = 8;
@@ -32,9 +35,12 @@ shm::HostShape shape_of(std::size_t ranks, std::size_t most_ranks, bool over_net
     const unsigned slots = over_network ? slots_over_network : slots_on_host;
     const std::size_t places = slots * (most_ranks + 1);
     const std::size_t lanes = most_lanes_bytes / ATP_LANE_BYTES / places / lane_step * lane_step;
+    const std::size_t chunk_lanes = std::clamp(lanes, least_chunk_lanes, usual_chunk_lanes);
+    // Elements of 16 bits are twice as many.
     return {.ranks = static_cast<unsigned>(ranks),
             .slots = slots,
-            .chunk_lanes = std::clamp(lanes, lane_step, usual_chunk_lanes)};
+            .chunk_lanes = chunk_lanes,
+            .chunk_spans = 2 * chunk_lanes / tensor::span_elements};
 }
 
 // The start of this kernel, and the network namespace, which bounds the names of abstract sockets.
@@ -228,14 +234,8 @@ Result<Announced> announce(store::Rendezvous& rendezvous, std::string_view name,
 
 }  // namespace
 
-// Numbers of integers do not depend on how they travel, but a scale that adapts does.
 bool may_share(const Options& options) {
-    return options.host_level && options.scaling == tensor::Scaling::fixed && options.protocol == nullptr &&
-           options.policy == nullptr;
-}
-
-bool may_share_per_host(const Options& options) {
-    return may_share(options) && options.lane_type == tensor::LaneType::int32;
+    return options.host_level && options.protocol == nullptr && options.policy == nullptr;
 }
 
 Result<Hosts> find_hosts(store::Rendezvous& rendezvous, std::span<const std::string_view> names, const Options& options,

@@ -40,9 +40,8 @@ struct Hosts {
     }
 };
 
-// Whether the ranks try to share memory, in a job on one host, and in one on several.
+// Whether the ranks try to share memory.
 [[nodiscard]] bool may_share(const Options& options);
-[[nodiscard]] bool may_share_per_host(const Options& options);
 
 // `names`: three for the rendezvous. `all_or_none`: if some ranks seem to be on another host, no rank tries, and
 // `why_apart` names one of them. An error ends the formation.

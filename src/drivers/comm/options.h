@@ -56,13 +56,15 @@ struct Options {
     // Maximum number of packets of a channel in flight (a power of two, 1 to 65,536). [0: as many as fit in 512 KiB,
     // from 8 to 256]
     std::uint32_t window = 0;
-    // Factor between a float32 value and its integer: x travels as round(x * scale) (above 0). [1e8]
+    // Factor between a float32 value and its integer if scaling is fixed: x travels as round(x * scale) (above 0).
+    // [1e8]
     double scale = 1e8;
-    // Scale of a fragment: that of the job, or one that fits the last sum of the same fragment (fixed, dynamic).
+    // Scale of float values: that of the job, or one that follows the magnitude of earlier sums (fixed, dynamic).
     // [fixed]
     tensor::Scaling scaling = tensor::Scaling::fixed;
-    // Type of a scaled value in a packet; int16 takes half the bytes (int32, int16). [int32]
-    tensor::LaneType lane_type = tensor::LaneType::int32;
+    // Type of a scaled value in a packet; auto: int16 for types of 16 bits if the scale is dynamic (int32, int16,
+    // auto). [auto]
+    tensor::LaneType lane_type = tensor::LaneType::automatic;
     // Add an audit lane of four bytes to each packet; the server checks this lane before it adds. [false]
     bool audit = false;
     // Send each result once, to a multicast group, if every rank receives the group (off, on, or IPv4 groups such as

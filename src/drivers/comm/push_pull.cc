@@ -36,10 +36,13 @@ Result<void> Communicator::push(std::uint64_t key, const void* values, std::size
     std::memcpy(entry.values.data(), values, entry.values.size());
     auto tensor = tensor::make_sum_tensor(type, entry.values.data(), entry.values.data(), elements,
                                           static_cast<float>(options_.scale), 1.0);
-    const std::uint64_t alignment = type == numeric::ElementType::int64 ? tensor::lanes_of_int64 : 1;
-    auto work = submit(Operation::push, std::move(tensor), elements,
-                       detail_of(type, Reduction::sum) ^ mix(static_cast<std::uint32_t>(key)), alignment,
-                       fmt::format("push of {} {} to key {}", elements, to_string(type), key), deadline);
+    auto work = submit({.operation = Operation::push,
+                        .type = type,
+                        .elements = elements,
+                        .detail = detail_of(type, Reduction::sum) ^ mix(static_cast<std::uint32_t>(key)),
+                        .text = fmt::format("push of {} {} to key {}", elements, to_string(type), key),
+                        .alignment = type == numeric::ElementType::int64 ? tensor::lanes_of_int64 : 1},
+                       std::move(tensor), deadline);
     if (!work) return tl::unexpected(work.error());
     entry.work = *std::move(work);
     return {};

@@ -67,8 +67,12 @@ Result<Handle> Communicator::submit_dealt(DealtCall call, Time deadline) {
     const bool gathers = call.operation == Operation::all_gather;
     auto dealt = std::make_unique<tensor::DealtTensor>(std::move(call.blocks), rules_of_deal(gathers));
     const std::uint64_t round = dealt->round();
-    return submit(call.operation, std::move(dealt), call.elements, call.detail, round, std::move(call.called),
-                  deadline);
+    return submit({.operation = call.operation,
+                   .elements = call.elements,
+                   .detail = call.detail,
+                   .text = std::move(call.called),
+                   .alignment = round},
+                  std::move(dealt), deadline);
 }
 
 Result<Handle> Communicator::reduce_scatter(const void* in, void* out, std::span<const std::size_t> counts,

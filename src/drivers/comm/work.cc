@@ -16,6 +16,14 @@ void Work::add_slice(std::uint64_t first, std::uint64_t size, std::uint16_t purp
     parts_left_.store(static_cast<std::uint32_t>(slices_.size()), std::memory_order_release);
 }
 
+void Work::add_first(std::unique_ptr<protocol::Tensor> tensor, std::uint64_t step, std::uint16_t purpose) {
+    before_ = std::move(tensor);
+    for (std::uint64_t first = 0; first < before_->size(); first += step) {
+        slices_.emplace_back(*before_, first, std::min(step, before_->size() - first), purpose);
+    }
+    parts_left_.store(static_cast<std::uint32_t>(slices_.size()), std::memory_order_release);
+}
+
 Result<void> Work::wait() {
     if (!done()) {
         if (const auto attendant = attendant_.lock()) attendant->attend(*this, never);

@@ -31,7 +31,7 @@ class WorkAttendant {
 
 // One collective operation of one rank, in flight on one or several channels.
 //
-// Ownership: owns its tensor. A Communicator creates it; the caller and the channels share it.
+// Ownership: owns its tensors. A Communicator creates it; the caller and the channels share it.
 // Calling order: add_slice() and on_failure() before any channel gets a part; then wait(), wait_until() or on_done().
 // Threads: any. Each channel finishes its parts on its own thread.
 // Failure: the first part that fails decides the outcome. Once done() is true, the tensor's memory is not accessed.
@@ -41,6 +41,8 @@ class Work {
 
     // Only before any channel gets a part.
     void add_slice(std::uint64_t first, std::uint64_t size, std::uint16_t purpose);
+    // Parts for which the tensor of the operation waits: `tensor` in slices of `step` elements.
+    void add_first(std::unique_ptr<protocol::Tensor> tensor, std::uint64_t step, std::uint16_t purpose);
     [[nodiscard]] std::vector<tensor::Slice>& slices() { return slices_; }
 
     [[nodiscard]] bool done() const { return parts_left_.load(std::memory_order_acquire) == 0; }
@@ -77,6 +79,7 @@ class Work {
     Operation operation_;
     std::string called_;
     std::unique_ptr<protocol::Tensor> tensor_;
+    std::unique_ptr<protocol::Tensor> before_;  // nullptr: the tensor waits for no other
     std::vector<tensor::Slice> slices_;
     std::weak_ptr<WorkAttendant> attendant_;
     Time begun_;

@@ -21,6 +21,7 @@ struct HostShape {
     unsigned ranks = 1;
     unsigned slots = 4;
     std::size_t chunk_lanes = 65536;
+    std::size_t chunk_spans = 0;  // parts of a chunk with a largest magnitude each
 
     [[nodiscard]] std::size_t bytes() const;
 };
@@ -61,6 +62,8 @@ class HostMemory final : public protocol::HostBoard {
     [[nodiscard]] unsigned rank() const { return rank_; }
     [[nodiscard]] std::byte* lanes_of(unsigned slot, unsigned rank) const;
     [[nodiscard]] std::byte* sums_of(unsigned slot) const { return lanes_of(slot, shape_.ranks); }
+    // One for each span of the chunk: the largest magnitude of its sums. Whoever adds the span writes it with them.
+    [[nodiscard]] std::span<float> magnitudes_of(unsigned slot) const;
 
     // What this rank calls, in words and as a number.
     void state_call(unsigned slot, std::uint64_t purpose, std::string_view text);

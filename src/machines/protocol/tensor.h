@@ -74,6 +74,9 @@ class Tensor {
     [[nodiscard]] virtual NativeElements native() const { return {}; }
     virtual void load_native(std::uint64_t /*first*/, std::span<std::byte> /*elements*/) const { assert(false); }
     virtual void store_native(std::uint64_t /*first*/, std::span<const std::byte> /*sums*/) { assert(false); }
+    // After store_native(): the largest magnitude in the sums of these elements of one span, before the factor; NaN if
+    // one of them is NaN. The tensor finds it in the sums of store() and store_narrow() itself.
+    virtual void settle(std::uint64_t /*first*/, std::uint64_t /*count*/, float /*largest*/) {}
     // The only worker whose elements are not all zero; nullopt: there may be several.
     [[nodiscard]] virtual std::optional<std::uint32_t> sole_source() const { return std::nullopt; }
 };

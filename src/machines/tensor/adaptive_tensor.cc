@@ -12,118 +12,127 @@
 namespace atp::tensor {
 namespace {
 
-// Elements converted in one step, on the stack.
-constexpr std::size_t block = 512;
-using Floats = std::array<float, block>;
-using Lanes = std::array<std::byte, block * ATP_LANE_BYTES>;
+// One block in this many is looked at for numbers that vanish.
+constexpr std::uint64_t sampling = 8;
 
-// Limits on a scale, by the width of the integers.
-struct Width {
-    int bits_of_sum;    // bits of the largest integer of the last sum at this scale; the other bits are room to grow
-    float least;        // least integer for the largest number of a fragment; a smaller one loses too many digits
-    std::size_t bytes;  // of an element in a packet
+// How a worker writes values as integers of a form, and reads their sums as float32 lanes.
+struct Codec {
+    std::size_t bytes;  // of an integer
+    bool (*quantise)(const float* values, std::size_t count, float scale, std::byte* lanes);
+    void (*to_floats)(const std::byte* lanes, std::size_t count, double inverse_scale, std::byte* wire);
 };
-// float32 has 24 bits: the largest number keeps all of them, and sums may grow 64-fold from one operation to the next.
-constexpr Width wide{.bits_of_sum = 25, .least = 0x1p11F, .bytes = ATP_LANE_BYTES};
-constexpr Width narrow{.bits_of_sum = 12, .least = 0x1p3F, .bytes = numeric::int16_lane_bytes};
 
-// NaN counts as larger than any number.
-float larger(float a, float b) { return b <= a || std::isnan(a) ? a : b; }
-
-const Width& width_of(bool is_narrow) { return is_narrow ? narrow : wide; }
+Codec codec_of(std::uint8_t form) {
+    if (form == ATP_DTYPE_INT16) {
+        return {numeric::int16_lane_bytes, numeric::quantise_int16, numeric::int16_to_floats};
+    }
+    return {ATP_LANE_BYTES, numeric::quantise, nullptr};
+}
 
 }  // namespace
 
-FittedTensor::FittedTensor(std::unique_ptr<protocol::Tensor> tensor, const NumberForm& form,
-                           std::uint64_t elements_of_fragment, std::shared_ptr<ScaleHistory> history)
-    : tensor_(std::move(tensor)),
-      form_(form),
-      fragment_(elements_of_fragment),
-      history_(std::move(history)),
-      round_(history_ == nullptr ? 0 : history_->begin()) {}
-
-std::uint8_t FittedTensor::form() const { return is_narrow() ? ATP_DTYPE_INT16 : ATP_DTYPE_INT32; }
+FittedTensor::~FittedTensor() {
+    if (numbers_.scales != nullptr) numbers_.scales->forget_reference();
+    if (!numbers_.report) return;
+    numbers_.report({.fragments = fragments_, .floats = floats_, .values = values_, .vanished = vanished_});
+}
 
 protocol::Spans FittedTensor::spans() const {
-    return history_ == nullptr ? protocol::Spans{} : protocol::Spans{.length = fragment_};
+    return numbers_.scales == nullptr ? protocol::Spans{} : protocol::Spans{.length = span_elements};
 }
 
 bool FittedTensor::ready(std::uint64_t first, std::uint64_t count) const {
-    return tensor_->ready(first, count) && (history_ == nullptr || history_->settled(first, round_));
+    if (!tensor_->ready(first, count)) return false;
+    if (numbers_.scales == nullptr) return true;
+    for (std::uint64_t span = first / span_elements; span <= (first + count - 1) / span_elements; ++span) {
+        if (!numbers_.scales->ready(span)) return false;
+    }
+    return true;
 }
 
 std::uint8_t FittedTensor::scale(std::uint64_t first) const {
-    const std::uint8_t scale = history_ == nullptr ? protocol::scale_of_job : history_->scale(first);
-    const bool unknown = form_.scaling == Scaling::dynamic && scale == protocol::scale_of_job;
-    // At the scale of the job, the server sums each element that has an integer as one, however small it is.
-    return unknown ? protocol::scale_byte(std::ilogb(form_.scale)) : scale;
+    return numbers_.scales == nullptr ? protocol::scale_of_job : numbers_.scales->scale(first / span_elements);
 }
 
-// With fixed scaling, small numbers are rounded to multiples of the job's scale, and none is too small.
-bool FittedTensor::is_too_fine(float largest, std::uint8_t scale) const {
-    if (form_.scaling == Scaling::fixed || largest == 0) return false;
-    return double{largest} * protocol::scale_from(scale, form_.scale) < width_of(is_narrow()).least;
+void FittedTensor::load_block(std::uint64_t first, std::size_t count, float* values) const {
+    std::array<std::byte, block * ATP_LANE_BYTES> wire;
+    tensor_->load_floats(first, std::span(wire).first(count * ATP_LANE_BYTES));
+    numeric::floats_from_wire(wire.data(), count, values);
 }
 
 bool FittedTensor::load_integers(std::uint64_t first, std::span<std::byte> lanes) const {
-    const std::size_t bytes = width_of(is_narrow()).bytes;
-    const std::size_t elements = lanes.size() / bytes;
-    const std::uint8_t own = this->scale(first);
-    const auto scale = static_cast<float>(protocol::scale_from(own, form_.scale));
-    const auto quantise = is_narrow() ? numeric::quantise_int16 : numeric::quantise;
-    Lanes wire;
-    Floats values;
-    float largest = 0;
+    const Codec codec = codec_of(numbers_.form);
+    const std::size_t elements = lanes.size() / codec.bytes;
+    const auto own = static_cast<float>(protocol::scale_from(scale(first), numbers_.job_scale));
+    std::array<float, block> values;
+    fragments_.fetch_add(1, std::memory_order_relaxed);
     for (std::size_t at = 0; at < elements; at += block) {
         const std::size_t count = std::min(block, elements - at);
-        tensor_->load_floats(first + at, std::span(wire).first(count * ATP_LANE_BYTES));
-        numeric::floats_from_wire(wire.data(), count, values.data());
-        if (!quantise(values.data(), count, scale, lanes.data() + at * bytes)) return false;
-        largest = larger(largest, numeric::largest_magnitude(values.data(), count));
+        load_block(first + at, count, values.data());
+        if (!codec.quantise(values.data(), count, own, lanes.data() + at * codec.bytes)) {
+            floats_.fetch_add(1, std::memory_order_relaxed);
+            return false;
+        }
+        if ((first + at) / block % sampling == 0) tally(first + at, values.data(), count);
     }
-    return !is_too_fine(largest, own);
+    return true;
 }
 
-void FittedTensor::store(std::uint64_t first, std::span<const std::byte> lanes) {
-    const std::size_t elements = lanes.size() / ATP_LANE_BYTES;
-    tensor_->store(first, lanes);
-    if (history_ == nullptr) return;
-    Floats sums;
-    float largest = 0;
-    for (std::size_t at = 0; at < elements; at += block) {
-        const std::size_t count = std::min(block, elements - at);
-        numeric::floats_from_wire(lanes.data() + at * ATP_LANE_BYTES, count, sums.data());
-        largest = larger(largest, numeric::largest_magnitude(sums.data(), count));
+void FittedTensor::tally(std::uint64_t first, const float* values, std::size_t count) const {
+    const auto own = static_cast<float>(protocol::scale_from(scale(first), numbers_.job_scale));
+    std::uint32_t some = 0;
+    std::uint32_t zeros = 0;
+    for (std::size_t at = 0; at < count; ++at) {
+        const std::uint32_t is_some = values[at] != 0 ? 1 : 0;
+        some += is_some;
+        zeros += std::fabs(values[at] * own) <= 0.5F ? is_some : 0U;  // ties round to 0
     }
-    settle(first, largest);
+    values_.fetch_add(some, std::memory_order_relaxed);
+    vanished_.fetch_add(zeros, std::memory_order_relaxed);
+}
+
+void FittedTensor::load_native(std::uint64_t first, std::span<std::byte> elements) const {
+    tensor_->load_native(first, elements);
+    std::array<float, block> values;
+    const std::size_t count = std::min<std::uint64_t>(block, size() - first);
+    load_block(first, count, values.data());
+    tally(first, values.data(), count);
+}
+
+void FittedTensor::store_block(std::uint64_t first, std::span<const std::byte> floats) {
+    const std::size_t count = floats.size() / ATP_LANE_BYTES;
+    tensor_->store(first, floats);
+    if (numbers_.scales == nullptr) return;
+    std::array<float, block> sums;
+    numeric::floats_from_wire(floats.data(), count, sums.data());
+    settle(first, count, numeric::largest_magnitude(sums.data(), count));
+}
+
+// The sums of one fragment or of one chunk: a chunk has several spans.
+void FittedTensor::store(std::uint64_t first, std::span<const std::byte> lanes) {
+    while (!lanes.empty()) {
+        const std::uint64_t left = span_elements - first % span_elements;
+        const std::size_t count = std::min<std::uint64_t>({block, left, lanes.size() / ATP_LANE_BYTES});
+        store_block(first, lanes.first(count * ATP_LANE_BYTES));
+        lanes = lanes.subspan(count * ATP_LANE_BYTES);
+        first += count;
+    }
 }
 
 void FittedTensor::store_narrow(std::uint64_t first, std::span<const std::byte> lanes) {
-    const std::size_t elements = lanes.size() / numeric::int16_lane_bytes;
-    const double inverse = 1.0 / protocol::scale_from(scale(first), form_.scale);
-    Lanes wire;
-    Floats sums;
-    float largest = 0;
+    const Codec codec = codec_of(numbers_.form);
+    const std::size_t elements = lanes.size() / codec.bytes;
+    const double inverse = 1.0 / protocol::scale_from(scale(first), numbers_.job_scale);
+    std::array<std::byte, block * ATP_LANE_BYTES> wire;
     for (std::size_t at = 0; at < elements; at += block) {
         const std::size_t count = std::min(block, elements - at);
-        numeric::int16_to_floats(lanes.data() + at * numeric::int16_lane_bytes, count, inverse, wire.data());
-        tensor_->store(first + at, std::span(wire).first(count * ATP_LANE_BYTES));
-        numeric::floats_from_wire(wire.data(), count, sums.data());
-        largest = larger(largest, numeric::largest_magnitude(sums.data(), count));
+        codec.to_floats(lanes.data() + at * codec.bytes, count, inverse, wire.data());
+        store_block(first + at, std::span(wire).first(count * ATP_LANE_BYTES));
     }
-    if (history_ != nullptr) settle(first, largest);
 }
 
-// A sum that is not finite does not predict the next one, so the scale stays.
-void FittedTensor::settle(std::uint64_t first, float largest) {
-    std::uint8_t scale = history_->scale(first);
-    if (largest == 0) {
-        scale = protocol::scale_of_job;
-    } else if (std::isfinite(largest)) {
-        const Width& width = width_of(is_narrow());
-        scale = protocol::scale_byte(width.bits_of_sum - (std::ilogb(largest) + 1));
-    }
-    history_->settle(first, scale);
+void FittedTensor::settle(std::uint64_t first, std::uint64_t count, float largest) {
+    if (numbers_.scales != nullptr) numbers_.scales->settle(first / span_elements, count, magnitude_bits(largest));
 }
 
 }  // namespace atp::tensor

@@ -1,36 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
 #include "protocol/tensor.h"
-#include "tensor/number_form.h"
-#include "tensor/scale_history.h"
+#include "tensor/span_scales.h"
 
 namespace atp::tensor {
 
-// A tensor of floats with a scale for each fragment (dynamic scaling), with int16 lanes, or with both.
+// How the numbers of an operation travelled from this rank. Values are counted in samples.
+struct NumberTally {
+    std::uint64_t fragments = 0;  // sent, repetitions included
+    std::uint64_t floats = 0;     // of these, as float32
+    std::uint64_t values = 0;     // that are not 0
+    std::uint64_t vanished = 0;   // of these, those that are 0 at their scale
+};
+
+// A tensor of floats with a scale for each span (dynamic scaling), with narrow integers, or with both.
 //
-// With dynamic scaling, a fragment without a last sum has about the job's scale. So does a fragment whose last sum is
-// all zeros. Any other scale leaves room for the sum to grow before it overflows. In int32 lanes, the
-// largest number keeps all bits of its float32. If a fragment has a number that is too large for its scale, or only
-// numbers that are too small, the fragment travels as floats. A bad scale therefore costs time and no precision.
+// A scale leaves room for the sums to grow before they overflow. In int32 lanes, the largest number keeps all bits of
+// its float32. A number that is too large for its scale costs time and no precision: its fragment travels as floats.
 //
-// Ownership: owns the wrapped tensor, which must not be plain; shares the history.
-// Calling order: that of protocol::Tensor. Construct the tensors of one history in the order of their operations.
+// Ownership: owns the wrapped tensor, which must not be plain; shares the scales.
+// Calling order: that of protocol::Tensor. The destructor reports the tally.
 // Threads: as the wrapped tensor. Failure: none.
 class FittedTensor final : public protocol::Tensor {
   public:
-    // `history` is nullptr if scaling is fixed, or if the communicator has reached its limit of histories.
-    FittedTensor(std::unique_ptr<protocol::Tensor> tensor, const NumberForm& form, std::uint64_t elements_of_fragment,
-                 std::shared_ptr<ScaleHistory> history);
+    struct Numbers {
+        std::uint8_t form = ATP_DTYPE_INT32;
+        double job_scale = 1;
+        std::shared_ptr<SpanScales> scales{};              // nullptr: the scale is fixed
+        std::function<void(const NumberTally&)> report{};  // on the thread of the destructor; empty: none
+    };
+
+    FittedTensor(std::shared_ptr<protocol::Tensor> tensor, Numbers numbers)
+        : tensor_(std::move(tensor)), numbers_(std::move(numbers)) {}
+    ~FittedTensor() override;
+    FittedTensor(const FittedTensor&) = delete;
+    FittedTensor& operator=(const FittedTensor&) = delete;
 
     [[nodiscard]] std::uint64_t size() const override { return tensor_->size(); }
     [[nodiscard]] bool ready(std::uint64_t first, std::uint64_t count) const override;
-    [[nodiscard]] std::uint8_t form() const override;
+    [[nodiscard]] std::uint8_t form() const override { return numbers_.form; }
     [[nodiscard]] protocol::Spans spans() const override;
     [[nodiscard]] std::uint8_t scale(std::uint64_t first) const override;
     [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override;
@@ -40,16 +56,28 @@ class FittedTensor final : public protocol::Tensor {
     void store(std::uint64_t first, std::span<const std::byte> lanes) override;
     void store_narrow(std::uint64_t first, std::span<const std::byte> lanes) override;
 
-  private:
-    [[nodiscard]] bool is_narrow() const { return form_.lane_type == LaneType::int16; }
-    [[nodiscard]] bool is_too_fine(float largest, std::uint8_t scale) const;
-    void settle(std::uint64_t first, float largest);
+    [[nodiscard]] protocol::NativeElements native() const override { return tensor_->native(); }
+    void load_native(std::uint64_t first, std::span<std::byte> elements) const override;
+    void store_native(std::uint64_t first, std::span<const std::byte> sums) override {
+        tensor_->store_native(first, sums);
+    }
+    void settle(std::uint64_t first, std::uint64_t count, float largest) override;
 
-    std::unique_ptr<protocol::Tensor> tensor_;
-    NumberForm form_;
-    std::uint64_t fragment_;  // elements
-    std::shared_ptr<ScaleHistory> history_;
-    std::uint32_t round_;  // number of this operation in the history
+  private:
+    // Elements converted in one step, on the stack.
+    static constexpr std::size_t block = 512;
+
+    // Writes lanes of type float32 and their values. At most one block.
+    void load_block(std::uint64_t first, std::size_t count, float* values) const;
+    void store_block(std::uint64_t first, std::span<const std::byte> floats);
+    void tally(std::uint64_t first, const float* values, std::size_t count) const;
+
+    std::shared_ptr<protocol::Tensor> tensor_;
+    Numbers numbers_;
+    mutable std::atomic<std::uint64_t> fragments_{0};
+    mutable std::atomic<std::uint64_t> floats_{0};
+    mutable std::atomic<std::uint64_t> values_{0};
+    mutable std::atomic<std::uint64_t> vanished_{0};
 };
 
 }  // namespace atp::tensor

@@ -4,21 +4,36 @@
 
 #include <cstdint>
 
+#include "numeric/element_type.h"
+#include "wire/format.h"
+
 namespace atp::tensor {
 
-// The scale at which the float32 numbers of a fragment travel.
+// The scale at which the float32 numbers of a tensor travel.
 enum class Scaling : std::uint8_t {
     fixed,    // the scale of the job
-    dynamic,  // the scale that fits the last sum of the same fragment; without a last sum, the scale of the job
+    dynamic,  // one for each span, which fits the sums of the same span in an earlier operation
 };
 
 // The type of a scaled number in a packet.
-enum class LaneType : std::uint8_t { int32, int16 };
+enum class LaneType : std::uint8_t {
+    int32,
+    int16,
+    automatic,  // int16 for elements of 16 bits, unless the scale is fixed; int32 for others
+};
 
 struct NumberForm {
-    double scale = 1e8;  // of the job; used for fragments without a history
+    double scale = 1e8;  // of the job
     Scaling scaling = Scaling::fixed;
     LaneType lane_type = LaneType::int32;
+
+    // Type of the integers of a tensor with such elements: ATP_DTYPE_INT32 or ATP_DTYPE_INT16.
+    [[nodiscard]] std::uint8_t form_of(numeric::ElementType type) const {
+        const bool is_short = type == numeric::ElementType::float16 || type == numeric::ElementType::bfloat16;
+        const bool narrow = lane_type == LaneType::int16 ||
+                            (lane_type == LaneType::automatic && is_short && scaling == Scaling::dynamic);
+        return narrow ? ATP_DTYPE_INT16 : ATP_DTYPE_INT32;
+    }
 };
 
 }  // namespace atp::tensor

@@ -57,6 +57,9 @@ class Slice final : public protocol::Tensor {
     void store_native(std::uint64_t first, std::span<const std::byte> sums) override {
         whole_.store_native(first, sums);
     }
+    void settle(std::uint64_t first, std::uint64_t count, float largest) override {
+        whole_.settle(first_ + first, count, largest);
+    }
     [[nodiscard]] std::optional<std::uint32_t> sole_source() const override { return whole_.sole_source(); }
 
   private:

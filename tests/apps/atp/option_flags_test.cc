@@ -93,7 +93,7 @@ TEST(OptionFlags, RefusalsNameFlagValueAndAcceptedValues) {
                 HasSubstr("--channels: '65' is invalid; use a whole number from 1 to 64"));
     for (const char* lanes : {"1", "int8", "64:", ":int16", "64int16", "64:int16:2", "int16:64"}) {
         EXPECT_THAT(refusal_of({"--lanes", lanes}), AllOf(HasSubstr("--lanes: '" + std::string(lanes) + "'"),
-                                                          HasSubstr("from 2 to 16362, int32 or int16")));
+                                                          HasSubstr("from 2 to 16362, int32, int16 or auto")));
     }
     for (const char* features : {"gso,tso", "gso,", ""}) {
         EXPECT_THAT(refusal_of({"--without", features}), HasSubstr("mmsg, gso, gro, with commas between them"));

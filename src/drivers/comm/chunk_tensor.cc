@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/chunk_tensor.h"
+
+#include <algorithm>
+
+#include "numeric/lanes16.h"
+#include "numeric/lanes32_worker.h"
+#include "wire/packet.h"
+
+namespace atp::comm {
+namespace {
+
+// False: a sum does not fit, or is no number.
+bool narrow_to_int16(const std::byte* sums, std::size_t count, std::byte* lanes) {
+    bool fits = true;
+    for (std::size_t at = 0; at < count; ++at) {
+        const auto sum = static_cast<std::int32_t>(wire::load_u32(sums + at * ATP_LANE_BYTES));
+        fits &= sum >= -INT16_MAX && sum <= INT16_MAX;
+        const auto bits = static_cast<std::uint32_t>(sum);
+        lanes[2 * at] = static_cast<std::byte>(bits >> 8U);
+        lanes[2 * at + 1] = static_cast<std::byte>(bits);
+    }
+    return fits;
+}
+
+}  // namespace
+
+protocol::Spans ChunkTensor::spans() const {
+    const protocol::Spans whole = whole_.spans();
+    if (whole.length == 0) return {};
+    return {.length = whole.length, .offset = (whole.offset + chunk_.first) % whole.length};
+}
+
+bool ChunkTensor::load_integers(std::uint64_t first, std::span<std::byte> lanes) const {
+    const std::byte* const sums = chunk_.sums + first * ATP_LANE_BYTES;
+    if (form() == ATP_DTYPE_INT16) return narrow_to_int16(sums, lanes.size() / numeric::int16_lane_bytes, lanes.data());
+    std::copy_n(sums, lanes.size(), lanes.data());
+    return plain() || !numeric::exceeds(lanes.data(), lanes.size() / ATP_LANE_BYTES, INT32_MAX);
+}
+
+void ChunkTensor::load_floats_of(unsigned rank, std::uint64_t first, std::span<std::byte> lanes) const {
+    std::copy_n(chunk_.ranks[rank] + first * ATP_LANE_BYTES, lanes.size(), lanes.data());
+}
+
+void ChunkTensor::store(std::uint64_t first, std::span<const std::byte> lanes) {
+    std::ranges::copy(lanes, chunk_.sums + first * ATP_LANE_BYTES);
+}
+
+void ChunkTensor::store_narrow(std::uint64_t first, std::span<const std::byte> lanes) {
+    const double inverse = 1 / protocol::scale_from(scale(first), chunk_.job_scale);
+    numeric::int16_to_floats(lanes.data(), lanes.size() / numeric::int16_lane_bytes, inverse,
+                             chunk_.sums + first * ATP_LANE_BYTES);
+}
+
+}  // namespace atp::comm

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/exponent_tensor.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "wire/packet.h"
+
+namespace atp::tensor {
+namespace {
+
+constexpr std::size_t block = 512;
+constexpr unsigned mantissa_bits = 23;
+constexpr std::uint32_t sign = 1U << 31U;
+constexpr std::uint32_t infinity_bits = 0x7F800000U;
+
+}  // namespace
+
+std::optional<unsigned> ExponentTensor::own_exponent() const {
+    std::array<std::byte, block * ATP_LANE_BYTES> wire;
+    std::uint32_t largest = 0;
+    for (std::uint64_t first = 0; first < whole_->size(); first += block) {
+        const std::size_t count = std::min<std::uint64_t>(block, whole_->size() - first);
+        whole_->load_floats(first, std::span(wire).first(count * ATP_LANE_BYTES));
+        for (std::size_t at = 0; at < count; ++at) {
+            const std::uint32_t bits = wire::load_u32(wire.data() + at * ATP_LANE_BYTES) & ~sign;
+            largest = std::max(largest, bits < infinity_bits ? bits : 0U);
+        }
+    }
+    if (largest == 0) return std::nullopt;
+    return largest >> mantissa_bits;
+}
+
+void ExponentTensor::load(std::uint64_t first, std::span<std::byte> lanes) const {
+    if (!scanned_) own_ = own_exponent();
+    scanned_ = true;
+    std::ranges::fill(lanes, std::byte{0});
+    const std::uint64_t count = lanes.size() / ATP_LANE_BYTES;
+    if (own_ && *own_ >= first && *own_ < first + count) {
+        wire::store_u32(lanes.data() + (*own_ - first) * ATP_LANE_BYTES, 1);
+    }
+}
+
+void ExponentTensor::store(std::uint64_t first, std::span<const std::byte> lanes) {
+    const auto count = static_cast<unsigned>(lanes.size() / ATP_LANE_BYTES);
+    for (unsigned at = 0; at < count; ++at) {
+        const unsigned exponent = static_cast<unsigned>(first) + at;
+        if (wire::load_u32(lanes.data() + at * ATP_LANE_BYTES) == 0) continue;
+        largest_ = std::max(largest_.value_or(0), exponent);
+    }
+    stored_ += count;
+    if (stored_ == exponents) found_(largest_);
+}
+
+}  // namespace atp::tensor

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/number_fitter.h"
+
+#include <optional>
+#include <utility>
+
+#include "tensor/exponent_tensor.h"
+
+namespace atp::tensor {
+
+NumberFitter::Fitted NumberFitter::fit(std::unique_ptr<protocol::Tensor> tensor, numeric::ElementType type,
+                                       const OperationKind& kind) {
+    const std::uint8_t form = config_.form.form_of(type);
+    const double job_scale = config_.form.scale;
+    const std::shared_ptr<protocol::Tensor> whole = std::move(tensor);
+    if (config_.form.scaling == Scaling::fixed) {
+        return {.tensor = std::make_unique<FittedTensor>(
+                    whole, FittedTensor::Numbers{
+                               .form = form, .job_scale = job_scale, .scales = nullptr, .report = config_.report})};
+    }
+    const auto reference = sequence_.add(kind);
+    const auto scales = std::make_shared<SpanScales>(
+        whole->size(), form, reference ? scales_[*reference % scales_.size()] : nullptr, config_.feed);
+    scales_[(sequence_.calls() - 1) % scales_.size()] = scales;
+    Fitted fitted{.tensor = std::make_unique<FittedTensor>(
+                      whole, FittedTensor::Numbers{
+                                 .form = form, .job_scale = job_scale, .scales = scales, .report = config_.report})};
+    if (reference) return fitted;
+    fitted.exponents = std::make_unique<ExponentTensor>(
+        whole, [scales, ranks = config_.ranks, form, job_scale](std::optional<unsigned> exponent) {
+            scales->begin(first_scale(exponent, ranks, form, job_scale));
+        });
+    return fitted;
+}
+
+}  // namespace atp::tensor

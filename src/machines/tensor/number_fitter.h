@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "numeric/element_type.h"
+#include "protocol/tensor.h"
+#include "protocol/waker.h"
+#include "tensor/adaptive_tensor.h"
+#include "tensor/call_sequence.h"
+#include "tensor/number_form.h"
+#include "tensor/span_scales.h"
+
+namespace atp::tensor {
+
+// Gives the float tensors of a communicator their form and, with dynamic scaling, scales that follow from earlier
+// operations. All ranks call equal operations in equal order, so they choose equal scales without a message.
+//
+// Ownership: owns the scales of the last operations; shares `feed`.
+// Calling order: fit() for each operation with scaled numbers, in order. Threads: under the caller's lock.
+// Failure: none.
+class NumberFitter {
+  public:
+    struct Config {
+        NumberForm form{};
+        std::uint32_t ranks = 1;
+        std::shared_ptr<protocol::Waker> feed{};
+        std::function<void(const NumberTally&)> report{};  // of each tensor; on any thread
+    };
+    struct Fitted {
+        std::unique_ptr<protocol::Tensor> tensor;
+        // To be summed before the tensor, which is not ready until then; nullptr: nothing.
+        std::unique_ptr<protocol::Tensor> exponents{};
+    };
+
+    explicit NumberFitter(Config config) : config_(std::move(config)) {}
+
+    // `tensor` is not plain and not empty. Tensors of equal kind have equal sizes and types.
+    [[nodiscard]] Fitted fit(std::unique_ptr<protocol::Tensor> tensor, numeric::ElementType type,
+                             const OperationKind& kind);
+
+  private:
+    Config config_;
+    CallSequence sequence_;
+    std::array<std::shared_ptr<SpanScales>, CallSequence::most_calls> scales_{};  // by number of the call
+};
+
+}  // namespace atp::tensor

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/span_scales.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "wire/format.h"
+
+namespace atp::tensor {
+namespace {
+
+constexpr std::uint32_t infinity_bits = 0x7F800000U;
+constexpr int exponent_bias = 127;
+
+std::uint8_t plus(std::uint8_t scale, int exponent) {
+    return static_cast<std::uint8_t>(std::clamp(int{scale} + exponent, 1, 255));
+}
+
+// The scale at which a number with this exponent is an integer of `bits` bits.
+std::uint8_t scale_for(int exponent, int bits) { return protocol::scale_byte(bits - 1 - exponent); }
+
+}  // namespace
+
+int bits_of_sum(std::uint8_t form) {
+    constexpr int wide = 25;
+    constexpr int short_bits = 13;
+    constexpr int byte_bits = 5;
+    if (form == ATP_DTYPE_INT8) return byte_bits;
+    return form == ATP_DTYPE_INT16 ? short_bits : wide;
+}
+
+std::uint32_t magnitude_bits(float value) { return std::bit_cast<std::uint32_t>(value) & ~(1U << 31U); }
+
+SpanScale next_scale(SpanScale used, std::uint32_t largest, std::uint8_t form) {
+    if (largest == 0) {
+        return {.scale = std::max(plus(used.scale, most_rise), used.fallback), .fallback = used.fallback};
+    }
+    if (largest >= infinity_bits) return {.scale = plus(used.scale, -1), .fallback = used.fallback};
+    const std::uint8_t fitting = scale_for(std::ilogb(std::bit_cast<float>(largest)), bits_of_sum(form));
+    const std::uint8_t scale = std::min(fitting, plus(used.scale, most_rise));
+    return {.scale = scale, .fallback = used.fallback == 0 ? scale : used.scale};
+}
+
+SpanScale first_scale(std::optional<unsigned> exponent, std::uint32_t ranks, std::uint8_t form, double job_scale) {
+    if (!exponent) return {.scale = protocol::scale_byte(std::ilogb(job_scale))};
+    const int largest = std::max(static_cast<int>(*exponent), 1) - exponent_bias;
+    return {.scale = scale_for(largest + static_cast<int>(std::bit_width(ranks - 1)), bits_of_sum(form))};
+}
+
+SpanScales::SpanScales(std::uint64_t elements, std::uint8_t form, std::shared_ptr<SpanScales> reference,
+                       std::shared_ptr<protocol::Waker> feed)
+    : form_(form), spans_(spans_of(elements)), reference_(std::move(reference)), feed_(std::move(feed)) {
+    for (Span& span : spans_) {
+        span.missing = static_cast<std::uint32_t>(std::min(span_elements, elements));
+        elements -= span.missing;
+    }
+}
+
+void SpanScales::begin(SpanScale common) {
+    for (Span& span : spans_) span.used = common;
+    if (waited_for_.exchange(false)) feed_->advance();
+}
+
+bool SpanScales::ready(std::uint64_t number) {
+    Span& span = spans_[number];
+    if (span.used.load().scale != protocol::scale_of_job) return true;
+    if (reference_ == nullptr) {
+        // begin() may run between the first load and the store. After the store it sees the flag.
+        waited_for_ = true;
+        return span.used.load().scale != protocol::scale_of_job;
+    }
+    const auto scale = reference_->next_or_wait(number);
+    if (scale) span.used = *scale;
+    return scale.has_value();
+}
+
+void SpanScales::settle(std::uint64_t number, std::uint64_t count, std::uint32_t largest) {
+    Span& span = spans_[number];
+    std::uint32_t known = span.largest;
+    while (known < largest && !span.largest.compare_exchange_weak(known, largest)) continue;
+    if (span.missing.fetch_sub(static_cast<std::uint32_t>(count)) != count) return;
+    if (waited_for_.exchange(false)) feed_->advance();
+}
+
+std::optional<SpanScale> SpanScales::next(std::uint64_t number) const {
+    const Span& span = spans_[number];
+    if (span.missing != 0) return std::nullopt;
+    return next_scale(span.used, span.largest, form_);
+}
+
+// The span may settle between the first look and the store. After the store, settle() sees the flag.
+std::optional<SpanScale> SpanScales::next_or_wait(std::uint64_t number) {
+    if (const auto scale = next(number)) return scale;
+    waited_for_ = true;
+    return next(number);
+}
+
+}  // namespace atp::tensor

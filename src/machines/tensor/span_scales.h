@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scales that follow the magnitude of the sums. A tensor with such scales has one for each span.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "protocol/fragment_format.h"
+#include "protocol/waker.h"
+
+namespace atp::tensor {
+
+// Elements of a span, counted from the start of the whole tensor. It depends on nothing else, so neither do the bits of
+// a sum.
+inline constexpr std::uint64_t span_elements = 16 * 352;
+
+[[nodiscard]] constexpr std::uint64_t spans_of(std::uint64_t elements) {
+    return (elements + span_elements - 1) / span_elements;
+}
+
+// Bits of the largest integer in the sum of a span, by the type of the integers. Those that remain are room in which
+// sums can grow: at least four-fold. float32 has 24 bits, so int32 keeps all of them.
+[[nodiscard]] int bits_of_sum(std::uint8_t form);
+
+// Bits of a magnitude in the order of their values: those of a float32 without its sign. NaN is the largest.
+[[nodiscard]] std::uint32_t magnitude_bits(float value);
+
+// Scale of a span, with what its successor needs.
+struct SpanScale {
+    std::uint8_t scale = protocol::scale_of_job;
+    // For a sum of zeros: this scale may have been too coarse for it, which one large sum before causes. The next scale
+    // is at least this one, that before the large sum. 0: the span never had another sum.
+    std::uint8_t fallback = 0;
+
+    [[nodiscard]] bool operator==(const SpanScale&) const = default;
+};
+
+// The scale for the next operation, after one at `used` had sums of this largest magnitude. It falls to any sum; it
+// rises by at most `most_rise`, so one operation of small sums does not make the next one overflow (H52,
+// docs/protocol.md#h52). An infinite sum or NaN lowers it by one.
+[[nodiscard]] SpanScale next_scale(SpanScale used, std::uint32_t largest, std::uint8_t form);
+inline constexpr int most_rise = 4;
+
+// The scale of an operation without a reference, for all of its spans. `exponent`: of the largest finite magnitude of
+// an element on any rank, as 8 bits of a float32; nullopt: all elements are zero.
+[[nodiscard]] SpanScale first_scale(std::optional<unsigned> exponent, std::uint32_t ranks, std::uint8_t form,
+                                    double job_scale);
+
+// The scales of one operation, and those that follow for an operation that has it as reference.
+//
+// Ownership: owns the scales; shares `feed`, and its reference until forget_reference().
+// Calling order: ready() of a span until it returns true, then scale() any number of times; settle() for elements of
+//   the span, each once. An operation without a reference is not ready before begin().
+// Threads: any. Failure: none.
+class SpanScales {
+  public:
+    // `reference` has the same number of elements and the same form, or is nullptr.
+    SpanScales(std::uint64_t elements, std::uint8_t form, std::shared_ptr<SpanScales> reference,
+               std::shared_ptr<protocol::Waker> feed);
+
+    // Without a reference: the scale of all spans.
+    void begin(SpanScale common);
+    // True: the reference has the sums of this span. After it returned false, advance() of the feed is called as soon
+    // as the answer may have changed.
+    [[nodiscard]] bool ready(std::uint64_t span);
+    [[nodiscard]] std::uint8_t scale(std::uint64_t span) const { return spans_[span].used.load().scale; }
+    // Records the largest magnitude in the sums of `count` elements of the span.
+    void settle(std::uint64_t span, std::uint64_t count, std::uint32_t largest);
+    // The operation needs its reference no more: it is done, and no other thread uses its tensor.
+    void forget_reference() { reference_.reset(); }
+
+  private:
+    struct Span {
+        std::atomic<SpanScale> used{};
+        std::atomic<std::uint32_t> missing{0};  // elements without a sum
+        std::atomic<std::uint32_t> largest{0};
+    };
+
+    // For an operation that has this one as reference; nullopt: the span lacks sums.
+    [[nodiscard]] std::optional<SpanScale> next(std::uint64_t span) const;
+    [[nodiscard]] std::optional<SpanScale> next_or_wait(std::uint64_t span);
+
+    std::uint8_t form_;
+    std::vector<Span> spans_;
+    std::shared_ptr<SpanScales> reference_;
+    std::shared_ptr<protocol::Waker> feed_;
+    std::atomic<bool> waited_for_{false};  // next() returned nothing since the last advance()
+};
+
+}  // namespace atp::tensor

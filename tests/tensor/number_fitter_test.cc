@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/number_fitter.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tensor/tensors.h"
+
+namespace atp::tensor {
+namespace {
+
+using numeric::ElementType;
+
+class NumberFitterTest : public ::testing::Test {
+  protected:
+    NumberFitter::Fitted fit(NumberFitter& fitter, ElementType type, std::uint32_t detail) {
+        return fitter.fit(make_sum_tensor(type, values_.data(), values_.data(), values_.size() / 2, 1, 1), type,
+                          {.detail = detail, .elements = values_.size() / 2});
+    }
+    static NumberFitter fitter_of(Scaling scaling, LaneType lane_type) {
+        return NumberFitter({.form = {.scaling = scaling, .lane_type = lane_type},
+                             .ranks = 2,
+                             .feed = std::make_shared<protocol::SilentWaker>()});
+    }
+
+    std::vector<float> values_ = std::vector<float>(8, 1.0F);
+};
+
+TEST_F(NumberFitterTest, OnlyAFirstOperationOfAKindNeedsExponents) {
+    NumberFitter fitter = fitter_of(Scaling::dynamic, LaneType::int32);
+    const auto first = fit(fitter, ElementType::float32, 1);
+    EXPECT_NE(first.exponents, nullptr);
+    EXPECT_FALSE(first.tensor->ready(0, 1));
+    EXPECT_EQ(fit(fitter, ElementType::float32, 1).exponents, nullptr);
+    EXPECT_NE(fit(fitter, ElementType::float32, 2).exponents, nullptr);
+}
+
+TEST_F(NumberFitterTest, FixedScaleNeedsNothing) {
+    NumberFitter fitter = fitter_of(Scaling::fixed, LaneType::int16);
+    const auto fitted = fit(fitter, ElementType::float32, 1);
+    EXPECT_EQ(fitted.exponents, nullptr);
+    EXPECT_TRUE(fitted.tensor->ready(0, 1));
+    EXPECT_EQ(fitted.tensor->scale(0), protocol::scale_of_job);
+    EXPECT_EQ(fitted.tensor->form(), ATP_DTYPE_INT16);
+}
+
+TEST_F(NumberFitterTest, AutomaticFormIsNarrowForElementsOf16BitsWithADynamicScale) {
+    NumberFitter dynamic = fitter_of(Scaling::dynamic, LaneType::automatic);
+    NumberFitter fixed = fitter_of(Scaling::fixed, LaneType::automatic);
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16}) {
+        EXPECT_EQ(fit(dynamic, type, 1).tensor->form(), ATP_DTYPE_INT16);
+        EXPECT_EQ(fit(fixed, type, 1).tensor->form(), ATP_DTYPE_INT32);
+    }
+    EXPECT_EQ(fit(dynamic, ElementType::float32, 2).tensor->form(), ATP_DTYPE_INT32);
+}
+
+}  // namespace
+}  // namespace atp::tensor
