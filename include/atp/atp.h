@@ -169,8 +169,9 @@ enum atp_scaling {
 
 enum atp_lane_type {
     ATP_LANE_INT32 = 0,
-    ATP_LANE_INT16 = 1,    /* half the bytes */
-    ATP_LANE_AUTOMATIC = 2 /* int16 for float16 and bfloat16 with a dynamic scale, int32 for others */
+    ATP_LANE_INT16 = 1,     /* half the bytes */
+    ATP_LANE_AUTOMATIC = 2, /* int16 for float16 and bfloat16 with a dynamic scale, int32 for others */
+    ATP_LANE_INT8 = 3       /* a quarter of the bytes */
 };
 
 /*

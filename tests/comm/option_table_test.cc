@@ -85,7 +85,7 @@ TEST(OptionTable, RefusalsNameOptionValueAndAcceptedValues) {
         {"scale", "nan", "a number above 0"},
         {"scale", "inf", "a number above 0"},
         {"scaling", "static", "fixed or dynamic"},
-        {"lane_type", "int8", "int32, int16 or auto"},
+        {"lane_type", "int4", "int32, int16, auto or int8"},
         {"audit", "yes", "true, on, false or off"},
         {"multicast", "10.0.0.0/8", "off, on, or IPv4 groups such as 239.192.0.0/16"},
         {"server", "elsewhere", "switch, colocated, dedicated, auto, hosts, leaves or racks"},
@@ -130,8 +130,8 @@ TEST(OptionTable, ValuesOutsideOfTheirBoundsAreAProblem) {
     EXPECT_THAT(problem([](Options& options) { options.window = 3; }), HasSubstr("window: '3'"));
     EXPECT_THAT(problem([](Options& options) { options.scale = -1; }), HasSubstr("scale: '-1'"));
     EXPECT_THAT(problem([](Options& options) { options.server = ServerPlace{7}; }), HasSubstr("server: '7'"));
-    EXPECT_THAT(problem([](Options& options) { options.lane_type = tensor::LaneType{3}; }),
-                HasSubstr("lane_type: '3'"));
+    EXPECT_THAT(problem([](Options& options) { options.lane_type = tensor::LaneType{4}; }),
+                HasSubstr("lane_type: '4'"));
 }
 
 // Normative, docs/protocol.md#procedure: ranks of other implementations compare these bytes.

@@ -45,6 +45,7 @@ class Forms : public testing::TestWithParam<Form> {};
 INSTANTIATE_TEST_SUITE_P(Numbers, Forms,
                          testing::Values(Form{"Dynamic", Scaling::dynamic, LaneType::int32, 1e8, 1e-6},
                                          Form{"DynamicShorts", Scaling::dynamic, LaneType::int16, 1e8, 2e-3},
+                                         Form{"DynamicBytes", Scaling::dynamic, LaneType::int8, 1e8, 0.15},
                                          Form{"FixedShorts", Scaling::fixed, LaneType::int16, 2048, 2e-3}),
                          [](const auto& form) { return std::string(form.param.name); });
 

@@ -185,6 +185,22 @@ TEST(RankLog, Float64IsSaidOnceToBeRounded) {
     EXPECT_EQ(log.count("precision lowered", 0), 1);
 }
 
+// A GradScaler makes such numbers.
+TEST(RankLog, NumbersTooLargeForTheScaleAreSaidOnceToTravelAsFloats) {
+    const auto node = start(small_switch());
+    LogOfNode log;
+    Job(1, {address_of(*node)}, logging_to(log)).run([&](comm::Communicator& communicator) {
+        constexpr int most_calls = 1000;
+        for (int call = 0; call < most_calls && log.count("floats sent", 0) == 0; ++call) {
+            std::vector<float> values(20'000, 1e4F);
+            const comm::Buffer buffer{values.data(), values.data(), values.size()};
+            if (!succeeds(communicator.all_reduce(buffer, numeric::ElementType::float32, comm::Reduction::sum))) return;
+        }
+    });
+    EXPECT_EQ(log.count("floats sent", 0), 1);
+    EXPECT_THAT(log.line("floats sent"), HasSubstr("try dynamic scaling"));
+}
+
 TEST(RankLog, JobThatCannotFormFailsWithTheErrorOfTheCall) {
     const auto node = start(small_switch());
     LogOfNode log;

@@ -177,10 +177,10 @@ TEST(BenchFleet, SumsAreVerifiedInEveryForm) {
 }
 
 TEST(BenchFleet, MalformedLanesAreRefusedWithTheAcceptedTypes) {
-    for (const char* lanes : {"1", "int8", "64:", ":int16", "64int16", "64:int16:2"}) {
+    for (const char* lanes : {"1", "int4", "64:", ":int16", "64int16", "64:int16:2"}) {
         Program program({"bench", "--lanes", lanes});
         EXPECT_NE(program.status(), 0);
-        EXPECT_NE(program.output().find("int32, int16 or auto"), std::string::npos) << lanes << program.output();
+        EXPECT_NE(program.output().find("int32, int16, auto or int8"), std::string::npos) << lanes << program.output();
     }
 }
 

@@ -37,6 +37,7 @@ constexpr std::size_t period = 4093;
 std::int32_t largest_contribution(const BenchRank& bench) {
     const bool scaled = !numeric::is_integer(bench.type);
     const auto world = static_cast<std::int32_t>(bench.world);
+    if (scaled && bench.options.lane_type == tensor::LaneType::int8) return std::max((1 << 4) / world, 1);
     if (scaled && bench.options.lane_type == tensor::LaneType::int16) return (1 << 11) / world;
     if (scaled && bench.options.scaling == tensor::Scaling::dynamic) return (1 << 24) / world;
     return 10'000'000;

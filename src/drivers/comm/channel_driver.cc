@@ -41,7 +41,8 @@ ChannelDriver::ChannelDriver(std::shared_ptr<ChannelThread> thread, std::unique_
       machine_(plan.machine),
       datagrams_(batch_packets),
       on_end_(plan.ended),
-      on_slow_(plan.slow) {}
+      on_slow_(plan.slow),
+      on_floats_(plan.floats) {}
 
 ChannelDriver::~ChannelDriver() { stop(); }
 
@@ -259,10 +260,21 @@ void ChannelDriver::fail(const Error& error, Time now) {
     }
 }
 
+// Only after some fragments: the first ones alone say little.
+void ChannelDriver::report_floats() {
+    constexpr std::uint64_t tolerated = 100;  // one fragment in so many
+    if (!on_floats_) return;
+    const protocol::WorkerCounters counters = machine_.engine().counters();
+    if (counters.sent < tolerated || counters.float_fragments * tolerated <= counters.sent) return;
+    on_floats_(counters);
+    on_floats_ = nullptr;
+}
+
 void ChannelDriver::publish(Time now) {
     if (!counted_ || now < publish_next_) return;
     counted_ = false;
     publish_next_ = now + publish_interval;
+    report_floats();
     exchange_.publish({.worker = machine_.engine().counters(),
                        .server = machine_.server_counters(),
                        .member = machine_.member_counters(),

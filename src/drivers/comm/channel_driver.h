@@ -26,6 +26,8 @@ struct ChannelPlan {
     std::size_t thread = 0;                     // number of its I/O thread; channels of one thread have equal loops
     std::function<void(const Error&)> ended{};  // called once when the channel ends, on its thread or in stop()
     std::function<void(const std::string&)> slow{};  // called on its thread: for whom the others wait
+    // Called on its thread, once: more than 1 % of its fragments travelled as floats.
+    std::function<void(const protocol::WorkerCounters&)> floats{};
 };
 
 // Drives one channel of one rank on an I/O thread: moves datagrams, time and operations between sockets, callers
@@ -85,6 +87,7 @@ class ChannelDriver final : private ThreadedChannel {
     void flush();
     void fail(const Error& error, Time now);
     void publish(Time now);
+    void report_floats();
 
     std::shared_ptr<ChannelThread> thread_;
     std::unique_ptr<net::Transport> transport_;
@@ -93,14 +96,15 @@ class ChannelDriver final : private ThreadedChannel {
     std::vector<wire::Datagram> datagrams_;
     std::function<void(const Error&)> on_end_;
     std::function<void(const std::string&)> on_slow_;
-    std::deque<WorkPart> in_flight_;  // accepted by the machine, in its order
-    std::deque<WorkPart> waiting_;    // not accepted yet: the worker's queue is full
-    bool blocked_ = false;            // the transport's buffer is full
-    bool due_ = true;                 // packets may be due that transmit() has not sent
-    bool errors_due_ = false;         // the transport may have reports about packets sent earlier
-    bool group_forgotten_ = false;    // the group's socket has to join it again
-    bool ended_ = false;              // fail() ran
-    bool counted_ = false;            // counters changed since the last publish()
+    std::function<void(const protocol::WorkerCounters&)> on_floats_;  // empty after its call
+    std::deque<WorkPart> in_flight_;                                  // accepted by the machine, in its order
+    std::deque<WorkPart> waiting_;                                    // not accepted yet: the worker's queue is full
+    bool blocked_ = false;                                            // the transport's buffer is full
+    bool due_ = true;                                                 // packets may be due that transmit() has not sent
+    bool errors_due_ = false;       // the transport may have reports about packets sent earlier
+    bool group_forgotten_ = false;  // the group's socket has to join it again
+    bool ended_ = false;            // fail() ran
+    bool counted_ = false;          // counters changed since the last publish()
     Time publish_next_{};
     std::atomic<bool> stopping_{false};  // stop() waits for the machine to close
     bool stopped_ = false;

@@ -2,23 +2,27 @@
 #include "comm/chunk_tensor.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "numeric/lanes16.h"
 #include "numeric/lanes32_worker.h"
+#include "numeric/lanes8.h"
 #include "wire/packet.h"
 
 namespace atp::comm {
 namespace {
 
-// False: a sum does not fit, or is no number.
-bool narrow_to_int16(const std::byte* sums, std::size_t count, std::byte* lanes) {
+// Big-endian, in as many bytes as the type has. False: a sum does not fit, or is no number.
+template <class Integer>
+bool narrow(const std::byte* sums, std::size_t count, std::byte* lanes) {
+    constexpr std::int32_t most = std::numeric_limits<Integer>::max();
     bool fits = true;
     for (std::size_t at = 0; at < count; ++at) {
         const auto sum = static_cast<std::int32_t>(wire::load_u32(sums + at * ATP_LANE_BYTES));
-        fits &= sum >= -INT16_MAX && sum <= INT16_MAX;
+        fits &= sum >= -most && sum <= most;
         const auto bits = static_cast<std::uint32_t>(sum);
-        lanes[2 * at] = static_cast<std::byte>(bits >> 8U);
-        lanes[2 * at + 1] = static_cast<std::byte>(bits);
+        if constexpr (sizeof(Integer) == numeric::int16_lane_bytes) *lanes++ = static_cast<std::byte>(bits >> 8U);
+        *lanes++ = static_cast<std::byte>(bits);
     }
     return fits;
 }
@@ -33,7 +37,10 @@ protocol::Spans ChunkTensor::spans() const {
 
 bool ChunkTensor::load_integers(std::uint64_t first, std::span<std::byte> lanes) const {
     const std::byte* const sums = chunk_.sums + first * ATP_LANE_BYTES;
-    if (form() == ATP_DTYPE_INT16) return narrow_to_int16(sums, lanes.size() / numeric::int16_lane_bytes, lanes.data());
+    if (form() == ATP_DTYPE_INT8) return narrow<std::int8_t>(sums, lanes.size(), lanes.data());
+    if (form() == ATP_DTYPE_INT16) {
+        return narrow<std::int16_t>(sums, lanes.size() / numeric::int16_lane_bytes, lanes.data());
+    }
     std::copy_n(sums, lanes.size(), lanes.data());
     return plain() || !numeric::exceeds(lanes.data(), lanes.size() / ATP_LANE_BYTES, INT32_MAX);
 }
@@ -48,8 +55,9 @@ void ChunkTensor::store(std::uint64_t first, std::span<const std::byte> lanes) {
 
 void ChunkTensor::store_narrow(std::uint64_t first, std::span<const std::byte> lanes) {
     const double inverse = 1 / protocol::scale_from(scale(first), chunk_.job_scale);
-    numeric::int16_to_floats(lanes.data(), lanes.size() / numeric::int16_lane_bytes, inverse,
-                             chunk_.sums + first * ATP_LANE_BYTES);
+    std::byte* const sums = chunk_.sums + first * ATP_LANE_BYTES;
+    if (form() == ATP_DTYPE_INT8) return numeric::int8_to_floats(lanes.data(), lanes.size(), inverse, sums);
+    numeric::int16_to_floats(lanes.data(), lanes.size() / numeric::int16_lane_bytes, inverse, sums);
 }
 
 }  // namespace atp::comm

@@ -163,6 +163,18 @@ void Communicator::log_slow(const std::string& text) {
     log_->write(observe::LogEvent::rank_slow, {{"job", formation_.job}, {"rank", rank_}, {"reason", text}});
 }
 
+void Communicator::log_floats(const protocol::WorkerCounters& counters) {
+    if (floats_logged_.exchange(true)) return;
+    const bool fixed = options_.scaling == tensor::Scaling::fixed;
+    log_->write(
+        observe::LogEvent::floats_sent,
+        {{"job", formation_.job},
+         {"rank", rank_},
+         {"reason", fmt::format("{} packets of {} fragments have float32, which no switch adds, since numbers "
+                                "of some rank fit no integer at their scale{}",
+                                counters.float_fragments, counters.sent, fixed ? "; try dynamic scaling" : "")}});
+}
+
 void Communicator::log_type(numeric::ElementType type) {
     if (type != numeric::ElementType::float64 || lowered_.exchange(true)) return;
     log_->write(observe::LogEvent::precision_lowered,

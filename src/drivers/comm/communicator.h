@@ -131,7 +131,7 @@ class Communicator {
     // Arguments of tensor::make_sum_tensor() for tensors of the caller. fits_numbers() is true if scaled values travel
     // in another form than round(x * scale()) in 32 bits.
     [[nodiscard]] bool fits_numbers() const {
-        return options_.scaling == tensor::Scaling::dynamic || options_.lane_type == tensor::LaneType::int16;
+        return options_.scaling == tensor::Scaling::dynamic || tensor::is_narrow(options_.lane_type);
     }
     [[nodiscard]] float scale() const { return static_cast<float>(options_.scale); }
     [[nodiscard]] double factor(Reduction reduction) const {
@@ -171,6 +171,8 @@ class Communicator {
     void end_service();
     void log_failure(const Error& error);
     void log_slow(const std::string& text);
+    // Floats pass all switches unadded, which a user must learn once.
+    void log_floats(const protocol::WorkerCounters& counters);
     // float64 travels as float32, which a user must learn once.
     void log_type(numeric::ElementType type);
     [[nodiscard]] Result<void> wait_ready(ChannelDriver& channel, store::Rendezvous& rendezvous, Time begin,
@@ -214,6 +216,7 @@ class Communicator {
     std::shared_ptr<observe::TraceFile> trace_;  // nullptr: none
     std::atomic<bool> failed_{false};            // the log has the first failure
     std::atomic<bool> lowered_{false};           // the log says that float64 is rounded
+    std::atomic<bool> floats_logged_{false};     // the log says that many fragments travel as floats
     std::atomic<Duration::rep> slow_next_{0};    // earliest time of the next line about a slow rank
     std::shared_ptr<Feed> feed_ = std::make_shared<Feed>(*this);
     std::shared_ptr<HostDriver> host_;                         // nullptr: this rank shares no memory

@@ -36,7 +36,7 @@ std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, c
         {.world = world,
          .audit = options.audit,
          .adaptive_scale = options.scaling != tensor::Scaling::fixed,
-         .narrow_lanes = options.lane_type == tensor::LaneType::int16,
+         .narrow_lanes = tensor::is_narrow(options.lane_type),
          .placed_servers = options.server != ServerPlace::on_switch && options.server != ServerPlace::automatic,
          .names_racks = !options.rack.empty(),
          .multicast = options.multicast.requested});
@@ -194,6 +194,7 @@ Result<void> Communicator::open_channels(store::Rendezvous& rendezvous, const Ho
         if (trace_ != nullptr) socket = observe::trace_transport(std::move(socket), trace_);
         formed->plans[i].ended = [this](const Error& error) { log_failure(error); };
         formed->plans[i].slow = [this](const std::string& text) { log_slow(text); };
+        formed->plans[i].floats = [this](const protocol::WorkerCounters& counters) { log_floats(counters); };
         while (threads.size() <= formed->plans[i].thread) {
             auto thread = ChannelThread::open(formed->plans[i].loop);
             if (!thread) return tl::unexpected(thread.error());

@@ -171,7 +171,7 @@ constexpr std::array rows{
               .type = OptionType::lane_type,
               .scope = OptionScope::agreed,
               .fallback = "auto",
-              .choices = "int32|int16|auto",
+              .choices = "int32|int16|auto|int8",
               .python = "lanes",
               .environment = "ATP_LANES",
               .flag = "--lanes",

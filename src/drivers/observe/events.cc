@@ -23,6 +23,7 @@ constexpr std::array table{
     EventRow{LogEvent::memory_shared, "memory shared", Severity::info},
     EventRow{LogEvent::memory_apart, "memory apart", Severity::info},
     EventRow{LogEvent::precision_lowered, "precision lowered", Severity::warn},
+    EventRow{LogEvent::floats_sent, "floats sent", Severity::warn},
     EventRow{LogEvent::layout_chosen, "layout chosen", Severity::info},
     EventRow{LogEvent::member_joined, "member joined", Severity::debug},
     EventRow{LogEvent::member_left, "member left", Severity::debug},

@@ -39,6 +39,7 @@ enum class LogEvent : std::uint8_t {
     memory_shared,
     memory_apart,
     precision_lowered,
+    floats_sent,
     layout_chosen,
     member_joined,
     member_left,

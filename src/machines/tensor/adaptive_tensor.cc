@@ -8,6 +8,7 @@
 
 #include "numeric/lanes16.h"
 #include "numeric/lanes32_worker.h"
+#include "numeric/lanes8.h"
 
 namespace atp::tensor {
 namespace {
@@ -23,6 +24,7 @@ struct Codec {
 };
 
 Codec codec_of(std::uint8_t form) {
+    if (form == ATP_DTYPE_INT8) return {numeric::int8_lane_bytes, numeric::quantise_int8, numeric::int8_to_floats};
     if (form == ATP_DTYPE_INT16) {
         return {numeric::int16_lane_bytes, numeric::quantise_int16, numeric::int16_to_floats};
     }

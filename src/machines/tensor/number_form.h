@@ -20,15 +20,20 @@ enum class LaneType : std::uint8_t {
     int32,
     int16,
     automatic,  // int16 for elements of 16 bits, unless the scale is fixed; int32 for others
+    int8,
 };
+
+// True for types that all scaled numbers have, whatever their elements are.
+[[nodiscard]] constexpr bool is_narrow(LaneType type) { return type == LaneType::int16 || type == LaneType::int8; }
 
 struct NumberForm {
     double scale = 1e8;  // of the job
     Scaling scaling = Scaling::fixed;
     LaneType lane_type = LaneType::int32;
 
-    // Type of the integers of a tensor with such elements: ATP_DTYPE_INT32 or ATP_DTYPE_INT16.
+    // Type of the integers of a tensor with such elements, as ATP_DTYPE_*.
     [[nodiscard]] std::uint8_t form_of(numeric::ElementType type) const {
+        if (lane_type == LaneType::int8) return ATP_DTYPE_INT8;
         const bool is_short = type == numeric::ElementType::float16 || type == numeric::ElementType::bfloat16;
         const bool narrow = lane_type == LaneType::int16 ||
                             (lane_type == LaneType::automatic && is_short && scaling == Scaling::dynamic);
