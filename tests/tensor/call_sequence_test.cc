@@ -41,7 +41,7 @@ TEST(CallSequence, EachPartOfAKindMakesADifference) {
     EXPECT_EQ(sequence.add(kind), 0U);
 }
 
-TEST(CallSequence, EqualBucketsFindThoseOfTheIterationBefore) {
+TEST(CallSequence, H50_EqualBucketsFindThoseOfTheIterationBefore) {
     const References found = references_of(
         "baaac"
         "baaac"

@@ -42,14 +42,14 @@ TEST(NextScale, LeavesRoomForTheSumToGrowFourfold) {
         << "int32 keeps all bits of a float32";
 }
 
-TEST(NextScale, FallsAtOnceAndRisesByASmallStep) {
+TEST(NextScale, H52_FallsAtOnceAndRisesByASmallStep) {
     const SpanScale used = next_scale(scale_of(255, 255), bits(1), ATP_DTYPE_INT16);
     EXPECT_EQ(next_scale(used, bits(0x1p20F), ATP_DTYPE_INT16).scale, used.scale - 20);
     EXPECT_EQ(next_scale(used, bits(0x1p-3F), ATP_DTYPE_INT16).scale, used.scale + 3);
     EXPECT_EQ(next_scale(used, bits(0x1p-20F), ATP_DTYPE_INT16).scale, used.scale + most_rise);
 }
 
-TEST(NextScale, SumThatIsNotFiniteLowersTheScaleByOne) {
+TEST(NextScale, H52_SumThatIsNotFiniteLowersTheScaleByOne) {
     for (const float sum : {INFINITY, -INFINITY, std::numeric_limits<float>::quiet_NaN()}) {
         EXPECT_EQ(next_scale(scale_of(140, 139), bits(sum), ATP_DTYPE_INT16), scale_of(139, 139)) << sum;
     }
@@ -84,7 +84,7 @@ TEST(NextScale, StaysWithinTheBytesOfAScale) {
     }
 }
 
-TEST(FirstScale, SumOfAllRanksFits) {
+TEST(FirstScale, H51_SumOfAllRanksFits) {
     for (const std::uint8_t form : forms) {
         for (const std::uint32_t ranks : {1U, 2U, 3U, 8U}) {
             for (const float value : {1.0F, 1.9999999F, 1e-12F, 1e6F, 1e4F * 65536}) {
@@ -142,7 +142,7 @@ TEST_F(SpanScalesTest, OperationWithoutReferenceWaitsForItsCommonScale) {
     }
 }
 
-TEST_F(SpanScalesTest, SpanWaitsForAllSumsOfTheSameSpanInItsReference) {
+TEST_F(SpanScalesTest, H50_SpanWaitsForAllSumsOfTheSameSpanInItsReference) {
     const auto first = begun(140);
     const auto second = make(first);
     EXPECT_TRUE(first->ready(1));
