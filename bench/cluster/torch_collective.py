@@ -4,6 +4,7 @@ rank 0 prints the times of the slowest rank."""
 
 import argparse
 import json
+import os
 import time
 
 import torch
@@ -14,8 +15,8 @@ import torch_group
 PERIOD = 4093
 # The largest value of rank 0 if the magnitude is not set.
 USUAL_MAGNITUDE = 0.02
-# Per rank: ATP rounds an element by at most half a step of 1e-8 (scale 1e8); the other half allows float32's rounding.
-TOLERANCE_OF_A_RANK = 1e-8
+# Per rank, relative to the largest sum: lanes of ATP keep so many bits of it. float32 lanes would keep 24.
+TOLERANCES_OF_LANES = {"int16": 2**-13, "int8": 2**-5}
 # Roundings of a type, relative to the sum. Gloo rounds after each addition, to the type of the tensor.
 TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-6, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 
@@ -58,10 +59,12 @@ class Values:
         if not self._type.is_floating_point:
             return torch.equal(found.to(torch.int64), expected)
         tolerance = TOLERANCES[self._type]
-        least = min(TOLERANCE_OF_A_RANK, self._magnitude * TOLERANCES[torch.float32]) * self._world
+        largest = self._magnitude * self._world
+        lanes = os.environ.get("ATP_LANES")
+        least = largest * max(TOLERANCES[torch.float32], self._world * TOLERANCES_OF_LANES.get(lanes, 0))
         # Sums of the narrow types cancel: their error is relative to the numbers that are added.
         if self._type.itemsize == 2:
-            least = max(least, tolerance * self._magnitude * self._world)
+            least = max(least, tolerance * largest)
         return torch.allclose(found.to(torch.float64), expected, rtol=tolerance, atol=least)
 
 
