@@ -121,7 +121,7 @@ std::vector<Staged> stage(const std::vector<at::Tensor>& tensors, at::ScalarType
 
 at::Tensor on_host(const at::Tensor& tensor) {
     const at::NoGradGuard no_grad;
-    const at::Tensor plain = tensor.detach().resolve_neg().resolve_conj().contiguous();
+    at::Tensor plain = tensor.detach().resolve_neg().resolve_conj().contiguous();
     if (plain.is_cpu()) return plain;
     const at::Tensor host = at::empty(plain.sizes(), plain.options().device(at::kCPU).pinned_memory(true));
     host.copy_(plain);

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "numeric/exact_sum.h"
@@ -156,7 +156,11 @@ class NativeSums : public RankSums {
                 for (std::size_t at = 0; at < count; ++at) {
                     Element expected;
                     narrow(static_cast<float>(double{as_float(sums.get(at))} * factor), expected);
-                    ASSERT_EQ(std::memcmp(&natives[at], &expected, sizeof expected), 0) << world << " ranks, " << at;
+                    if constexpr (std::is_same_v<Element, float>) {
+                        ASSERT_EQ(bits_of(natives[at]), bits_of(expected)) << world << " ranks, " << at;
+                    } else {
+                        ASSERT_EQ(natives[at], expected) << world << " ranks, " << at;
+                    }
                 }
             }
         }

@@ -61,7 +61,8 @@ TEST(ServerFloats, H54_PacketsOfSeveralRanksArriveInAnyOrder) {
 }
 
 TEST(ServerFloats, H54_PacketsOfDifferentSizesAreMismatched) {
-    const auto floats = [](const ServerBench& bench, std::uint16_t rank, unsigned packet, Values values, bool last) {
+    const auto floats = [](const ServerBench& bench, std::uint16_t rank, unsigned packet, const Values& values,
+                           bool last) {
         atp_header header = gradient_of(bench.channel, bench.members, rank, 0);
         header.lanes = atp_lanes_of(ATP_DTYPE_INT8, ATP_DTYPE_FLOAT32);
         header.flags |= ATP_FLAG_BYPASS | (last ? ATP_FLAG_LAST_RANK : 0);

@@ -34,11 +34,13 @@ std::optional<std::string> first_given(const std::array<const char*, count>& fla
 
 std::optional<std::string> find_pipeline_misuse(const KernelPartConfig& kernel, const switchd::SwitchNodeConfig& node,
                                                 const Given& given) {
-    if (kernel.pipeline.empty() != kernel.pipeline_control.empty())
+    if (kernel.pipeline.empty() != kernel.pipeline_control.empty()) {
         return "--p4 and --p4-control need each other: name the Thrift server of the pipeline, and the interface at "
                "which it delivers control messages";
-    if (given("--level") && !kernel.in_path())
+    }
+    if (given("--level") && !kernel.in_path()) {
         return "--level needs --xdp or --p4: add --xdp INTERFACES, or --p4 ADDRESS, or remove --level";
+    }
     if (kernel.pipeline.empty()) return std::nullopt;
     if (!kernel.interfaces.empty()) return "--p4 and --xdp exclude each other: start one switch for each";
     if (given("--memory")) return "--p4 and --memory exclude each other: the pipeline has memory of its own";
