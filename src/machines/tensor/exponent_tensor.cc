@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 
+#include "tensor/span_scales.h"
 #include "wire/packet.h"
 
 namespace atp::tensor {
@@ -13,7 +14,6 @@ namespace {
 constexpr std::size_t block = 512;
 constexpr unsigned mantissa_bits = 23;
 constexpr std::uint32_t sign = 1U << 31U;
-constexpr std::uint32_t infinity_bits = 0x7F800000U;
 
 }  // namespace
 

@@ -11,7 +11,6 @@
 namespace atp::tensor {
 namespace {
 
-constexpr std::uint32_t infinity_bits = 0x7F800000U;
 constexpr int exponent_bias = 127;
 
 std::uint8_t plus(std::uint8_t scale, int exponent) {

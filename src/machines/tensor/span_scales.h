@@ -26,8 +26,9 @@ inline constexpr std::uint64_t span_elements = 16 * 352;
 // sums can grow: at least four-fold. float32 has 24 bits, so int32 keeps all of them.
 [[nodiscard]] int bits_of_sum(std::uint8_t form);
 
-// Bits of a magnitude in the order of their values: those of a float32 without its sign. NaN is the largest.
+// Bits of a magnitude in the order of their values: those of a float32 without its sign. NaN is above infinity.
 [[nodiscard]] std::uint32_t magnitude_bits(float value);
+inline constexpr std::uint32_t infinity_bits = 0x7F800000U;
 
 // Scale of a span, with what its successor needs.
 struct SpanScale {
