@@ -106,7 +106,8 @@ TEST_P(Sharded, ReduceScatterHasTheBitsOfAnAllReduce) {
                     return;
                 const std::size_t first =
                     std::reduce(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(communicator.rank()));
-                EXPECT_EQ(std::memcmp(part.data(), whole.data() + first, own * sizeof(float)), 0) << own;
+                EXPECT_TRUE(own == 0 || std::memcmp(part.data(), whole.data() + first, own * sizeof(float)) == 0)
+                    << own;
             }
         }
     });
