@@ -222,7 +222,8 @@ TEST(Sharding, LostPacketsChangeNothing) {
             if (!succeeds(communicator.all_gather(input.data(), whole.data(), Sizes(3, each * sizeof(float))))) return;
             EXPECT_EQ(part, std::vector<float>(each, 6.0F));
             for (std::size_t at = 0; at < whole.size(); ++at) {
-                ASSERT_EQ(whole[at], static_cast<float>(at / each + 1)) << at;
+                const std::size_t rank = at / each;
+                ASSERT_EQ(whole[at], static_cast<float>(rank + 1)) << at;
             }
         });
     }
