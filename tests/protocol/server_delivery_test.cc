@@ -118,5 +118,27 @@ TEST_F(ServerDelivery, OwnersThatAreNotOfTheJobAreRefused) {
     EXPECT_EQ(bench.server.counters().gradients, 0U);
 }
 
+TEST_F(ServerDelivery, ProbesWithOwnersThatAreNotOfTheJobAreRefused) {
+    for (const bool one_sender : {false, true}) {
+        for (const unsigned owner : {3U, 99U, ATP_WORKER_ALL}) {
+            if (owner == ATP_WORKER_ALL && !one_sender) continue;  // an all-reduce
+            atp_header probe = testing::gradient_of(bench.channel, bench.members, 0, 0);
+            probe.type = ATP_TYPE_PROBE;
+            probe.lanes = ATP_DTYPE_NONE;
+            probe.flags = one_sender ? ATP_FLAG_ONE_SENDER : 0;
+            probe.peer = static_cast<std::uint16_t>(owner);
+            bench.handle(testing::make_packet(probe));
+        }
+    }
+    EXPECT_EQ(bench.server.counters().refused, 5U);
+    EXPECT_FALSE(bench.server.has_transmit());
+    // the refused ones decided nothing for the record
+    for (std::uint16_t rank = 0; rank < 3; ++rank) {
+        bench.handle(testing::make_packet(testing::gradient_of(bench.channel, bench.members, rank, 0), {1, 2}));
+    }
+    EXPECT_EQ(bench.server.counters().mismatched, 0U);
+    EXPECT_EQ(bench.server.counters().acks, 1U);
+}
+
 }  // namespace
 }  // namespace atp::protocol

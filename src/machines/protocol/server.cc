@@ -300,7 +300,7 @@ void Server::freeze(Record& record) {
 }
 
 void Server::handle_probe(const atp_header& header, Time now) {
-    if (header.worker >= membership_.workers()) {
+    if (header.worker >= membership_.workers() || !has_delivery(header)) {
         ++counters_.refused;
         return;
     }

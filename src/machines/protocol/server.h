@@ -106,6 +106,7 @@ class Server {
     void handle_probe(const atp_header& header, Time now);
     // server_delivery.cc: fragments whose result goes to one worker, or comes from one.
     void handle_ready(const atp_header& header);
+    [[nodiscard]] bool has_delivery(const atp_header& header) const;
     [[nodiscard]] bool delivers(const wire::Packet& packet, const WorkerSet& set) const;
     [[nodiscard]] bool is_complete(const Record& record) const;
     [[nodiscard]] bool adopt_delivery(Record& record, const atp_header& header) const;

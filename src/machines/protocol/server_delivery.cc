@@ -7,14 +7,20 @@
 namespace atp::protocol {
 inline namespace ATP_VARIANT {
 
-// False: the packet has an owner that this job does not have, or one sender, but not its lanes alone.
+// False: the gradient or PROBE has an owner that this job does not have, or one sender without an owner.
+bool Server::has_delivery(const atp_header& header) const {
+    const Delivery delivery = Delivery::of(header);
+    return delivery.is_owned() ? delivery.owner < membership_.workers() : !delivery.one_sender;
+}
+
+// False: the gradient has no possible delivery, or one sender, but not its lanes alone.
 bool Server::delivers(const wire::Packet& packet, const WorkerSet& set) const {
+    if (!has_delivery(packet.header)) return false;
     const Delivery delivery = Delivery::of(packet.header);
-    if (delivery.is_owned() && delivery.owner >= membership_.workers()) return false;
     if (!delivery.one_sender) return true;
     const bool is_plain = (packet.header.flags & ATP_FLAG_PLAIN) != 0;
     const bool is_alone = (packet.header.flags & ATP_FLAG_BYPASS) != 0 && set.single_worker();
-    if (!delivery.is_owned() || !is_plain || !is_alone) return false;
+    if (!is_plain || !is_alone) return false;
     const Place& owner = membership_.place(delivery.owner);
     return set.unit() == owner.unit && set.members == 1U << owner.member;
 }
