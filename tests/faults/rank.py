@@ -82,7 +82,7 @@ class Library:
     def options(self, words):
         options = Options()
         self._library.atp_options_init(ctypes.byref(options), ctypes.c_size_t(ctypes.sizeof(options)))
-        options.switch_address = words.switch.encode()
+        options.switch_address = words.switch.encode() if words.switch else None
         options.channels = words.channels
         options.scale = words.scale
         options.join_timeout_ms = round(words.join_timeout * 1000)
@@ -143,7 +143,7 @@ class Rank:
                 say("working")
             elif number > SUMS_BEFORE_WORKING and number % SUMS_OF_A_BEAT == 0:
                 say("beat", sums=number)
-            time.sleep(PAUSE_SECONDS)
+            time.sleep(self._words.pause)
 
     def _do(self, call, elements, kind):
         code, element = ELEMENTS[kind]
@@ -167,9 +167,10 @@ def parse():
     parser.add_argument("--library", required=True, help="path of libatp.so")
     parser.add_argument("--rank", type=int, required=True)
     parser.add_argument("--world", type=int, required=True)
-    parser.add_argument("--switch", required=True, help="address of the switch, host:port")
+    parser.add_argument("--switch", help="address of the switch, host:port [no switch]")
     parser.add_argument("--store", required=True, help="address at which rank 0 serves the store, host:port")
     parser.add_argument("--elements", type=int, default=20_000, help="elements of each sum [20000]")
+    parser.add_argument("--pause", type=float, default=PAUSE_SECONDS, help="after each sum, in seconds [0.02]")
     parser.add_argument("--channels", type=int, default=1)
     parser.add_argument("--scale", type=float, default=1e6)
     parser.add_argument("--timeout", type=float, default=300.0, help="of an operation, in seconds [300]")
