@@ -47,8 +47,13 @@ void run_on_one_host(std::uint32_t world, const std::function<void(Communicator&
     Job(world, {""}, options).run(body);
 }
 
-// `each`: ranks that share a host.
-void run_on_hosts(std::uint32_t world, std::uint32_t each, const std::string& at,
+using HostOfRank = std::function<std::uint32_t(std::uint32_t rank)>;
+
+HostOfRank packed(std::uint32_t each) {
+    return [each](std::uint32_t rank) { return rank / each; };
+}
+
+void run_on_hosts(std::uint32_t world, const HostOfRank& host_of, const std::string& at,
                   const std::function<void(Communicator&)>& body) {
     comm::Options options = small_options();
     options.scaling = tensor::Scaling::fixed;
@@ -58,21 +63,32 @@ void run_on_hosts(std::uint32_t world, std::uint32_t each, const std::string& at
         job,
         [&](std::uint32_t rank) {
             comm::Options own = job.options_of(rank);
-            own.host_name = "host" + std::to_string(rank / each);
+            own.host_name = "host" + std::to_string(host_of(rank));
             own.switch_address = at;
-            if (at.empty()) own.listen = "127.0.0." + std::to_string(2 + rank / each) + ":0";
+            if (at.empty()) own.listen = "127.0.0." + std::to_string(2 + host_of(rank)) + ":0";
             return own;
         },
         body);
 }
 
 void run_without_switch(std::uint32_t world, const std::function<void(Communicator&)>& body) {
-    run_on_hosts(world, 1, "", body);
+    run_on_hosts(world, packed(1), "", body);
 }
 
 void run_on_full_hosts(std::uint32_t world, const std::function<void(Communicator&)>& body) {
     const auto node = start(small_switch());
-    run_on_hosts(world, 2, address_of(*node), body);
+    run_on_hosts(world, packed(2), address_of(*node), body);
+}
+
+// Hosts of several ranks, which do not follow each other, and one of a single rank.
+void run_on_mixed_hosts(std::uint32_t world, const std::function<void(Communicator&)>& body) {
+    const auto node = start(small_switch());
+    run_on_hosts(
+        world, [](std::uint32_t rank) { return rank == 3 ? 2U : rank % 2; }, address_of(*node), body);
+}
+
+void run_on_full_hosts_without_switch(std::uint32_t world, const std::function<void(Communicator&)>& body) {
+    run_on_hosts(world, packed(2), "", body);
 }
 
 class Sharded : public testing::TestWithParam<Placement> {};
@@ -205,27 +221,32 @@ TEST_P(Sharded, DifferentSizesAreAnErrorOnEveryRank) {
 INSTANTIATE_TEST_SUITE_P(Operations, Sharded,
                          testing::Values(Placement{"switch", run_on_switch}, Placement{"levels", run_on_two_levels},
                                          Placement{"host", run_on_one_host}, Placement{"hosts", run_without_switch},
-                                         Placement{"full_hosts", run_on_full_hosts}),
+                                         Placement{"full_hosts", run_on_full_hosts},
+                                         Placement{"mixed_hosts", run_on_mixed_hosts},
+                                         Placement{"full_hosts_no_switch", run_on_full_hosts_without_switch}),
                          [](const auto& place) { return place.param.name; });
 
 TEST(Sharding, LostPacketsChangeNothing) {
+    const auto body = [](Communicator& communicator) {
+        constexpr std::size_t each = 20'000;
+        const std::size_t world = communicator.world();
+        const std::vector<float> input(world * each, static_cast<float>(communicator.rank() + 1));
+        std::vector<float> part(each);
+        std::vector<float> whole(world * each);
+        if (!succeeds(communicator.reduce_scatter(input.data(), part.data(), Sizes(world, each), ElementType::float32,
+                                                  Reduction::sum)))
+            return;
+        if (!succeeds(communicator.all_gather(input.data(), whole.data(), Sizes(world, each * sizeof(float))))) return;
+        EXPECT_EQ(part, std::vector<float>(each, static_cast<float>(world * (world + 1) / 2)));
+        for (std::size_t at = 0; at < whole.size(); ++at) {
+            const std::size_t rank = at / each;
+            ASSERT_EQ(whole[at], static_cast<float>(rank + 1)) << at;
+        }
+    };
     for (const double loss : {0.01, 0.05}) {
         const auto node = start(with_ports(small_switch(), {.loss = loss}));
-        Job(3, {address_of(*node)}).run([](Communicator& communicator) {
-            constexpr std::size_t each = 20'000;
-            const std::vector<float> input(3 * each, static_cast<float>(communicator.rank() + 1));
-            std::vector<float> part(each);
-            std::vector<float> whole(3 * each);
-            if (!succeeds(communicator.reduce_scatter(input.data(), part.data(), Sizes(3, each), ElementType::float32,
-                                                      Reduction::sum)))
-                return;
-            if (!succeeds(communicator.all_gather(input.data(), whole.data(), Sizes(3, each * sizeof(float))))) return;
-            EXPECT_EQ(part, std::vector<float>(each, 6.0F));
-            for (std::size_t at = 0; at < whole.size(); ++at) {
-                const std::size_t rank = at / each;
-                ASSERT_EQ(whole[at], static_cast<float>(rank + 1)) << at;
-            }
-        });
+        Job(3, {address_of(*node)}).run(body);
+        run_on_hosts(4, packed(2), address_of(*node), body);
     }
 }
 
@@ -243,6 +264,35 @@ TEST(Sharding, OnlyTheOwnerSends) {
             << counters_of(communicator).acks << " ACKs";
         EXPECT_EQ(counters_of(communicator).sent, fragments);
         EXPECT_LE(counters_of(communicator).readies, 4 * 4 * fragments / small_window + 8);
+    });
+}
+
+// A host sends the parts of its ranks, and gets the sums of its ranks, each once.
+TEST(Sharding, HostsOfSeveralRanksCarryTheirPartsAlone) {
+    run_on_full_hosts(6, [](Communicator& communicator) {
+        constexpr std::size_t each = 40'000;
+        const std::vector<float> input(6 * each, static_cast<float>(communicator.rank() + 1));
+        std::vector<float> part(each);
+        std::vector<float> whole(6 * each);
+        const bool speaks = !communicator.counters().empty();
+        if (!succeeds(communicator.all_gather(input.data(), whole.data(), Sizes(6, each * sizeof(float))))) return;
+        EXPECT_EQ(whole[2 * each], 3.0F);
+        const auto udp = [&] { return communicator.counters().front().udp; };
+        const auto bytes_of = [&](std::size_t parts) { return parts * each * sizeof(float); };
+        // Results of other hosts, and 64 bytes of headers for each packet of 256.
+        if (speaks) {
+            EXPECT_TRUE(eventually([&] { return udp().received_bytes > bytes_of(4); }));
+            EXPECT_LT(udp().sent_bytes, bytes_of(3));
+        }
+        if (!succeeds(communicator.barrier())) return;
+        const std::uint64_t before = speaks ? udp().received_bytes : 0;
+        if (!succeeds(communicator.reduce_scatter(input.data(), part.data(), Sizes(6, each), ElementType::float32,
+                                                  Reduction::sum)))
+            return;
+        EXPECT_EQ(part, std::vector<float>(each, 21.0F));
+        if (!speaks) return;
+        EXPECT_TRUE(eventually([&] { return udp().received_bytes - before > bytes_of(2); }));
+        EXPECT_LT(udp().received_bytes - before, bytes_of(5));
     });
 }
 

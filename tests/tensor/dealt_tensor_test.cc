@@ -49,6 +49,22 @@ struct Scattered {
     }
 };
 
+TEST(DealtTensor, MemberThatStandsForTheOwnerIsNamed) {
+    std::array<std::int32_t, 4> values{1, 2, 3, 4};
+    std::vector<DealtTensor::Block> blocks;
+    for (std::uint16_t owner = 0; owner < 2; ++owner) {
+        std::int32_t* const block = values.data() + 2 * owner;
+        blocks.push_back({make_sum_tensor(ElementType::int32, block, owner == 1 ? block : nullptr, 2, 1, 1), owner,
+                          static_cast<std::uint16_t>(owner + 5)});
+    }
+    DealtTensor tensor(std::move(blocks), {.rank = 1, .longest = 2});
+    EXPECT_EQ(tensor.delivery(0).owner, 5U);
+    EXPECT_EQ(tensor.delivery(2).owner, 6U);
+    // the rank itself still owns its block
+    tensor.store(0, std::vector<std::byte>(4 * ATP_LANE_BYTES, std::byte{0}));
+    EXPECT_EQ(values, (std::array<std::int32_t, 4>{1, 2, 0, 0}));
+}
+
 TEST(DealtTensor, FragmentsAreEqualAndTheirOwnersTakeTurns) {
     const Scattered scattered;
     EXPECT_EQ(scattered.tensor->spans().length, 3U);

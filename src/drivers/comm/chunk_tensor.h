@@ -37,6 +37,9 @@ class ChunkTensor final : public protocol::Tensor {
     [[nodiscard]] std::uint8_t form() const override { return whole_.form(); }
     [[nodiscard]] protocol::Spans spans() const override;
     [[nodiscard]] std::uint8_t scale(std::uint64_t first) const override { return whole_.scale(chunk_.first + first); }
+    [[nodiscard]] protocol::Delivery delivery(std::uint64_t first) const override {
+        return whole_.delivery(chunk_.first + first);
+    }
     [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override;
     void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
         load_floats_of(0, first, lanes);

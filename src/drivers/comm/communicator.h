@@ -198,6 +198,8 @@ class Communicator {
     // sharded.cc: operations whose parts have owners.
     [[nodiscard]] Result<Handle> submit_dealt(DealtCall call, Time deadline);
     [[nodiscard]] tensor::DealtTensor::Rules rules_of_deal(bool gathers) const;
+    [[nodiscard]] tensor::DealtTensor::Block block_of(std::unique_ptr<protocol::Tensor> tensor,
+                                                      std::uint32_t owner) const;
 
     [[nodiscard]] std::uint64_t payload_lanes() const { return formation_.lanes - (options_.audit ? 1U : 0U); }
     // Elements of a full fragment of this form.
@@ -219,8 +221,9 @@ class Communicator {
     std::atomic<bool> floats_logged_{false};     // the log says that many fragments travel as floats
     std::atomic<Duration::rep> slow_next_{0};    // earliest time of the next line about a slow rank
     std::shared_ptr<Feed> feed_ = std::make_shared<Feed>(*this);
-    std::shared_ptr<HostDriver> host_;                         // nullptr: this rank shares no memory
-    std::optional<tensor::ChunkRules> chunks_;                 // some ranks of the job share memory; nullopt: none do
+    std::shared_ptr<HostDriver> host_;          // nullptr: this rank shares no memory
+    std::optional<tensor::ChunkRules> chunks_;  // some ranks of the job share memory; nullopt: none do
+    std::vector<std::uint16_t> members_;        // by rank, the member of the network that stands for it; empty: itself
     std::vector<std::unique_ptr<switchd::SwitchNode>> nodes_;  // servers and switches that this rank runs for the job
     std::vector<std::unique_ptr<ChannelDriver>> channels_;
     std::mutex order_;         // gives all channels the operations in one order

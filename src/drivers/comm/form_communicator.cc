@@ -168,6 +168,10 @@ Result<void> Communicator::set_up_over_network(store::Store& store, store::Rende
     formation_.host_ranks = static_cast<std::uint32_t>(hosts.own_ranks().size());
     chunks_ = tensor::ChunkRules{
         .payload_lanes = payload_lanes(), .channels = formation_.channels, .most_lanes = hosts.chunk_lanes};
+    members_.resize(world_);
+    for (std::size_t member = 0; member < hosts.ranks.size(); ++member) {
+        for (const std::uint16_t rank : hosts.ranks[member]) members_[rank] = static_cast<std::uint16_t>(member);
+    }
     if (hosts.shared.memory == nullptr) return {};
     HostNetwork network{.chunks = *chunks_};
     if (!channels_.empty()) {

@@ -216,17 +216,18 @@ HostDriver::Part HostDriver::part_from(const Submission& submission) const {
     }
     if (const auto source = tensor.sole_source()) part.source = index_of(*source);
     const std::uint64_t most = memory_->shape().chunk_lanes * ATP_LANE_BYTES / part.unit_bytes;
-    const protocol::Delivery delivery = network_ ? protocol::Delivery{} : tensor.delivery(0);
-    part.owned = delivery.is_owned();
+    const protocol::Delivery delivery = tensor.delivery(0);
+    // In the network, each fragment has an owner, and a chunk has many fragments.
+    part.owned = delivery.is_owned() && !network_;
     // A span is never divided, so one rank adds it and finds its largest magnitude.
-    part.span = part.owned ? 0 : tensor.spans().length;
+    part.span = delivery.is_owned() ? 0 : tensor.spans().length;
     const auto whole_spans = [&](std::uint64_t units) {
         return part.span == 0 ? units : std::max<std::uint64_t>(units / part.span, 1) * part.span;
     };
     part.chunk_units = type != 0 ? whole_spans(most) : whole_spans(most / submission.alignment * submission.alignment);
-    if (network_) part.chunk_units = tensor::lanes_of_chunk(network_->chunks, part.size, part.span);
+    if (network_) part.chunk_units = tensor::lanes_of_chunk(network_->chunks, part.size, tensor.spans().length);
     if (part.owned) part.chunk_units = tensor.spans().length;
-    const bool is_copied = delivery.one_sender || (part.source && !network_);
+    const bool is_copied = !network_ && (delivery.one_sender || part.source);
     part.range_units = is_copied ? part.chunk_units : whole_spans(range_bytes / part.unit_bytes);
     part.chunks = (part.size + part.chunk_units - 1) / part.chunk_units;
     return part;

@@ -54,13 +54,19 @@ struct Communicator::DealtCall {
     std::string called;
 };
 
-// Where several ranks share memory and others do not, chunks of hosts are summed for all of their ranks.
 tensor::DealtTensor::Rules Communicator::rules_of_deal(bool gathers) const {
-    const bool on_one_host = host_ != nullptr && channels_.empty() && !chunks_;
+    const bool on_one_host = host_ != nullptr && !chunks_;
     return {.rank = static_cast<std::uint16_t>(rank_),
             .gathers = gathers,
-            .longest = host_ != nullptr ? host_->chunk_lanes() : payload_lanes(),
-            .delivers = options_.protocol == nullptr && (on_one_host || (host_ == nullptr && !chunks_))};
+            .longest = on_one_host ? host_->chunk_lanes() : payload_lanes(),
+            .delivers = options_.protocol == nullptr};
+}
+
+// Other hosts know the host of the owner alone.
+tensor::DealtTensor::Block Communicator::block_of(std::unique_ptr<protocol::Tensor> tensor, std::uint32_t owner) const {
+    return {.tensor = std::move(tensor),
+            .owner = static_cast<std::uint16_t>(owner),
+            .member = members_.empty() ? static_cast<std::uint16_t>(owner) : members_[owner]};
 }
 
 Result<Handle> Communicator::submit_dealt(DealtCall call, Time deadline) {
@@ -101,8 +107,8 @@ Result<Handle> Communicator::reduce_scatter(const void* in, void* out, std::span
     const auto* block = static_cast<const std::byte*>(in);
     for (std::uint32_t owner = 0; owner < world_; ++owner) {
         void* const result = owner == rank_ ? out : nullptr;
-        call.blocks.push_back({tensor::make_sum_tensor(type, block, result, counts[owner], scale(), by),
-                               static_cast<std::uint16_t>(owner)});
+        call.blocks.push_back(
+            block_of(tensor::make_sum_tensor(type, block, result, counts[owner], scale(), by), owner));
         block += counts[owner] * numeric::bytes_of(type);
     }
     return submit_dealt(std::move(call), deadline);
@@ -128,8 +134,8 @@ Result<Handle> Communicator::all_gather(const void* in, void* out, std::span<con
     for (std::uint32_t owner = 0; owner < world_; ++owner) {
         const bool mine = owner == rank_;
         if (mine && block != in && bytes[owner] != 0) std::memcpy(block, in, bytes[owner]);
-        call.blocks.push_back({tensor::make_broadcast_tensor(mine ? in : nullptr, mine ? nullptr : block, bytes[owner]),
-                               static_cast<std::uint16_t>(owner)});
+        call.blocks.push_back(
+            block_of(tensor::make_broadcast_tensor(mine ? in : nullptr, mine ? nullptr : block, bytes[owner]), owner));
         block += bytes[owner];
     }
     return submit_dealt(std::move(call), deadline);
@@ -157,9 +163,9 @@ Result<Handle> Communicator::reduce(const Buffer& buffer, numeric::ElementType t
                    .detail = mix(detail_of(type, reduction) + root),
                    .called = fmt::format("{} of {} {} to root {} ({})", to_string(operation), buffer.elements,
                                          to_string(type), root, reduction == Reduction::sum ? "sum" : "average")};
+    void* const result = root == rank_ ? buffer.out : nullptr;
     call.blocks.push_back(
-        {tensor::make_sum_tensor(type, buffer.in, root == rank_ ? buffer.out : nullptr, buffer.elements, scale(), by),
-         static_cast<std::uint16_t>(root)});
+        block_of(tensor::make_sum_tensor(type, buffer.in, result, buffer.elements, scale(), by), root));
     return submit_dealt(std::move(call), deadline);
 }
 

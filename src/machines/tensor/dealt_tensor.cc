@@ -17,7 +17,7 @@ DealtTensor::DealtTensor(std::vector<Block> blocks, const Rules& rules) : blocks
 
 protocol::Delivery DealtTensor::delivery(std::uint64_t first) const {
     if (!rules_.delivers) return {};
-    return {.owner = block_of(first).owner, .one_sender = rules_.gathers};
+    return {.owner = block_of(first).member, .one_sender = rules_.gathers};
 }
 
 template <class Call>

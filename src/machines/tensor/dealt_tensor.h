@@ -25,14 +25,15 @@ class DealtTensor final : public protocol::Tensor {
   public:
     struct Block {
         std::unique_ptr<protocol::Tensor> tensor;
-        std::uint16_t owner = 0;
+        std::uint16_t owner = 0;       // rank
+        std::uint16_t member = owner;  // of the network that stands for it: the rank that speaks for its host
     };
     struct Rules {
         std::uint16_t rank = 0;
         bool gathers = false;       // an all-gather; otherwise a reduce-scatter
         std::uint64_t longest = 1;  // lanes of a fragment, at most
-        // False: lanes are summed for all ranks, as in an all-reduce. Those of an all-gather are zeros, but on the
-        // owner. This needs nothing of the protocol, and costs more bytes. `longest` has no effect.
+        // False: lanes are summed for all ranks, as in an all-reduce, since the protocol has no owners. Those of an
+        // all-gather are zeros, but on the owner. This costs more bytes. `longest` has no effect.
         bool delivers = true;
     };
 
