@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hazard 18 of docs/protocol.md#hazards at a pipeline (protocol/decide_pipeline.h): packets pass several times, and
 // between two passes of a packet anything may happen. Packets and passes are lost, repeated and delayed in any order.
-// Each gradient that leaves must have the sum of exactly the workers that its bitmap names. Three faults are injected,
+// Each gradient that leaves must have the sum of exactly the workers that its bitmap names. Four faults are injected,
 // and the same test finds each of them.
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace {
-enum class Fault : std::uint8_t { none, free_before_harvest, harvest_unchecked, claim_unchecked };
+enum class Fault : std::uint8_t { none, free_before_harvest, harvest_unchecked, claim_unchecked, pass_decides_again };
 Fault injected = Fault::none;  // the test has one thread
 }  // namespace
 #define ATP_PIPELINE_BREAK(name) (injected == Fault::name)
@@ -240,6 +240,10 @@ TEST(Hazard, H18_PipelineThatHarvestsUncheckedTearsSums) {
 
 TEST(Hazard, H18_PipelineThatClaimsUncheckedTearsSums) {
     EXPECT_GT(race(0, many_runs, Fault::claim_unchecked).wrong, 0U);
+}
+
+TEST(Hazard, H18_PipelineThatDecidesAgainTearsSums) {
+    EXPECT_GT(race(0, many_runs, Fault::pass_decides_again).wrong, 0U);
 }
 
 }  // namespace

@@ -213,6 +213,7 @@ void Machines::summarise(unsigned node, Step& step) {
         summary.completed = servers_[node].completed;
     } else {
         SwitchNode& at = switches_[node];
+        if (at.pipeline) return summarise_pipeline(*at.pipeline, step);
         for (std::uint32_t index = 0; index < configuration_.aggregators; ++index) {
             const atp_aggregator& aggregator = at.machine->aggregator(index);
             summary.untouched = summary.untouched && aggregator.token == 0;

@@ -13,7 +13,7 @@ namespace atp::check {
 namespace {
 
 // Faults that star2 (two workers, one fragment at a time) cannot detect, each with a configuration that detects it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 45> shown_by = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 49> shown_by = {{
     {"resend_claims", "star2-shared"},
     {"complete_early", "star3"},
     {"ignore_token", "incarnation"},
@@ -37,6 +37,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 45> shown_by
     {"half_wide_result", "int16-overflow"},
     {"owner_takes_empty_ack", "scatter2"},
     {"complete_without_ready", "gather2-one"},
+    {"free_before_harvest", "pipeline2"},
+    {"harvest_unchecked", "pipeline2"},
+    {"claim_unchecked", "pipeline-jobs"},
+    {"pass_decides_again", "pipeline2"},
     {"add_unclaimed", "host2-ranges"},
     {"add_anything", "host2-mismatch"},
     {"open_early", "host2"},

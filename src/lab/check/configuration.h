@@ -48,6 +48,8 @@ struct UnitLayout {
     bool direct = false;
 };
 
+inline constexpr std::uint8_t every_switch = 0xFF;
+
 struct Configuration {
     std::string_view name;
     std::string_view what;
@@ -67,6 +69,7 @@ struct Configuration {
     bool one_owner = false;             // rank 0 owns all of them; otherwise the workers in turn
     std::uint32_t first_seq = 1000;
     bool racks_share_switch = false;
+    std::uint8_t pipelines = 0;        // bit mask of the switches that are pipelines, by number
     bool earlier_incarnation = false;  // packets of another token are in flight from the start
     bool stale_packets = false;        // packets of the fragment before the first are in flight from the start
     int mismatched_worker = -1;        // rank that performs another operation; -1: none

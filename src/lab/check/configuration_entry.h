@@ -18,5 +18,6 @@ struct ConfigurationEntry {
 void add_host(std::vector<ConfigurationEntry>& all);
 void add_narrow_numbers(std::vector<ConfigurationEntry>& all);
 void add_owners(std::vector<ConfigurationEntry>& all);
+void add_pipelines(std::vector<ConfigurationEntry>& all);
 
 }  // namespace atp::check

@@ -80,6 +80,11 @@ std::unique_ptr<protocol::Server> Machines::make_server(unsigned job, bool earli
 }
 
 void Machines::add_switch(unsigned at) {
+    const Node& node = layout_.node(at);
+    if ((configuration_.pipelines >> node.index & 1U) != 0) {
+        switches_[at].pipeline = std::make_unique<PipelineSwitch>(configuration_, layout_.membership(), node.level);
+        return;
+    }
     protocol::SwitchConfig config;
     config.aggregators = configuration_.aggregators;
     config.lanes = model_lanes;
@@ -89,7 +94,7 @@ void Machines::add_switch(unsigned at) {
     switches_[at].released.resize(config.aggregators);
     for (unsigned job = 0; job < configuration_.jobs; ++job) {
         [[maybe_unused]] const bool admitted =
-            switches_[at].machine->admit(job_number(job), job_token(job, false), layout_.node(at).level);
+            switches_[at].machine->admit(job_number(job), job_token(job, false), node.level);
         assert(admitted);
     }
 }
@@ -147,6 +152,7 @@ void Machines::persist(ServerNode& server, Archive& archive) {
 
 template <class Archive>
 void Machines::persist(SwitchNode& node, Archive& archive) {
+    if (node.pipeline) return node.pipeline->persist(archive);
     node.machine->persist(archive);
     for (FragmentId& id : node.released) archive.value(id);
 }
@@ -232,6 +238,7 @@ void Machines::step_server(unsigned node, Input input, Step& step) {
 
 void Machines::step_switch(unsigned node, Input input, Step& step) {
     SwitchNode& at = switches_[node];
+    if (at.pipeline) return step_pipeline(node, input, step);
     if (input == Input::restart) {
         at.machine->clear();
         std::ranges::fill(at.released, FragmentId{});
@@ -275,10 +282,13 @@ void Machines::route(unsigned node, const protocol::Verdict& verdict, Step& step
 }
 
 std::string Machines::describe(std::span<const std::byte> packet) const {
-    Bytes copy(packet.begin(), packet.end());
+    std::uint8_t kind = 0;
+    const std::span<const std::byte> plain = packet_between_passes(packet, kind);
+    Bytes copy(plain.begin(), plain.end());
     wire::Packet decoded;
     if (wire::decode(copy, decoded) != wire::DecodeError::none) return "undecodable";
-    std::string text = wire::to_string(decoded.header, decoded.lane_count());
+    std::string text = kind == 0 ? "" : "pass " + std::to_string(kind) + " of ";
+    text += wire::to_string(decoded.header, decoded.lane_count());
     for (std::size_t lane = 0; lane < decoded.lane_count(); ++lane) {
         text += (lane == 0 ? " lanes=" : ",") + std::to_string(wire::load_u32(decoded.lanes.data() + 4 * lane));
     }

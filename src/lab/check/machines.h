@@ -12,6 +12,7 @@
 #include "check/configuration.h"
 #include "check/layout.h"
 #include "check/node_base.h"
+#include "check/pipeline_switch.h"
 #include "check/system.h"
 #include "check/truth.h"
 #include "protocol/server.h"
@@ -57,7 +58,9 @@ class Machines final : public NodeBase {
         std::uint32_t completed = 0;
     };
     struct SwitchNode {
+        // One of the two.
         std::unique_ptr<protocol::Switch> machine;
+        std::unique_ptr<PipelineSwitch> pipeline;
         // Ghost state, by aggregator: the fragment that it released last. Empty after another fragment claimed it.
         std::vector<FragmentId> released;
     };
@@ -83,6 +86,11 @@ class Machines final : public NodeBase {
     void step_server(unsigned node, Input input, Step& step);
     void step_switch(unsigned node, Input input, Step& step);
     void route(unsigned node, const protocol::Verdict& verdict, Step& step);
+
+    // Defined in pipeline_machines.cc.
+    void step_pipeline(unsigned node, Input input, Step& step);
+    void assess_pass(const PipelineSwitch& at, const PipelinePass& pass, Step& step);
+    void summarise_pipeline(const PipelineSwitch& at, Step& step) const;
 
     // Defined in assessment.cc.
     void assess_sending(WorkerNode& worker, const Sent& sent, Step& step);

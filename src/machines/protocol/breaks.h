@@ -2,8 +2,8 @@
 /*
  * Injected faults for the model checker, which must find every one of them. In the product, ATP_BREAK(name) is the
  * constant 0, so the compiler removes it. Only the library atp_protocol_breakable is compiled with ATP_BREAKABLE, and
- * only `atp-lab check --break` links it. The last fault is a variant of SwitchML's
- * machines, which the checker selects.
+ * only `atp-lab check --break` links it. The faults of a pipeline are in decide_pipeline.h. The last fault is a variant
+ * of SwitchML's machines, which the checker selects.
  */
 #ifndef ATP_PROTOCOL_BREAKS_H
 #define ATP_PROTOCOL_BREAKS_H
@@ -49,6 +49,10 @@
     X(store_early, 42, "a rank of a host stores sums of a chunk that is not complete")                              \
     X(send_early, 42, "the rank that speaks for a host sends sums before all ranges are added")                     \
     X(load_early, 43, "a rank of a host loads into a slot that others still read")                                  \
+    X(free_before_harvest, 18, "a pipeline frees an aggregator while a packet has only half of its lanes")          \
+    X(harvest_unchecked, 18, "a pipeline takes the second half of a sum, whoever holds the aggregator")             \
+    X(claim_unchecked, 18, "a pipeline claims in the second pass, whoever holds the aggregator by then")            \
+    X(pass_decides_again, 18, "a pipeline judges a packet that has half of a sum as if it had just arrived")        \
     X(version_bit_alone, 37, "SwitchML's switch distinguishes phases by one bit only, as published")
 
 #ifdef ATP_BREAKABLE

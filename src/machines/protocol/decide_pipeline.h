@@ -117,11 +117,13 @@ static inline int atp_pipeline_can_add(const struct atp_header* packet, uint32_t
            atp_level_mask(packet) == pass->place.mask && atp_is_one_bit(atp_contribution(packet));
 }
 
+/* The packet names the members of a sum. At level 1 they are whole units. */
 static inline void atp_pipeline_set_bitmap(struct atp_header* packet, uint32_t bitmap) {
     if (packet->hop == 0) {
         packet->bitmap0 = bitmap;
     } else {
         packet->bitmap1 = bitmap;
+        packet->flags = (uint16_t)(packet->flags | ATP_FLAG_WHOLE);
     }
 }
 
@@ -198,7 +200,6 @@ static inline struct atp_pipeline_outcome atp_pipeline_harvest(struct atp_header
     if (ATP_PIPELINE_BREAK(harvest_unchecked)) before = expected, bitmap = atp_contribution(packet);
     if (before != expected || bitmap != atp_contribution(packet))
         return atp_pipeline_end(ATP_PACKET_DROP, ATP_PAIRS_NONE, ATP_EVENT_PASSED);
-    if (packet->hop != 0) packet->flags = (uint16_t)(packet->flags | ATP_FLAG_WHOLE);
     packet->hop = (uint8_t)(packet->hop + 1);
     if (pass->kind == ATP_PASS_RETURN)
         return atp_pipeline_end(ATP_PACKET_RETURN, ATP_PAIRS_EMIT_LOWER, ATP_EVENT_FLUSHED);
@@ -301,7 +302,8 @@ static inline struct atp_pipeline_outcome atp_pipeline_gradient(struct atp_heade
                                                                 struct atp_pass* pass,
                                                                 struct atp_pipeline_words* words) {
     int resend = (packet->flags & ATP_FLAG_RESEND) != 0;
-    if (pass->kind >= ATP_PASS_HARVEST) return atp_pipeline_harvest(packet, pass, words);
+    if (pass->kind >= ATP_PASS_HARVEST && !ATP_PIPELINE_BREAK(pass_decides_again))
+        return atp_pipeline_harvest(packet, pass, words);
     if ((packet->flags & ATP_FLAG_BYPASS) || packet->hop >= ATP_LEVELS) return atp_pipeline_forward(ATP_EVENT_BYPASSED);
     if (pass->place.place == 0) return atp_pipeline_forward(ATP_EVENT_PASSED);
     if (!atp_has_own_form(packet)) return atp_pipeline_of(atp_forward_alone(packet, ATP_EVENT_MISFIT));
