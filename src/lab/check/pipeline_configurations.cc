@@ -23,7 +23,7 @@ void add_pipelines(std::vector<ConfigurationEntry>& all) {
          .units = star2,
          .window_log2 = 1,
          .tensors = {2}},
-        {.losses = 1, .duplicates = 1, .timeouts = 1, .ageings = 1}, {.timeouts = 1});
+        {.losses = 1, .timeouts = 1, .ageings = 1}, {.timeouts = 1});
     add({.name = "pipeline2-three",
          .what = "a pipeline: three fragments, two at a time, share one aggregator",
          .units = star2,
@@ -31,7 +31,7 @@ void add_pipelines(std::vector<ConfigurationEntry>& all) {
          .tensors = {3}},
         {.losses = 1, .timeouts = 1}, {});
     add({.name = "pipeline3", .what = "a pipeline with three workers", .units = star3, .tensors = {2}},
-        {.losses = 1, .duplicates = 1, .timeouts = 1, .ageings = 1}, {.timeouts = 1});
+        {.losses = 1, .timeouts = 1, .ageings = 1}, {.timeouts = 1});
     add({.name = "pipeline-marked",
          .what = "a pipeline: all gradients of one worker have a congestion mark",
          .units = star2,
