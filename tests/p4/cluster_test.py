@@ -5,6 +5,9 @@ with its agent (`atp switch --p4`) in the place of each bridge.
 usage: cluster_test.py ATP
 """
 
+import hashlib
+import json
+import os
 import shutil
 import subprocess
 import sys
@@ -25,6 +28,23 @@ CONTROL_PORT = 64
 FEW = ("--window", "16")
 FEWER = ("--window", "4")
 THRIFT = "127.0.0.1:9090"
+GARBAGE = Path(networks.__file__).with_name("garbage.py")
+FRAMES = 2_000  # of garbage
+FRAMES_A_SECOND = 1_000
+# Prints the number of echoes of three requests.
+PING = """
+import socket, struct, sys
+link = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+link.settimeout(5)
+body = struct.pack(">BBHHH", 8, 0, 0, 7, 7)
+total = sum(struct.unpack(">4H", body))
+request = struct.pack(">BBHHH", 8, 0, 0xFFFF - total, 7, 7)
+echoes = 0
+for _ in range(3):
+    link.sendto(request, (sys.argv[1], 0))
+    echoes += link.recv(100)[20:] == struct.pack(">BBHHH", 0, 0, 0xFFFF - total + 0x800, 7, 7)
+print(echoes)
+"""
 
 
 class PipelineNetwork(networks.Network):
@@ -51,6 +71,20 @@ class PipelineNetwork(networks.Network):
         peer = f"to-{node}"
         self.ip(node, "link", "add", device, "type", "veth", "peer", "name", peer, "netns", self.prefix + bridge)
         self.ip(bridge, "link", "set", peer, "up")
+
+
+class MixedNetwork(PipelineNetwork):
+    """The ports of rack1 are those of a Linux bridge, on which the switch inside the kernel runs."""
+
+    def build(self):
+        super().build()
+        self.ip("rack1", "link", "add", "br0", "type", "bridge")
+        self.ip("rack1", "link", "set", "br0", "up")
+        for port in self.ports("rack1"):
+            self.ip("rack1", "link", "set", port, "master", "br0")
+        # The kernel merges frames that it forwards. BMv2 needs each of them, with its checksum.
+        offloads = [word for feature in ("tx", "gso", "tso") for word in (feature, "off")]
+        networks.call(*self.at("rack1", "ethtool", "-K", "to-spine", *offloads))
 
 
 class ClusterTest(networks.NetworkTest):
@@ -110,6 +144,75 @@ class Star(ClusterTest):
         networks.wait_until(lambda: self.kernel()["packets"]["completed"] > 100, "the pipeline aggregates again")
         self.finish(workers)
 
+    def test_other_jobs_complete_after_a_worker_is_killed(self):
+        self.start_switch()
+        workers = self.start_workers("20KB", FEW, rounds=1000)
+        networks.wait_until(lambda: self.completed() > 100, "the pipeline aggregates")
+        workers[3].kill()
+        for worker in workers[:3]:
+            worker.communicate(timeout=networks.PATIENCE_S)
+            self.assertGreater(worker.returncode, 0, "an error, and no hang")
+        before = self.completed()
+        self.finish(self.start_workers("10KB", FEW, meet_at=29501))
+        networks.wait_until(lambda: self.completed() > before + 250, "the pipeline aggregates the next job")
+
+
+class Shared(ClusterTest):
+    server_memory = "2KB"
+
+    def test_two_jobs_sum_with_aggregators_for_one(self):
+        self.start_switch()
+        self.assertLess(self.report("server")["shards"][0]["aggregators"], 2 * int(FEW[1]))
+        both = [self.start_workers("10KB", FEW, meet_at=port) for port in (29500, 29501)]
+        for workers in both:
+            self.finish(workers)
+        networks.wait_until(lambda: self.completed() > 250, "the pipeline aggregated many fragments")
+
+
+class Strangers(ClusterTest):
+    bridges = {"bridge": ["w0", "w1", "w2", "w3", "server", "stranger"]}
+
+    def start_garbage(self):
+        """Lets `stranger` send invalid frames, derived from gradients of w0."""
+        ear = self.start("w0", sys.executable, str(GARBAGE), "listen", "20")
+        heard, error = ear.communicate(timeout=networks.PATIENCE_S)
+        self.assertEqual(ear.returncode, 0, error)
+        station = json.loads(self.network.ip("server", "-j", "link", "show", "eth0"))[0]["address"]
+        mouth = self.start("stranger", sys.executable, str(GARBAGE), "send", "1", str(FRAMES),
+                           f"{station}/{self.network.address('server')}", self.network.address("w0"), str(FRAMES_A_SECOND))  # fmt: skip
+        mouth.stdin.write(heard + "\n")
+        mouth.stdin.flush()
+        return mouth
+
+    def test_garbage_changes_no_sum(self):
+        self.start_switch()
+        workers = self.start_workers("20KB", (*FEW, "--audit"), rounds=10)
+        garbage = self.start_garbage()
+        self.finish(workers)
+        _, error = garbage.communicate(timeout=networks.PATIENCE_S)
+        self.assertEqual(garbage.returncode, 0, error)
+        self.assertLessEqual(len(self.kernel()["jobs"]), 1, "no other job was admitted")
+        self.assertGreater(self.kernel()["packets"]["forged"], 0)
+
+    def test_other_traffic_passes_beside_a_job(self):
+        self.start_switch()
+        workers = self.start_workers("20KB", FEW, rounds=10)
+        stranger = self.network.address("stranger")
+        echoes = networks.call(*self.network.at("w0", sys.executable, "-c", PING, stranger))
+        self.assertEqual(echoes, "3\n")
+        data = os.urandom(100_000)
+        receive = ("import socket,hashlib;s=socket.create_server(('0.0.0.0',9000));print('ready',flush=True);c=s.accept()[0];"
+                   "h=hashlib.sha256();[h.update(b) for b in iter(lambda:c.recv(65536),b'')];print(h.hexdigest())")  # fmt: skip
+        receiver = self.start("stranger", sys.executable, "-c", receive)
+        receiver.stdout.readline()
+        address = (stranger, 9000)
+        send = f"import socket,sys;socket.create_connection({address}).sendall(sys.stdin.buffer.read())"
+        sender = self.network.at("w0", sys.executable, "-c", send)
+        subprocess.run(sender, input=data, check=True, timeout=networks.PATIENCE_S)
+        out, _ = receiver.communicate(timeout=networks.PATIENCE_S)
+        self.assertEqual(out.strip(), hashlib.sha256(data).hexdigest())
+        self.finish(workers)
+
 
 class Racks(ClusterTest):
     bridges = {"rack0": ["w0", "w1"], "rack1": ["w2", "w3"], "spine": ["server"]}
@@ -118,6 +221,9 @@ class Racks(ClusterTest):
     def test_two_levels_sum(self):
         for bridge, level in (("rack0", 0), ("rack1", 0), ("spine", 1)):
             self.start_switch(bridge, level)
+        self.sum_and_complete()
+
+    def sum_and_complete(self):
         racks = {worker: rack for rack, hosts in self.bridges.items() for worker in hosts}
         common = ["--world", "4", "--rendezvous", self.network.endpoint("w0", 29500), "--switch",
                   self.network.endpoint("server"), "--bytes", "2KB", "--warmup", "0", "--rounds", "3", "--json", *FEWER]  # fmt: skip
@@ -125,6 +231,28 @@ class Racks(ClusterTest):
                      for rank, worker in enumerate(self.workers)])  # fmt: skip
         for bridge in self.bridges:
             networks.wait_until(lambda at=bridge: self.completed(at) > 60, f"{bridge} aggregated most fragments")
+
+
+class MixedRacks(Racks):
+    network_kind = MixedNetwork
+
+    @classmethod
+    def setUpClass(cls):
+        network = networks.Network({"bridge": ["host"]})
+        try:
+            network.build()
+            networks.require_programs(network)
+        except PermissionError as error:
+            raise unittest.SkipTest(f"this machine cannot load kernel programs: {error}") from error
+        finally:
+            network.remove()
+        super().setUpClass()
+
+    def test_two_levels_sum(self):
+        self.start_switch("rack0", 0)
+        self.start_switch("spine", 1)
+        networks.NetworkTest.start_switch(self, "rack1")
+        self.sum_and_complete()
 
 
 if __name__ == "__main__":

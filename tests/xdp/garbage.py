@@ -3,9 +3,10 @@
 """Invalid and repeated frames, derived from valid gradients.
 
 usage: garbage.py listen COUNT                    prints COUNT gradients that leave eth0: every hundredth
-       garbage.py send SEED LEAST SERVER SENDER   reads such gradients up to an empty line, and sends invalid frames
+       garbage.py send SEED LEAST SERVER SENDER [RATE]
+                                                  reads such gradients up to an empty line, and sends invalid frames
                                                   from eth0 to SERVER (MAC/IP) with source SENDER (IP): at least LEAST
-                                                  frames, and further ones until its input ends
+                                                  frames, and further ones until its input ends; RATE a second at most
 """
 
 import ipaddress
@@ -14,6 +15,7 @@ import select
 import socket
 import struct
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
@@ -181,7 +183,7 @@ def has_ended(stream):
     return select.select([stream], [], [], 0)[0]
 
 
-def send(seed, least, server, sender):
+def send(seed, least, server, sender, rate=None):
     draw = random.Random(seed)
     mac, receiver = server.split("/")
     packets = [Packet(bytes.fromhex(line)) for line in iter(sys.stdin.readline, "\n")]
@@ -192,6 +194,8 @@ def send(seed, least, server, sender):
         sent = 0
         while sent < least or not has_ended(sys.stdin):
             sent += 1
+            if rate:
+                time.sleep(1 / rate)
             mouth.send(draw.choice(MISCHIEF)(draw, draw.choice(packets), wire))
 
 
@@ -199,4 +203,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "listen":
         listen(int(sys.argv[2]))
     else:
-        send(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5])
+        send(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5], *map(float, sys.argv[6:]))
