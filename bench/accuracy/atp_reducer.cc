@@ -49,8 +49,8 @@ class AtpReducer final : public Reducer {
         for (unsigned rank = 0; rank < workers_.size(); ++rank) {
             const float* in = inputs.data() + rank * sums.size();
             tensors.push_back(fit(rank, in, rank == 0 ? sums.data() : others.data(), sums.size()));
-            const auto& [tensor, exponents] = tensors.back();
-            if (exponents != nullptr) submit(rank, *exponents);
+            const auto& [tensor, before] = tensors.back();
+            for (const auto& first : before) submit(rank, *first);
             submit(rank, *tensor);
         }
         collect();

@@ -29,19 +29,19 @@ class NumberFitterTest : public ::testing::Test {
     std::vector<float> values_ = std::vector<float>(8, 1.0F);
 };
 
-TEST_F(NumberFitterTest, OnlyAFirstOperationOfAKindNeedsExponents) {
+TEST_F(NumberFitterTest, OnlyAFirstOperationOfAKindNeedsExponentsBesidesVotes) {
     NumberFitter fitter = fitter_of(Scaling::dynamic, LaneType::int32);
     const auto first = fit(fitter, ElementType::float32, 1);
-    EXPECT_NE(first.exponents, nullptr);
+    EXPECT_EQ(first.before.size(), 2U);
     EXPECT_FALSE(first.tensor->ready(0, 1));
-    EXPECT_EQ(fit(fitter, ElementType::float32, 1).exponents, nullptr);
-    EXPECT_NE(fit(fitter, ElementType::float32, 2).exponents, nullptr);
+    EXPECT_EQ(fit(fitter, ElementType::float32, 1).before.size(), 1U);
+    EXPECT_EQ(fit(fitter, ElementType::float32, 2).before.size(), 2U);
 }
 
 TEST_F(NumberFitterTest, FixedScaleNeedsNothing) {
     NumberFitter fitter = fitter_of(Scaling::fixed, LaneType::int16);
     const auto fitted = fit(fitter, ElementType::float32, 1);
-    EXPECT_EQ(fitted.exponents, nullptr);
+    EXPECT_TRUE(fitted.before.empty());
     EXPECT_TRUE(fitted.tensor->ready(0, 1));
     EXPECT_EQ(fitted.tensor->scale(0), protocol::scale_of_job);
     EXPECT_EQ(fitted.tensor->form(), ATP_DTYPE_INT16);

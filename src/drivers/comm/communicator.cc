@@ -192,14 +192,14 @@ Result<Handle> Communicator::submit(const OperationCall& call, std::unique_ptr<p
     const std::scoped_lock lock(order_);
     // Only owners know the sums of dealt parts: no rank can follow their magnitude.
     const bool is_dealt = call.operation == Operation::reduce_scatter || call.operation == Operation::reduce;
-    std::unique_ptr<protocol::Tensor> exponents;
+    std::vector<std::unique_ptr<protocol::Tensor>> before;
     if (fits_numbers() && !tensor->plain() && !is_empty && !is_dealt) {
         auto fitted = fitter_.fit(std::move(tensor), call.type,
                                   {.operation = static_cast<std::uint32_t>(call.operation),
                                    .detail = call.detail,
                                    .elements = call.elements});
         tensor = std::move(fitted.tensor);
-        exponents = std::move(fitted.exponents);
+        before = std::move(fitted.before);
     }
     const protocol::Tensor& whole = *tensor;
     auto work = std::make_shared<Work>(call.operation, std::move(tensor), now, deadline);
@@ -209,11 +209,11 @@ Result<Handle> Communicator::submit(const OperationCall& call, std::unique_ptr<p
     const std::uint16_t purpose_before = purpose_of(call.operation, call.elements, mix(call.detail));
     if (host_ != nullptr) {
         work->add_slice(0, whole.size(), purpose);
-        submit_on_host(work, std::move(exponents), purpose_before, call.alignment);
+        submit_on_host(work, std::move(before), purpose_before, call.alignment);
     } else {
-        if (exponents != nullptr) {
-            const std::uint64_t lanes = exponents->size();
-            work->add_first(std::move(exponents), chunks_ ? tensor::lanes_of_chunk(*chunks_, lanes, 0) : lanes,
+        for (auto& first : before) {
+            const std::uint64_t lanes = first->size();
+            work->add_first(std::move(first), chunks_ ? tensor::lanes_of_chunk(*chunks_, lanes, 0) : lanes,
                             purpose_before);
         }
         submit_to_channels(work, whole, purpose, call.alignment);
@@ -221,15 +221,15 @@ Result<Handle> Communicator::submit(const OperationCall& call, std::unique_ptr<p
     return work;
 }
 
-void Communicator::submit_on_host(const Handle& work, std::unique_ptr<protocol::Tensor> exponents,
+void Communicator::submit_on_host(const Handle& work, std::vector<std::unique_ptr<protocol::Tensor>> before,
                                   std::uint16_t purpose, std::uint64_t alignment) {
-    if (exponents != nullptr) {
-        const std::uint64_t lanes = exponents->size();
-        const auto before =
-            std::make_shared<Work>(work->operation(), std::move(exponents), work->begun(), work->deadline());
-        before->set_called(work->called());
-        before->add_slice(0, lanes, purpose);
-        host_->submit(before, 1);
+    for (auto& tensor : before) {
+        const std::uint64_t lanes = tensor->size();
+        const auto first =
+            std::make_shared<Work>(work->operation(), std::move(tensor), work->begun(), work->deadline());
+        first->set_called(work->called());
+        first->add_slice(0, lanes, purpose);
+        host_->submit(first, 1);
     }
     host_->submit(work, alignment);
 }

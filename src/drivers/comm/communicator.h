@@ -189,8 +189,8 @@ class Communicator {
     [[nodiscard]] Result<Handle> submit(const OperationCall& call, std::unique_ptr<protocol::Tensor> tensor,
                                         Time deadline);
     // On a host: a work of its own, since the memory takes one part of a work at a time.
-    void submit_on_host(const Handle& work, std::unique_ptr<protocol::Tensor> exponents, std::uint16_t purpose,
-                        std::uint64_t alignment);
+    void submit_on_host(const Handle& work, std::vector<std::unique_ptr<protocol::Tensor>> before,
+                        std::uint16_t purpose, std::uint64_t alignment);
     void submit_to_channels(const Handle& work, const protocol::Tensor& tensor, std::uint16_t purpose,
                             std::uint64_t alignment);
 

@@ -79,7 +79,7 @@ class Work {
     Operation operation_;
     std::string called_;
     std::unique_ptr<protocol::Tensor> tensor_;
-    std::unique_ptr<protocol::Tensor> before_;  // nullptr: the tensor waits for no other
+    std::vector<std::unique_ptr<protocol::Tensor>> before_;  // for which the tensor waits
     std::vector<tensor::Slice> slices_;
     std::weak_ptr<WorkAttendant> attendant_;
     Time begun_;

@@ -13,6 +13,8 @@
 namespace atp::protocol {
 
 inline constexpr std::uint8_t scale_of_job = 0;
+// At 2^127 a number of 2^-96 or more has no integer, so it is summed exactly.
+inline constexpr std::uint8_t exact_scale = 255;
 
 // Byte of 2^exponent, or of the nearest power that has a byte.
 [[nodiscard]] constexpr std::uint8_t scale_byte(int exponent) {

@@ -47,7 +47,7 @@ bool FittedTensor::ready(std::uint64_t first, std::uint64_t count) const {
     if (!tensor_->ready(first, count)) return false;
     if (numbers_.scales == nullptr) return true;
     for (std::uint64_t span = first / span_elements; span <= (first + count - 1) / span_elements; ++span) {
-        if (!numbers_.scales->ready(span)) return false;
+        if (!numbers_.scales->decided(span)) return false;
     }
     return true;
 }

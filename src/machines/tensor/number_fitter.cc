@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tensor/exponent_tensor.h"
+#include "tensor/vote_tensor.h"
 
 namespace atp::tensor {
 
@@ -25,11 +26,13 @@ NumberFitter::Fitted NumberFitter::fit(std::unique_ptr<protocol::Tensor> tensor,
     Fitted fitted{.tensor = std::make_unique<FittedTensor>(
                       whole, FittedTensor::Numbers{
                                  .form = form, .job_scale = job_scale, .scales = scales, .report = config_.report})};
-    if (reference) return fitted;
-    fitted.exponents = std::make_unique<ExponentTensor>(
-        whole, [scales, ranks = config_.ranks, form, job_scale](std::optional<unsigned> exponent) {
-            scales->begin(first_scale(exponent, ranks, form, job_scale));
-        });
+    if (!reference) {
+        fitted.before.push_back(std::make_unique<ExponentTensor>(
+            whole, [scales, ranks = config_.ranks, form, job_scale](std::optional<unsigned> exponent) {
+                scales->begin(first_scale(exponent, ranks, form, job_scale));
+            }));
+    }
+    fitted.before.push_back(std::make_unique<VoteTensor>(whole, scales, config_.ranks, form));
     return fitted;
 }
 

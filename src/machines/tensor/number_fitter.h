@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "numeric/element_type.h"
 #include "protocol/tensor.h"
@@ -17,7 +18,8 @@
 namespace atp::tensor {
 
 // Gives the float tensors of a communicator their form and, with dynamic scaling, scales that follow from earlier
-// operations. All ranks call equal operations in equal order, so they choose equal scales without a message.
+// operations. All ranks call equal operations in equal order, so they propose equal scales without a message. A vote
+// about each span then decides whether its numbers are large enough for the proposal.
 //
 // Ownership: owns the scales of the last operations; shares `feed`.
 // Calling order: fit() for each operation with scaled numbers, in order. Threads: under the caller's lock.
@@ -32,8 +34,8 @@ class NumberFitter {
     };
     struct Fitted {
         std::unique_ptr<protocol::Tensor> tensor;
-        // To be summed before the tensor, which is not ready until then; nullptr: nothing.
-        std::unique_ptr<protocol::Tensor> exponents{};
+        // To be summed before the tensor, in this order; it is not ready until then.
+        std::vector<std::unique_ptr<protocol::Tensor>> before{};
     };
 
     explicit NumberFitter(Config config) : config_(std::move(config)) {}

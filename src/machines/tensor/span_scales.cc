@@ -32,20 +32,23 @@ int bits_of_sum(std::uint8_t form) {
 
 std::uint32_t magnitude_bits(float value) { return std::bit_cast<std::uint32_t>(value) & ~(1U << 31U); }
 
-SpanScale next_scale(SpanScale used, std::uint32_t largest, std::uint8_t form) {
-    if (largest == 0) {
-        return {.scale = std::max(plus(used.scale, most_rise), used.fallback), .fallback = used.fallback};
-    }
-    if (largest >= infinity_bits) return {.scale = plus(used.scale, -1), .fallback = used.fallback};
+std::uint8_t next_scale(std::uint8_t used, std::uint32_t largest, std::uint8_t form) {
+    if (largest == 0) return used;
+    if (largest >= infinity_bits) return plus(used, -1);
     const std::uint8_t fitting = scale_for(std::ilogb(std::bit_cast<float>(largest)), bits_of_sum(form));
-    const std::uint8_t scale = std::min(fitting, plus(used.scale, most_rise));
-    return {.scale = scale, .fallback = used.fallback == 0 ? scale : used.scale};
+    return std::min(fitting, plus(used, most_rise));
 }
 
-SpanScale first_scale(std::optional<unsigned> exponent, std::uint32_t ranks, std::uint8_t form, double job_scale) {
-    if (!exponent) return {.scale = protocol::scale_byte(std::ilogb(job_scale))};
+std::uint8_t first_scale(std::optional<unsigned> exponent, std::uint32_t ranks, std::uint8_t form, double job_scale) {
+    if (!exponent) return protocol::scale_byte(std::ilogb(job_scale));
     const int largest = std::max(static_cast<int>(*exponent), 1) - exponent_bias;
-    return {.scale = scale_for(largest + static_cast<int>(std::bit_width(ranks - 1)), bits_of_sum(form))};
+    return scale_for(largest + static_cast<int>(std::bit_width(ranks - 1)), bits_of_sum(form));
+}
+
+std::uint32_t least_magnitude(std::uint8_t scale, std::uint32_t ranks, std::uint8_t form) {
+    const int bits = bits_of_sum(form) - 1;
+    const int least = std::max(bits - bits / 3 - static_cast<int>(std::bit_width(ranks - 1)), 0);
+    return std::bit_cast<std::uint32_t>(static_cast<float>(std::ldexp(1.0, least - int{scale} + int{ATP_SCALE_ONE})));
 }
 
 SpanScales::SpanScales(std::uint64_t elements, std::uint8_t form, std::shared_ptr<SpanScales> reference,
@@ -57,22 +60,35 @@ SpanScales::SpanScales(std::uint64_t elements, std::uint8_t form, std::shared_pt
     }
 }
 
-void SpanScales::begin(SpanScale common) {
+void SpanScales::begin(std::uint8_t common) {
     for (Span& span : spans_) span.used = common;
     if (waited_for_.exchange(false)) feed_->advance();
 }
 
 bool SpanScales::ready(std::uint64_t number) {
     Span& span = spans_[number];
-    if (span.used.load().scale != protocol::scale_of_job) return true;
+    if (span.used != protocol::scale_of_job) return true;
     if (reference_ == nullptr) {
         // begin() may run between the first load and the store. After the store it sees the flag.
         waited_for_ = true;
-        return span.used.load().scale != protocol::scale_of_job;
+        return span.used != protocol::scale_of_job;
     }
     const auto scale = reference_->next_or_wait(number);
     if (scale) span.used = *scale;
     return scale.has_value();
+}
+
+void SpanScales::decide(std::uint64_t number, bool accept) {
+    spans_[number].decided = accept ? proposal(number) : protocol::exact_scale;
+    if (waited_for_.exchange(false)) feed_->advance();
+}
+
+// decide() may run between the first load and the store. After the store it sees the flag.
+bool SpanScales::decided(std::uint64_t number) {
+    const std::atomic<std::uint8_t>& scale = spans_[number].decided;
+    if (scale != protocol::scale_of_job) return true;
+    waited_for_ = true;
+    return scale != protocol::scale_of_job;
 }
 
 void SpanScales::settle(std::uint64_t number, std::uint64_t count, std::uint32_t largest) {
@@ -83,14 +99,14 @@ void SpanScales::settle(std::uint64_t number, std::uint64_t count, std::uint32_t
     if (waited_for_.exchange(false)) feed_->advance();
 }
 
-std::optional<SpanScale> SpanScales::next(std::uint64_t number) const {
+std::optional<std::uint8_t> SpanScales::next(std::uint64_t number) const {
     const Span& span = spans_[number];
     if (span.missing != 0) return std::nullopt;
     return next_scale(span.used, span.largest, form_);
 }
 
 // The span may settle between the first look and the store. After the store, settle() sees the flag.
-std::optional<SpanScale> SpanScales::next_or_wait(std::uint64_t number) {
+std::optional<std::uint8_t> SpanScales::next_or_wait(std::uint64_t number) {
     if (const auto scale = next(number)) return scale;
     waited_for_ = true;
     return next(number);

@@ -30,32 +30,26 @@ inline constexpr std::uint64_t span_elements = 16 * 352;
 [[nodiscard]] std::uint32_t magnitude_bits(float value);
 inline constexpr std::uint32_t infinity_bits = 0x7F800000U;
 
-// Scale of a span, with what its successor needs.
-struct SpanScale {
-    std::uint8_t scale = protocol::scale_of_job;
-    // For a sum of zeros: this scale may have been too coarse for it, which one large sum before causes. The next scale
-    // is at least this one, that before the large sum. 0: the span never had another sum.
-    std::uint8_t fallback = 0;
-
-    [[nodiscard]] bool operator==(const SpanScale&) const = default;
-};
-
 // The scale for the next operation, after one at `used` had sums of this largest magnitude. It falls to any sum; it
 // rises by at most `most_rise`, so one operation of small sums does not make the next one overflow (H52,
-// docs/protocol.md#h52). An infinite sum or NaN lowers it by one.
-[[nodiscard]] SpanScale next_scale(SpanScale used, std::uint32_t largest, std::uint8_t form);
+// docs/protocol.md#h52). An infinite sum or NaN lowers it by one, and zeros keep it.
+[[nodiscard]] std::uint8_t next_scale(std::uint8_t used, std::uint32_t largest, std::uint8_t form);
 inline constexpr int most_rise = 4;
 
 // The scale of an operation without a reference, for all of its spans. `exponent`: of the largest finite magnitude of
 // an element on any rank, as 8 bits of a float32; nullopt: all elements are zero.
-[[nodiscard]] SpanScale first_scale(std::optional<unsigned> exponent, std::uint32_t ranks, std::uint8_t form,
-                                    double job_scale);
+[[nodiscard]] std::uint8_t first_scale(std::optional<unsigned> exponent, std::uint32_t ranks, std::uint8_t form,
+                                       double job_scale);
+
+// Magnitude from which a number of one rank keeps a span at `scale`: the sum of `ranks` such numbers lies a third of
+// the form's bits below the sums for which the scale was made. At least one integer.
+[[nodiscard]] std::uint32_t least_magnitude(std::uint8_t scale, std::uint32_t ranks, std::uint8_t form);
 
 // The scales of one operation, and those that follow for an operation that has it as reference.
 //
 // Ownership: owns the scales; shares `feed`, and its reference until forget_reference().
-// Calling order: ready() of a span until it returns true, then scale() any number of times; settle() for elements of
-//   the span, each once. An operation without a reference is not ready before begin().
+// Calling order: ready() of a span until it returns true, then proposal() and decide(), then scale() any number of
+//   times; settle() for elements of the span, each once. An operation without a reference is not ready before begin().
 // Threads: any. Failure: none.
 class SpanScales {
   public:
@@ -64,11 +58,17 @@ class SpanScales {
                std::shared_ptr<protocol::Waker> feed);
 
     // Without a reference: the scale of all spans.
-    void begin(SpanScale common);
+    void begin(std::uint8_t common);
     // True: the reference has the sums of this span. After it returned false, advance() of the feed is called as soon
     // as the answer may have changed.
     [[nodiscard]] bool ready(std::uint64_t span);
-    [[nodiscard]] std::uint8_t scale(std::uint64_t span) const { return spans_[span].used.load().scale; }
+    // The scale that follows from the reference.
+    [[nodiscard]] std::uint8_t proposal(std::uint64_t span) const { return spans_[span].used; }
+    // Accepts the proposal, or refuses it: the numbers of all ranks are too small for it, so the sum is exact.
+    void decide(std::uint64_t span, bool accept);
+    // After false, advance() of the feed is called as for ready().
+    [[nodiscard]] bool decided(std::uint64_t span);
+    [[nodiscard]] std::uint8_t scale(std::uint64_t span) const { return spans_[span].decided; }
     // Records the largest magnitude in the sums of `count` elements of the span.
     void settle(std::uint64_t span, std::uint64_t count, std::uint32_t largest);
     // The operation needs its reference no more: it is done, and no other thread uses its tensor.
@@ -76,14 +76,15 @@ class SpanScales {
 
   private:
     struct Span {
-        std::atomic<SpanScale> used{};
-        std::atomic<std::uint32_t> missing{0};  // elements without a sum
+        std::atomic<std::uint8_t> used{protocol::scale_of_job};     // scale_of_job: not known yet
+        std::atomic<std::uint8_t> decided{protocol::scale_of_job};  // scale_of_job: not yet
+        std::atomic<std::uint32_t> missing{0};                      // elements without a sum
         std::atomic<std::uint32_t> largest{0};
     };
 
     // For an operation that has this one as reference; nullopt: the span lacks sums.
-    [[nodiscard]] std::optional<SpanScale> next(std::uint64_t span) const;
-    [[nodiscard]] std::optional<SpanScale> next_or_wait(std::uint64_t span);
+    [[nodiscard]] std::optional<std::uint8_t> next(std::uint64_t span) const;
+    [[nodiscard]] std::optional<std::uint8_t> next_or_wait(std::uint64_t span);
 
     std::uint8_t form_;
     std::vector<Span> spans_;
