@@ -62,7 +62,8 @@ class HostMemory final : public protocol::HostBoard {
     [[nodiscard]] unsigned rank() const { return rank_; }
     [[nodiscard]] std::byte* lanes_of(unsigned slot, unsigned rank) const;
     [[nodiscard]] std::byte* sums_of(unsigned slot) const { return lanes_of(slot, shape_.ranks); }
-    // One for each span of the chunk: the largest magnitude of its sums. The rank that adds the span writes it with them.
+    // One for each span of the chunk: the largest magnitude of its sums. The rank that adds the span writes it with
+    // them.
     [[nodiscard]] std::span<float> magnitudes_of(unsigned slot) const;
 
     // What this rank calls, in words and as a number.
