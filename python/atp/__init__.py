@@ -6,11 +6,11 @@
 
     dist.init_process_group("atp")
 
-The switch at ATP_SWITCH executes all_reduce with SUM and AVG, all_reduce_coalesced, broadcast and barrier of CPU and
-CUDA tensors. If ATP_SWITCH is not set, rank 0 starts a switch in its own process. Gloo executes all other operations,
-and the logger `atp` reports each of them once. `atp.Options` documents the settings and the environment variables.
-`atp.push()` and `atp.pull()` sum by key, like a parameter server. `atp.flight_records()` returns what PyTorch's Flight
-Recorder keeps of the operations in the network.
+The network executes sums (all_reduce, reduce_scatter and reduce with SUM and AVG), all_gather, broadcast and barrier
+of CPU and CUDA tensors. Ranks on one machine sum in its memory. Otherwise the switch at ATP_SWITCH adds, or the hosts
+share the work. Gloo executes all other operations, and the logger `atp` reports each of them once. `atp.Options`
+documents the settings and the environment variables. `atp.push()` and `atp.pull()` sum by key, like a parameter
+server. `atp.flight_records()` returns what PyTorch's Flight Recorder keeps of the operations in the network.
 """
 
 import torch.distributed as _dist
