@@ -89,7 +89,8 @@ TEST(HashVectors, FirstGradientAndFirstAckOfASlotCarryTheIndexOfTheFile) {
                                     .lanes = 1,
                                     .aggregators = argument<std::uint32_t>(row, "aggregators"),
                                     .first_seq = argument<std::uint32_t>(row, "slot")};
-        protocol::Worker worker({.channel = channel, .rank = 0, .place = membership.place(0), .congestion = {}});
+        protocol::Worker worker(
+            {.channel = channel, .rank = 0, .place = membership.place(0), .senders = {}, .congestion = {}});
         OneZero tensor;
         ASSERT_TRUE(worker.submit(tensor, Time{}));
         std::vector<std::byte> gradient(worker.packet_bytes());

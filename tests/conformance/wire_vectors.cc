@@ -164,6 +164,10 @@ void append_types(std::vector<WireVector>& vectors) {
     vectors.push_back(good("a probe, padded", plain(ATP_TYPE_PROBE, ATP_DTYPE_NONE), {0, 0xFFFFFFFF, 0}));
     vectors.push_back(good("an acknowledgement without lanes, for workers that are not the owner",
                            plain(ATP_TYPE_ACK, ATP_DTYPE_NONE), {}));
+    vectors.push_back(good("an acknowledgement with the integers of all workers but the owner",
+                           plain(ATP_TYPE_ACK, ATP_INT32_LANES), {5, 0xFFFFFFFF}));
+    vectors.push_back(good("an acknowledgement to an owner whose numbers are included",
+                           with_flags(plain(ATP_TYPE_ACK, ATP_FLOAT32_LANES), ATP_FLAG_WHOLE), {0x40A00000}));
 }
 
 void append_flags(std::vector<WireVector>& vectors) {

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/sender_masks.h"
+
 namespace atp::protocol {
 namespace {
 
@@ -103,6 +105,17 @@ RC_GTEST_PROP(Membership, OneWrongRankIsRefused, (std::uint16_t wrong)) {
     RC_PRE(wrong != rank);
     rank = wrong;
     RC_ASSERT(!Membership::make(units).has_value());
+}
+
+TEST(SenderMasks, LeaveTheOwnerOutAndItsUnitIfNobodyElseIsInIt) {
+    const auto members = *Membership::make({Unit{.ranks = {0, 1}}, Unit{.ranks = {2}, .direct = true}});
+    const SenderMasks masks(members, 1);
+    EXPECT_TRUE(masks.has_others());
+    EXPECT_EQ(masks.without(0).mask0, 0b10U);
+    EXPECT_EQ(masks.without(0).mask1, 0b11U);
+    EXPECT_EQ(masks.without(2).mask0, 0b11U);
+    EXPECT_EQ(masks.without(2).mask1, 0b01U);
+    EXPECT_FALSE(SenderMasks(*Membership::star(1), 0).has_others());
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ std::uint8_t ranks_of(const atp_header& header, const protocol::Membership& memb
         const protocol::Place& place = membership.place(static_cast<std::uint16_t>(rank));
         if ((header.bitmap1 >> place.unit & 1U) == 0) continue;
         const bool whole = (header.flags & ATP_FLAG_WHOLE) != 0;
+        if (whole && protocol::Delivery::of(header).adds_at_home(static_cast<std::uint16_t>(rank))) continue;
         if (whole || (header.bitmap0 >> place.member & 1U) != 0) ranks |= 1U << rank;
     }
     return static_cast<std::uint8_t>(ranks);
@@ -95,18 +96,21 @@ void Machines::assess_merge(ServerNode& server, const protocol::ServerCounters& 
     }
     if (after.completed == before.completed) return;
     const protocol::Delivery delivery = truth_.delivery(truth_.offset_of(header.seq));
-    const unsigned everybody = delivery.one_sender ? 1U << delivery.owner : (1U << layout_.membership().workers()) - 1U;
+    unsigned everybody = (1U << layout_.membership().workers()) - 1U;
+    if (delivery.one_sender) everybody = 1U << delivery.owner;
+    // Whether the owner's own numbers were needed shows in the ACK.
+    if (delivery.is_owned() && !delivery.one_sender) everybody &= ~(1U << delivery.owner);
     if ((accepted & everybody) != everybody) step.violate("the server completed a fragment without all workers");
     accepted = 0;
     server.completed |= 1U << static_cast<unsigned>(truth_.offset_of(header.seq));
 }
 
-// A READY completes the fragments from the base on that have their lanes.
+// A READY completes fragments that lack nothing else.
 void Machines::note_completed_by_ready(ServerNode& server) const {
-    const std::int32_t end = truth_.offset_of(server.machine->base());
+    const std::int32_t end = truth_.offset_of(server.machine->base() + configuration_.window());
     for (std::int32_t offset = 0; offset < end; ++offset) {
         const std::uint32_t seq = configuration_.first_seq + static_cast<std::uint32_t>(offset);
-        if ((server.completed >> static_cast<unsigned>(offset) & 1U) != 0) continue;
+        if (!server.machine->has_result(seq) || (server.completed >> static_cast<unsigned>(offset) & 1U) != 0) continue;
         server.accepted[seq % (2 * configuration_.window())] = 0;
         server.completed |= 1U << static_cast<unsigned>(offset);
     }

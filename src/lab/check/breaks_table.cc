@@ -13,7 +13,7 @@ namespace atp::check {
 namespace {
 
 // Faults that star2 (two workers, one fragment at a time) cannot detect, each with a configuration that detects it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 49> shown_by = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 50> shown_by = {{
     {"resend_claims", "star2-shared"},
     {"complete_early", "star3"},
     {"ignore_token", "incarnation"},
@@ -36,6 +36,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 49> shown_by
     {"half_wide_copy", "int16-float"},
     {"half_wide_result", "int16-overflow"},
     {"owner_takes_empty_ack", "scatter2"},
+    {"ready_before_scan", "scatter-home"},
     {"complete_without_ready", "gather2-one"},
     {"free_before_harvest", "pipeline2"},
     {"harvest_unchecked", "pipeline2"},

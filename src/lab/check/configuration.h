@@ -36,7 +36,8 @@ enum class Values : std::uint8_t {
     saturating,  // fragment 0: the first two values sum to 4e9, beyond int32, and the third is negative
     // As saturating, and the last worker's value in fragment 0 does not fit an integer.
     saturating_and_too_large,
-    wide_sums,  // fragment 0: all values fit 16 bits, and the first two sum to 40,000
+    owner_too_large,  // fragment 1: the first worker's value does not fit an integer
+    wide_sums,        // fragment 0: all values fit 16 bits, and the first two sum to 40,000
 };
 
 enum class Protocol : std::uint8_t { atp, switchml, joining, host };

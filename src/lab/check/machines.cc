@@ -60,6 +60,8 @@ Machines::WorkerNode Machines::make_worker(unsigned job, unsigned rank, bool ear
     config.channel.first_seq = first_seq;
     config.rank = static_cast<std::uint16_t>(rank);
     config.place = layout_.membership().place(config.rank);
+    config.senders = protocol::SenderMasks(layout_.membership(), config.rank);
+    config.scale = 1;
     config.min_timeout = config.max_timeout = model_timeout;
     config.probe_burst = configuration_.window();
     config.tensors = static_cast<std::uint32_t>(configuration_.tensors.size());

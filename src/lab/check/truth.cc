@@ -64,6 +64,9 @@ float Truth::value(bool earlier_incarnation, unsigned rank, std::int32_t offset)
         case Values::too_large:
             if (first_fragment && rank == 1) return too_large;
             break;
+        case Values::owner_too_large:
+            if (offset == 1 && rank == 0 && !earlier_incarnation) return too_large;
+            break;
         case Values::not_finite:
             if (first_fragment && rank == 0) return std::numeric_limits<float>::infinity();
             if (offset == 1 && rank == last) return std::numeric_limits<float>::quiet_NaN();
@@ -108,10 +111,19 @@ std::uint32_t Truth::sum_bits(bool earlier_incarnation, std::int32_t offset) con
     const protocol::Delivery result = delivery(offset);
     double sum = 0;
     for (unsigned rank = 0; rank < membership_.workers(); ++rank) {
-        if (result.sends(static_cast<std::uint16_t>(rank))) sum += double{value(earlier_incarnation, rank, offset)};
+        if (result.contributes(static_cast<std::uint16_t>(rank)))
+            sum += double{value(earlier_incarnation, rank, offset)};
     }
     if (plain(offset)) return static_cast<std::uint32_t>(static_cast<std::int64_t>(sum));
     return std::isnan(sum) ? canonical_nan : std::bit_cast<std::uint32_t>(static_cast<float>(sum));
+}
+
+std::int64_t Truth::sum_of_others(bool earlier_incarnation, std::int32_t offset) const {
+    double sum = 0;
+    for (unsigned rank = 0; rank < membership_.workers(); ++rank) {
+        if (rank != delivery(offset).owner) sum += double{value(earlier_incarnation, rank, offset)};
+    }
+    return static_cast<std::int64_t>(sum);
 }
 
 // Two integers if the element is one.
@@ -134,6 +146,7 @@ std::string Truth::wrong_gradient(const wire::Packet& packet) const {
     for (unsigned rank = 0; rank < membership_.workers(); ++rank) {
         const protocol::Place& place = membership_.place(static_cast<std::uint16_t>(rank));
         const bool unit_in = (header.bitmap1 >> place.unit & 1U) != 0;
+        if (whole && delivery(offset).adds_at_home(static_cast<std::uint16_t>(rank))) continue;
         if (!unit_in || (!whole && (header.bitmap0 >> place.member & 1U) == 0)) continue;
         const unsigned part = atp_part_rank(&header);
         last_value = part == 0 ? value(earlier, rank, offset) : value_of_rank(earlier, rank, offset, part - 1);
@@ -159,6 +172,14 @@ std::string Truth::wrong_ack(const wire::Packet& packet) const {
     const std::int32_t offset = offset_of(packet.header.seq);
     if (packet.lanes.empty()) return delivery(offset).is_owned() ? "" : "a result for all workers has no lanes";
     const std::uint32_t found = wire::load_u32(packet.lanes.data());
+    const bool for_owner = delivery(offset).is_owned() && !delivery(offset).one_sender;
+    if (for_owner && (packet.header.flags & ATP_FLAG_WHOLE) == 0) {
+        const std::int64_t others = sum_of_others(earlier, offset);
+        const std::uint8_t type = atp_lanes_type(&packet.header);
+        if (type == ATP_DTYPE_FLOAT32) return "a result lacks the numbers of its owner, and is not of integers";
+        if (found == integer_word(others, type)) return {};
+        return text_of("result is 0x%x, the sum of all others is 0x%x", found, integer_word(others, type));
+    }
     const bool narrow = atp_lanes_type(&packet.header) == ATP_DTYPE_INT16;
     const std::uint32_t sum = sum_bits(earlier, offset);
     const std::uint32_t requested =

@@ -54,6 +54,8 @@ class Truth {
     }
 
   private:
+    // Of all workers but the owner.
+    [[nodiscard]] std::int64_t sum_of_others(bool earlier_incarnation, std::int32_t offset) const;
     // Whether the tensor of the fragment is in a mask of tensors.
     [[nodiscard]] bool is_in(std::uint8_t tensors, std::int32_t offset) const;
 

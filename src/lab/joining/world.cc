@@ -100,6 +100,8 @@ endpoint::ChannelMachineConfig World::config_of(unsigned job, unsigned rank) {
     config.worker.channel = endpoint::channel_config(config.terms);
     config.worker.rank = static_cast<std::uint16_t>(rank);
     config.worker.place = place;
+    config.worker.senders = protocol::SenderMasks(*membership_, config.worker.rank);
+    config.worker.scale = config.terms.scale;
     config.switch_address = address_of_switch(scenario_.switch_of(rank));
     config.nonce = random_.next();
     config.membership = membership_;

@@ -124,6 +124,8 @@ void AtpJob::form_worker(unsigned channel, unsigned rank) {
     config.channel = channel_config(channel);
     config.rank = static_cast<std::uint16_t>(rank);
     config.place = site().membership.place(config.rank);
+    config.senders = protocol::SenderMasks(site().membership, config.rank);
+    config.scale = gradient_scale;
     config.congestion.initial_packets = s.initial_packets;
     config.train = s.train;
     config.min_timeout = s.min_timeout;

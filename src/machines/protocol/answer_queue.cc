@@ -32,6 +32,8 @@ atp_header AnswerQueue::header_of(const Answer& answer, const FragmentRecord& re
     if (with_result && channel_.audit) flags |= ATP_FLAG_AUDIT;
     if (with_result && record.proves_result()) flags |= ATP_FLAG_PROOF;
     if (with_result && record.delivery.one_sender) flags |= ATP_FLAG_ONE_SENDER;
+    const bool for_owner = with_result && !answer.without_lanes && record.delivery.adds_at_home(record.delivery.owner);
+    if (for_owner && !record.without_owner) flags |= ATP_FLAG_WHOLE;
     const bool one_unit = std::has_single_bit(answer.units);
     const auto unit = static_cast<unsigned>(std::countr_zero(answer.units));
     atp_header header = channel_.header_of(answer.type, answer.seq);

@@ -41,6 +41,7 @@
     X(half_wide_copy, 54, "the server includes a member with the last packet of its floats, whatever is missing")   \
     X(half_wide_result, 57, "the worker takes one packet of a result in several for all of it")                     \
     X(owner_takes_empty_ack, 58, "the owner of a sum takes an ACK without lanes for its result")                    \
+    X(ready_before_scan, 60, "the owner of a sum stays at home, though it has a number without an integer")         \
     X(complete_without_ready, 60, "the server completes a fragment of one sender before all workers take it")       \
     X(add_unclaimed, 42, "two ranks of a host add the same range of a chunk")                                       \
     X(add_anything, 45, "ranks of a host add chunks of different operations")                                       \

@@ -21,7 +21,13 @@ struct Delivery {
     }
 
     [[nodiscard]] constexpr bool is_owned() const { return owner != ATP_WORKER_ALL; }
-    [[nodiscard]] constexpr bool sends(std::uint16_t rank) const { return !one_sender || owner == rank; }
+    // Its numbers are in the result.
+    [[nodiscard]] constexpr bool contributes(std::uint16_t rank) const { return !one_sender || owner == rank; }
+    // The sum is for this worker. In a job of several workers it adds its own numbers to the sum of the others at home:
+    // the ACK brings integers, and its own lanes need not travel.
+    [[nodiscard]] constexpr bool adds_at_home(std::uint16_t rank) const {
+        return is_owned() && !one_sender && owner == rank;
+    }
     // False: the ACK of this worker has no lanes.
     [[nodiscard]] constexpr bool receives(std::uint16_t rank) const {
         return !is_owned() || (owner == rank) != one_sender;

@@ -41,6 +41,8 @@ struct FragmentRecord {
     bool proof = false;  // with proof words
     bool known = false;  // `delivery` is that of the first gradient or PROBE
     Delivery delivery{};
+    bool asks_owner = false;              // of a sum: it needs the owner's own numbers
+    bool without_owner = false;           // complete without them: the result has the integers of all others
     std::uint8_t form = ATP_DTYPE_INT32;  // type in which all workers send the fragment's integers
     std::uint8_t scale = scale_of_job;
     // Elements of the fragment, its padding included. Until `sized`, at least so many.
@@ -168,12 +170,13 @@ class FragmentRecords {
         archive.value(r.proof), archive.value(r.proof_words), archive.value(r.form), archive.value(r.scale);
         const std::size_t elements = std::min<std::size_t>(r.elements, elements_);  // an archive may contain any number
         if (r.state == FragmentRecord::State::complete) {
-            archive.value(r.result_type), archive.value(r.next_index);
+            archive.value(r.result_type), archive.value(r.next_index), archive.value(r.without_owner);
             const std::size_t words = std::min(words_of(elements, r.result_type), elements_);
             archive.bytes(result(r).first(words * ATP_LANE_BYTES));
         } else {
+            if (Archive::reads) r.converted = false;  // only a complete record is
             archive.value(r.collision), archive.value(r.level1_flushed), archive.value(r.flushed_units);
-            archive.value(r.count), archive.value(r.merges), archive.value(r.filled);
+            archive.value(r.count), archive.value(r.merges), archive.value(r.filled), archive.value(r.asks_owner);
             if (r.mode == FragmentRecord::Mode::floats) {
                 // No packet has arrived of the elements behind these.
                 if (Archive::reads) clear_floats(r, elements_);

@@ -8,21 +8,10 @@
 #include "numeric/lanes16.h"
 #include "numeric/lanes32_sums.h"
 #include "numeric/lanes8.h"
+#include "protocol/lane_sums.h"
 
 namespace atp::protocol {
 namespace {
-
-using SumLanes = void (*)(const std::byte* lanes, std::size_t count, std::int64_t* sums);
-
-SumLanes assignment_of(std::uint8_t type) {
-    if (type == ATP_DTYPE_INT8) return numeric::sums_assign_int8;
-    return type == ATP_DTYPE_INT16 ? numeric::sums_assign_int16 : numeric::sums_assign;
-}
-
-SumLanes addition_of(std::uint8_t type) {
-    if (type == ATP_DTYPE_INT8) return numeric::sums_add_int8;
-    return type == ATP_DTYPE_INT16 ? numeric::sums_add_int16 : numeric::sums_add;
-}
 
 // Lanes of the packet that carry elements.
 std::size_t payload_of(const FragmentRecords& records, const wire::Packet& packet) {
@@ -38,8 +27,9 @@ std::uint32_t proof_word(const wire::Packet& packet, std::size_t at) {
     return wire::load_u32(words.data() + at * ATP_LANE_BYTES);
 }
 
-bool fit_int32(std::span<const std::int64_t> sums) {
-    using Limits = std::numeric_limits<std::int32_t>;
+template <class Integer>
+bool fit(std::span<const std::int64_t> sums) {
+    using Limits = std::numeric_limits<Integer>;
     return std::ranges::all_of(sums, [](std::int64_t sum) { return sum >= Limits::min() && sum <= Limits::max(); });
 }
 
@@ -55,7 +45,8 @@ std::uint8_t write_integers(const FragmentRecord& record, std::size_t payload, s
         return ATP_DTYPE_INT16;
     }
     if (record.form == ATP_DTYPE_INT8 && numeric::sums_to_int8(sums.data(), sums.size(), result)) return ATP_DTYPE_INT8;
-    if (!record.proof || sums.size() + ATP_PROOF_LANES > payload || !fit_int32(sums)) return ATP_DTYPE_NONE;
+    const bool proves = record.proof && sums.size() + ATP_PROOF_LANES <= payload && fit<std::int32_t>(sums);
+    if (!record.without_owner && !proves) return ATP_DTYPE_NONE;
     numeric::sums_to_integers(sums.data(), sums.size(), result);
     return ATP_DTYPE_INT32;
 }
@@ -90,7 +81,8 @@ void assign_integers(FragmentRecords& records, FragmentRecord& record, const wir
     const bool has_proof = atp_has_proof(&packet.header) != 0;
     const bool is_plain = (packet.header.flags & ATP_FLAG_PLAIN) != 0;
     record.converted = is_whole && !is_plain;
-    record.result_type = has_proof || type != ATP_DTYPE_INT32 ? type : std::uint8_t{ATP_DTYPE_FLOAT32};
+    const bool stays = has_proof || record.without_owner || type != ATP_DTYPE_INT32;
+    record.result_type = stays ? type : std::uint8_t{ATP_DTYPE_FLOAT32};
     if (!record.converted) {
         assignment_of(type)(lanes, elements, records.sums(record).data());
     } else if (record.result_type == ATP_DTYPE_FLOAT32) {
@@ -113,6 +105,13 @@ void add_floats(FragmentRecords& records, FragmentRecord& record, const wire::Pa
     const std::size_t count = end - first;
     numeric::exact_add(packet.lanes.data(), count, &records.exact(record)[first]);
     numeric::sums_add_floats(packet.lanes.data(), count, static_cast<float>(scale), &records.sums(record)[first]);
+}
+
+bool sums_fit_form(FragmentRecords& records, const FragmentRecord& record) {
+    if (record.converted || record.plain) return true;
+    const auto sums = records.sums(record).first(record.elements);
+    if (record.form == ATP_DTYPE_INT8) return fit<std::int8_t>(sums);
+    return record.form == ATP_DTYPE_INT16 ? fit<std::int16_t>(sums) : fit<std::int32_t>(sums);
 }
 
 void write_result(FragmentRecords& records, FragmentRecord& record, double inverse_scale) {

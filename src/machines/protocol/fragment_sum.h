@@ -32,6 +32,9 @@ void add_integers(FragmentRecords& records, FragmentRecord& record, const wire::
 // Adds the floats of one worker to the exact sum and, at `scale`, to the integer sums.
 void add_floats(FragmentRecords& records, FragmentRecord& record, const wire::Packet& packet, double scale);
 
+// True if a result can have the sums as integers of the fragment's form.
+[[nodiscard]] bool sums_fit_form(FragmentRecords& records, const FragmentRecord& record);
+
 // Writes the result of a complete set and sets its type. How the numbers travelled does not change it: an element that
 // has an integer on all workers is the sum of integers, in mode floats too. Sums that do not fit the form of the
 // fragment become floats; with proof words they become int32 if they fit.

@@ -3,15 +3,12 @@
 
 namespace atp::protocol {
 
-bool ReadyWorkers::note(std::uint16_t worker, std::uint32_t until) {
-    std::uint32_t& mark = until_[worker];
-    if (!before(mark, until)) return false;
-    const bool was_lowest = mark == all_until_;
-    mark = until;
-    if (!was_lowest) return false;
-    const std::uint32_t lowest = all_until_;
-    find_lowest();
-    return all_until_ != lowest;
+std::uint32_t ReadyWorkers::note(std::uint16_t worker, std::uint32_t until) {
+    const std::uint32_t mark = until_[worker];
+    if (!before(mark, until)) return mark;
+    until_[worker] = until;
+    if (mark == all_until_) find_lowest();
+    return mark;
 }
 
 void ReadyWorkers::advance(std::uint32_t base) {

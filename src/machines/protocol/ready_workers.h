@@ -17,8 +17,8 @@ class ReadyWorkers {
   public:
     ReadyWorkers(std::size_t workers, std::uint32_t first_seq) : until_(workers, first_seq), all_until_(first_seq) {}
 
-    // `worker` takes the results before `until`. True if all workers now take a fragment that one did not take before.
-    bool note(std::uint16_t worker, std::uint32_t until);
+    // `worker` takes the results before `until`. Returns the first fragment that it did not take before.
+    std::uint32_t note(std::uint16_t worker, std::uint32_t until);
     // All workers take the result of `seq`.
     [[nodiscard]] bool all_take(std::uint32_t seq) const { return before(seq, all_until_); }
     [[nodiscard]] bool takes(std::uint16_t worker, std::uint32_t seq) const { return before(seq, until_[worker]); }

@@ -50,7 +50,7 @@ void Server::handle_packet(std::span<std::byte> bytes, bool congested, Time now)
     } else if (packet.header.type == ATP_TYPE_PROBE) {
         handle_probe(packet.header, now);
     } else if (packet.header.type == ATP_TYPE_READY) {
-        handle_ready(packet.header);
+        handle_ready(packet.header, now);
     } else {
         ++counters_.refused;
     }
@@ -88,12 +88,12 @@ Server::Record* Server::record_in_progress(std::uint32_t seq) {
 // Workers that the packet covers. Nothing if this job has no such workers, shape or parts.
 std::optional<WorkerSet> Server::set_of(const wire::Packet& packet) const {
     const atp_header& header = packet.header;
-    if (header.part != 0 && !is_float(header)) return std::nullopt;
+    if ((header.part != 0 && !is_float(header)) || !has_delivery(header)) return std::nullopt;
     if (packet.lane_count() <= records_.tail_lanes(has_proof(header))) return std::nullopt;
     if (packet.lane_count() > config_.channel.lanes) return std::nullopt;
     if (((header.flags & ATP_FLAG_AUDIT) != 0) != config_.channel.audit) return std::nullopt;
     if (is_plain(header) && header.lanes != ATP_INT32_LANES) return std::nullopt;
-    return WorkerSet::of(header, membership_);
+    return WorkerSet::of(header, membership_, home_of(Delivery::of(header)));
 }
 
 bool Server::audit_holds(const wire::Packet& packet, const WorkerSet& set) const {
@@ -130,6 +130,7 @@ void Server::handle_gradient(const wire::Packet& packet, Time now) {
     if (is_complete(*record)) {
         finish(*record, AnswerQueue::cause_of(header));
     } else {
+        require_owner(*record, header, now);
         fetch_from_switches(*record, header, *set);
     }
 }
@@ -220,7 +221,9 @@ void Server::merge_integers(Record& record, const wire::Packet& packet, const Wo
 
 // This packet becomes the included set. Usually it is the sum of all workers and needs no wider accumulator.
 void Server::assign(Record& record, const wire::Packet& packet, const WorkerSet& set) {
-    const bool is_whole = set.count(membership_) == membership_.workers();
+    const std::uint32_t count = set.count(membership_);
+    record.without_owner = count + 1 == membership_.workers() && owner_is_home(record) && !set.is_home_alone();
+    const bool is_whole = count == membership_.workers() || record.without_owner;
     assign_integers(records_, record, packet, is_whole, inverse_scale(packet.header.scale));
 }
 
@@ -248,6 +251,7 @@ void Server::raise_mode(Record& record, Mode mode, Time now) {
 void Server::fetch_from_switches(Record& record, const atp_header& header, const WorkerSet& set) {
     const bool passed_by = (header.flags & (ATP_FLAG_BYPASS | ATP_FLAG_RESEND)) != 0;
     if (!passed_by || record.mode != Mode::aggregated || record.delivery.one_sender) return;
+    if (set.is_home_alone()) return;                                  // switches expect all others only
     const AnswerQueue::Cause owner{.worker = record.delivery.owner};  // the sum that the switch returns names it
     if (membership_.units() > 1 && !record.level1_flushed) {
         record.level1_flushed = true;
@@ -261,7 +265,7 @@ void Server::fetch_from_switches(Record& record, const atp_header& header, const
     }
     if ((header.flags & ATP_FLAG_COLLISION) == 0 || set.whole) return;
     const unsigned unit = set.unit();
-    const std::uint32_t missing = membership_.unit_mask(unit) & ~records_.included(record)[unit];
+    const std::uint32_t missing = members_to_send(record, unit) & ~records_.included(record)[unit];
     if (missing == 0 || membership_.unit(unit).direct || (record.flushed_units & set.units) != 0) return;
     record.flushed_units |= set.units;
     send(Answer{.type = ATP_TYPE_FLUSH,
@@ -275,6 +279,7 @@ void Server::fetch_from_switches(Record& record, const atp_header& header, const
 }
 
 void Server::finish(Record& record, AnswerQueue::Cause last) {
+    record.without_owner = lacks_owner_only(record);
     freeze(record);
     ++counters_.completed;
     counters_.added_here += record.merges;
@@ -326,10 +331,10 @@ void Server::handle_probe(const atp_header& header, Time now) {
     std::uint32_t unsent_unit = 0;
     std::uint32_t unsent_members = 0;
     for (unsigned unit = 0; unit < membership_.units() && unsent_members == 0; ++unit) {
-        unsent_members = membership_.unit_mask(unit) & ~in[unit] & ~sent[unit];
+        unsent_members = members_to_send(*record, unit) & ~in[unit] & ~sent[unit];
         unsent_unit = 1U << unit;
     }
-    const bool asker_missing = (in[place.unit] & bit) == 0;
+    const bool asker_missing = (members_to_send(*record, place.unit) & ~in[place.unit] & bit) != 0;
     if (asker_missing && !record->mismatched && (unsent_members == 0 || record->mode != Mode::aggregated)) {
         // Recent answers did not arrive. The worker's timer limits its PROBEs, so each of them gets a NACK.
         (void)not_yet_notified(*record, place.unit, bit, now);
@@ -347,7 +352,7 @@ void Server::handle_probe(const atp_header& header, Time now) {
 
 void Server::ask_missing(Record& record, const atp_header& header, Time now, const WorkerSet& except) {
     for (unsigned unit = 0; unit < membership_.units(); ++unit) {
-        std::uint32_t missing = membership_.unit_mask(unit) & ~records_.included(record)[unit];
+        std::uint32_t missing = members_to_send(record, unit) & ~records_.included(record)[unit];
         if ((except.units >> unit & 1U) != 0) missing &= ~except.members_of(unit, membership_);
         const std::uint32_t asked = not_yet_notified(record, unit, missing, now);
         if (asked != 0) ask(record, header, unit, asked, ATP_WORKER_ALL);

@@ -87,6 +87,10 @@ class Server {
     [[nodiscard]] const ServerCounters& counters() const { return counters_; }
     // The first fragment that is not complete.
     [[nodiscard]] std::uint32_t base() const { return base_; }
+    // The fragment is complete, and its result is kept.
+    [[nodiscard]] bool has_result(std::uint32_t seq) const {
+        return records_.at(seq).seq == seq && records_.at(seq).state == State::complete;
+    }
 
     template <class Archive>
     void persist(Archive& archive);
@@ -105,12 +109,19 @@ class Server {
     void handle_gradient(const wire::Packet& packet, Time now);
     void handle_probe(const atp_header& header, Time now);
     // server_delivery.cc: fragments whose result goes to one worker, or comes from one.
-    void handle_ready(const atp_header& header);
+    void handle_ready(const atp_header& header, Time now);
     [[nodiscard]] bool has_delivery(const atp_header& header) const;
     [[nodiscard]] bool delivers(const wire::Packet& packet, const WorkerSet& set) const;
-    [[nodiscard]] bool is_complete(const Record& record) const;
+    [[nodiscard]] bool is_complete(const Record& record);
     [[nodiscard]] bool adopt_delivery(Record& record, const atp_header& header) const;
     void answer_probe_of_one_sender(Record& record, const atp_header& header, Time now);
+    // server_home.cc: sums whose owner adds its own numbers at home.
+    [[nodiscard]] const Place* home_of(const Delivery& delivery) const;
+    [[nodiscard]] bool owner_is_home(const Record& record) const;
+    [[nodiscard]] bool lacks_owner_only(const Record& record);
+    [[nodiscard]] std::uint32_t members_to_send(const Record& record, unsigned unit) const;
+    void require_owner(Record& record, const atp_header& header, Time now);
+    void resume_with_owner(Record& record, const atp_header& header, Time now);
     void send_result(const Record& record, AnswerQueue::Cause cause);
     Record* record_in_progress(std::uint32_t seq);
     [[nodiscard]] Record* retained(std::uint32_t seq);

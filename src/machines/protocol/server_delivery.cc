@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "protocol/fragment_sum.h"
 #include "protocol/sequence.h"
 #include "protocol/server.h"
 
@@ -13,11 +14,13 @@ bool Server::has_delivery(const atp_header& header) const {
     return delivery.is_owned() ? delivery.owner < membership_.workers() : !delivery.one_sender;
 }
 
-// False: the gradient has no possible delivery, or one sender, but not its lanes alone.
+// False: the gradient has one sender, but not its lanes alone. Or it has the owner of a sum and others, or no worker.
 bool Server::delivers(const wire::Packet& packet, const WorkerSet& set) const {
-    if (!has_delivery(packet.header)) return false;
     const Delivery delivery = Delivery::of(packet.header);
-    if (!delivery.one_sender) return true;
+    if (!delivery.one_sender) {
+        const bool with_owner = !set.whole && set.units == set.home_unit && (set.members & set.home_member) != 0;
+        return !set.whole ? !with_owner || set.is_home_alone() : set.count(membership_) != 0;
+    }
     const bool is_plain = (packet.header.flags & ATP_FLAG_PLAIN) != 0;
     const bool is_alone = (packet.header.flags & ATP_FLAG_BYPASS) != 0 && set.single_worker();
     if (!is_plain || !is_alone) return false;
@@ -32,13 +35,16 @@ bool Server::adopt_delivery(Record& record, const atp_header& header) const {
     return record.delivery == delivery;
 }
 
-bool Server::is_complete(const Record& record) const {
-    if (!record.delivery.one_sender) return record.count == membership_.workers();
-    return record.count == 1 && (ready_.all_take(record.seq) || ATP_BREAK(complete_without_ready));
+bool Server::is_complete(const Record& record) {
+    if (record.delivery.one_sender) {
+        return record.count == 1 && (ready_.all_take(record.seq) || ATP_BREAK(complete_without_ready));
+    }
+    if (record.count == membership_.workers()) return true;
+    return owner_is_home(record) && lacks_owner_only(record) && sums_fit_form(records_, record);
 }
 
 // A READY for more than a window is from a time before this server.
-void Server::handle_ready(const atp_header& header) {
+void Server::handle_ready(const atp_header& header, Time now) {
     const std::int32_t ahead = distance(base_, header.argument);
     if (header.worker >= membership_.workers()) {
         ++counters_.refused;
@@ -49,13 +55,11 @@ void Server::handle_ready(const atp_header& header) {
         return;
     }
     ++counters_.readies;
-    if (!ready_.note(header.worker, header.argument)) return;
-    for (std::uint32_t seq = base_; ready_.all_take(seq); ++seq) {
+    std::uint32_t seq = ready_.note(header.worker, header.argument);
+    for (seq = before(seq, base_) ? base_ : seq; before(seq, header.argument); ++seq) {
         Record& record = records_.at(seq);
         const bool waits = record.seq == seq && record.state == State::gathering && !record.mismatched;
-        if (waits && record.delivery.one_sender && is_complete(record)) {
-            finish(record, AnswerQueue::cause_of(header));
-        }
+        if (waits && record.delivery.is_owned()) resume_with_owner(record, header, now);
     }
 }
 

@@ -23,6 +23,7 @@ Worker::Worker(const WorkerConfig& config)
       expected_(config.channel.first_seq),
       next_seq_(config.channel.first_seq),
       ready_(config.channel.first_seq),
+      home_sum_(std::size_t{config.channel.payload_lanes()} * atp_elements_per_word(ATP_DTYPE_INT8)),
       recovery_until_(config.channel.first_seq),
       measured_from_(config.channel.first_seq),
       late_from_(config.channel.first_seq),
@@ -96,6 +97,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     operations_.complete_fragment(acked.tensor);
     --unacked_;
     acked.state = State::acked;
+    if (ready_.stopped_at(header.seq)) pass_unfit(header.seq);
     if (acked.resent) {
         // Not measured: the ACK may answer any of the sendings.
     } else if (!before(header.seq, measured_from_)) {
@@ -144,10 +146,7 @@ void Worker::advance(Time now) {
 
 void Worker::resend_overtaken() {
     while (const std::optional<std::uint32_t> seq = losses_.poll()) {
-        if (!in_flight(*seq) || delivery_of(*seq).one_sender) continue;
-        ++counters_.resent_newer;
-        queue_resend(*seq);
-        congested_once();
+        if (in_flight(*seq) && !delivery_of(*seq).one_sender) ask_for_overtaken(*seq);
     }
 }
 
@@ -184,13 +183,15 @@ void Worker::arm(Time now) {
 void Worker::handle_nack(const atp_header& header, Time now) {
     if (!concerns_me(header) || !in_flight(header.seq)) return;
     const bool asks_floats = atp_lanes_type(&header) == ATP_DTYPE_FLOAT32;
-    const bool sends = delivery_of(header.seq).sends(config_.rank);
+    Slot& asked = slot(header.seq);
+    const bool sends = asked.delivery.contributes(config_.rank);
     if (header.part != 0 || (asks_floats && is_plain(header.seq)) || !sends) {
         ++counters_.refused;  // a server requests no parts, no floats of a plain tensor, and nothing that others send
         return;
     }
     ++counters_.nacks;
-    Slot& asked = slot(header.seq);
+    asked.quiet = false;
+    if (may_stay_home(asked.delivery)) asked.mode = std::max(asked.mode, Mode::unaggregated);  // no switch expects it
     const Mode requested = asks_floats                             ? Mode::floats
                            : (header.flags & ATP_FLAG_BYPASS) != 0 ? Mode::unaggregated
                                                                    : Mode::aggregated;
@@ -240,7 +241,7 @@ void Worker::ask_or_resend() {
     for (std::uint32_t seq = expected_; seq != next_seq_ && left != 0; ++seq) {
         if (!in_flight(seq)) continue;
         --left;
-        if (config_.blind_resend && !delivery_of(seq).one_sender) {
+        if (config_.blind_resend && !delivery_of(seq).one_sender && !slot(seq).quiet) {
             queue_resend(seq);
         } else if (!probes_.push(Sequence{seq})) {
             return;
@@ -321,7 +322,7 @@ std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Ti
     }
     while (!ready_due(false) && may_send_new()) {
         const std::uint32_t seq = start_next_fragment(now);
-        if (delivery_of(seq).sends(config_.rank)) return write_gradient(seq, false, {}, buffer);
+        if (!slot(seq).quiet) return write_gradient(seq, false, {}, buffer);
     }
     const bool has_room = unacked_ < congestion_.window_packets() && next_seq_ - expected_ < config_.channel.window();
     if (!ready_due(has_room)) return std::nullopt;
@@ -332,13 +333,17 @@ std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Ti
 std::uint32_t Worker::start_next_fragment(Time now) {
     const std::uint32_t seq = next_seq_++;
     const Entry& current = operations_[tensors_started_];
+    announced_ = announced_ && seq != current.first_seq;
     const Delivery delivery = current.tensor->delivery(current.range(seq).first);
     slot(seq) = Slot{.sent_at = now, .tensor = tensors_started_, .state = State::sent, .delivery = delivery};
     if (delivery.one_sender) {
         slot(seq).mode = Mode::unaggregated;  // no switch adds it
+        slot(seq).quiet = !delivery.contributes(config_.rank);
         ready_.note_started(seq);
+    } else if (may_stay_home(delivery)) {
+        start_at_home(seq);
     }
-    counters_.sent += delivery.sends(config_.rank) ? 1U : 0U;
+    counters_.sent += slot(seq).quiet ? 0U : 1U;
     if (++unacked_ == 1) arm(now);
     if (next_seq_ == current.first_seq + current.fragments) ++tensors_started_;
     return seq;

@@ -14,11 +14,13 @@
 #include "protocol/breaks.h"
 #include "protocol/channel.h"
 #include "protocol/congestion/aimd.h"
+#include "protocol/home_sum.h"
 #include "protocol/loss_detector.h"
 #include "protocol/membership.h"
 #include "protocol/operation_queue.h"
 #include "protocol/ready_notice.h"
 #include "protocol/round_trip.h"
+#include "protocol/sender_masks.h"
 #include "protocol/tensor.h"
 #include "protocol/variant.h"
 #include "wire/packet.h"
@@ -29,7 +31,9 @@ inline namespace ATP_VARIANT {
 struct WorkerConfig {
     ChannelConfig channel;
     std::uint16_t rank = 0;
-    Place place;  // Membership::place(rank)
+    Place place;            // Membership::place(rank)
+    SenderMasks senders{};  // of that membership and rank; required if operations have owners
+    double scale = 1e8;     // of the job, as its server has it
     CongestionConfig congestion;
     // If the oldest fragment has no ACK for this long, the worker sends a PROBE. The timeout doubles at each expiry up
     // to max_timeout. If round trips are longer than min_timeout, it starts higher.
@@ -144,6 +148,8 @@ class Worker {
         bool probed = false;            // the timer expired for it: its ACK may answer a PROBE
         std::uint8_t parts = 0;         // packets of its result that are delivered, packet p as bit p
         Delivery delivery{};            // as the tensor says
+        bool quiet = false;             // sends no lanes: another worker does, or this one adds them at home
+        bool unfit = false;             // of a sum for this worker: it has a number without an integer
         std::uint8_t overtaken_by = 0;  // later fragments of the same sender that have an ACK
     };
 
@@ -202,9 +208,16 @@ class Worker {
     [[nodiscard]] bool ready_due(bool ended) const;
     [[nodiscard]] const Delivery& delivery_of(std::uint32_t seq) const { return slot(seq).delivery; }
     void note_newer(std::uint32_t seq, const Delivery& delivery);
+    void ask_for_overtaken(std::uint32_t seq);
     [[nodiscard]] bool is_for_others(const wire::Packet& packet) const;
     [[nodiscard]] bool ends_as_mismatch(const wire::Packet& packet, Time now);
     [[nodiscard]] atp_header own_header(std::uint8_t type, std::uint32_t seq) const;
+    // worker_home.cc: sums for this worker.
+    [[nodiscard]] bool may_stay_home(const Delivery& delivery) const;
+    [[nodiscard]] bool lacks_own(const atp_header& ack) const;
+    void start_at_home(std::uint32_t seq);
+    void pass_unfit(std::uint32_t acked);
+    [[nodiscard]] double inverse_scale(std::uint8_t scale) const { return 1.0 / scale_from(scale, config_.scale); }
     // Header of the next packet about a fragment: counts as a sending.
     [[nodiscard]] atp_header header_for(std::uint32_t seq, std::uint8_t type);
     [[nodiscard]] bool ack_fits(const wire::Packet& packet) const;
@@ -225,6 +238,8 @@ class Worker {
     std::uint32_t next_seq_ = 0;
     std::uint32_t unacked_ = 0;  // fragments sent and without ACK
     ReadyNotice ready_;
+    HomeSum home_sum_;
+    bool announced_ = false;            // of the operation that it starts, this worker has sent a fragment that it owns
     bool in_train_ = false;             // the next fragment leaves with the one before
     std::uint32_t recovery_until_ = 0;  // no halving until every earlier fragment is acknowledged
     std::uint32_t measured_from_ = 0;   // earlier fragments were in flight at an expiry: not measured
@@ -256,7 +271,8 @@ void Worker::persist(Archive& archive) {
         if (s.state == State::free) continue;
         archive.value(s.tensor), archive.value(s.mode), archive.value(s.resend_queued), archive.value(s.resent);
         archive.value(s.probed), archive.value(s.parts), archive.value(s.delivery.owner);
-        archive.value(s.delivery.one_sender), archive.value(s.overtaken_by), archive.time(s.sent_at);
+        archive.value(s.delivery.one_sender), archive.value(s.quiet), archive.value(s.unfit);
+        archive.value(s.overtaken_by), archive.time(s.sent_at);
         archive.unread(s.sendings);
     }
     for (std::uint32_t& index : indices_) archive.value(index);
@@ -264,7 +280,8 @@ void Worker::persist(Archive& archive) {
     archive.value(tensors_started_), archive.value(expected_), archive.value(next_seq_), archive.value(unacked_);
     archive.value(in_train_);
     archive.value(recovery_until_), archive.value(measured_from_), archive.value(late_from_);
-    ready_.persist(archive), losses_.persist(archive), resends_.persist(archive), probes_.persist(archive);
+    archive.value(announced_), ready_.persist(archive), losses_.persist(archive), resends_.persist(archive),
+        probes_.persist(archive);
     archive.value(floats_left_.any), archive.value(floats_left_.resend), archive.value(floats_left_.seq);
     archive.value(floats_left_.next.rank), archive.value(floats_left_.next.packet);
     archive.value(echo_), archive.value(failed_), archive.value(mismatched_), archive.time(failed_at_),

@@ -38,14 +38,18 @@ void Worker::note_newer(std::uint32_t seq, const Delivery& delivery) {
         Slot& waiting = slot(older);
         if (waiting.state != State::sent || waiting.delivery != delivery || waiting.overtaken_by == proof) continue;
         if (++waiting.overtaken_by != proof) continue;
-        if (delivery.sends(config_.rank)) {
-            ++counters_.resent_newer;
-            queue_resend(older);
-        } else {
-            (void)probes_.push(Sequence{older});  // the timer covers what finds no place
-        }
-        congested_once();
+        ask_for_overtaken(older);
     }
+}
+
+void Worker::ask_for_overtaken(std::uint32_t seq) {
+    if (slot(seq).quiet) {
+        (void)probes_.push(Sequence{seq});  // the timer covers what finds no place
+    } else {
+        ++counters_.resent_newer;
+        queue_resend(seq);
+    }
+    congested_once();
 }
 
 // `ended`: nothing else is to be sent now, though the window has room.
@@ -56,9 +60,9 @@ bool Worker::ready_due(bool ended) const {
 
 std::size_t Worker::write_ready(std::span<std::byte> buffer) {
     atp_header header = own_header(ATP_TYPE_READY, expected_);
-    header.argument = next_seq_;
+    header.argument = ready_.end(next_seq_);
     wire::encode_header(header, buffer);
-    ready_.note_sent(next_seq_);
+    ready_.note_sent(header.argument);
     ++counters_.readies;
     return ATP_HEADER_BYTES;
 }
@@ -68,6 +72,12 @@ atp_header Worker::header_for(std::uint32_t seq, std::uint8_t type) {
     atp_header header = own_header(type, seq);
     header.peer = delivery.owner;
     if (delivery.one_sender) header.flags |= ATP_FLAG_ONE_SENDER;
+    const bool others_add = delivery.is_owned() && !delivery.one_sender && delivery.owner != config_.rank;
+    if (others_add && config_.senders.has_others()) {
+        const SenderMasks::Masks& masks = config_.senders.without(delivery.owner);
+        header.mask0 = masks.mask0;
+        header.mask1 = masks.mask1;
+    }
     header.sending = slot(seq).sendings++;
     return header;
 }

@@ -46,12 +46,14 @@ bool Worker::ack_fits(const wire::Packet& packet) const {
     const auto [first, count] = operation.range(header.seq);
     const std::size_t words = packet.lane_count() - (config_.channel.audit ? 1 : 0);
     if (type == ATP_DTYPE_FLOAT32) {
+        if (lacks_own(header)) return false;
         const std::size_t payload = config_.channel.payload_lanes();
         const FloatRange range = float_range(count, operation.form, atp_part_packet(&header), payload);
         return !operation.plain && words != 0 && words == range.words;
     }
     // Integers come in one packet, and not behind a part of another result.
     if (type != operation.form || slot(header.seq).parts != 0 || words != words_of(count, type)) return false;
+    if (lacks_own(header)) return !slot(header.seq).unfit && header.scale == operation.tensor->scale(first);
     if (type == ATP_DTYPE_INT32) return operation.plain;
     return header.scale == operation.tensor->scale(first);
 }
@@ -62,6 +64,10 @@ bool Worker::deliver(const wire::Packet& packet) {
     const Entry& operation = owner(seq);
     const auto [first, count] = operation.range(seq);
     const std::uint8_t type = atp_lanes_type(&packet.header);
+    if (lacks_own(packet.header)) {
+        home_sum_.store(*operation.tensor, {first, count}, packet, inverse_scale(packet.header.scale));
+        return true;
+    }
     if (operation.form == ATP_DTYPE_INT32) {
         operation.tensor->store(first, packet.lanes.first(count * ATP_LANE_BYTES));
         return true;

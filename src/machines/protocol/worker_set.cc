@@ -3,9 +3,12 @@
 
 namespace atp::protocol {
 
-std::optional<WorkerSet> WorkerSet::of(const atp_header& header, const Membership& membership) {
-    const WorkerSet set{
-        .units = header.bitmap1, .members = header.bitmap0, .whole = (header.flags & ATP_FLAG_WHOLE) != 0};
+std::optional<WorkerSet> WorkerSet::of(const atp_header& header, const Membership& membership, const Place* home) {
+    const WorkerSet set{.units = header.bitmap1,
+                        .members = header.bitmap0,
+                        .whole = (header.flags & ATP_FLAG_WHOLE) != 0,
+                        .home_unit = home != nullptr ? 1U << home->unit : 0U,
+                        .home_member = home != nullptr ? 1U << home->member : 0U};
     if ((set.units & ~membership.all_units()) != 0 || set.units == 0) return std::nullopt;
     if (set.whole) return set;
     if (!std::has_single_bit(set.units)) return std::nullopt;
@@ -15,7 +18,9 @@ std::optional<WorkerSet> WorkerSet::of(const atp_header& header, const Membershi
 
 std::uint32_t WorkerSet::members_of(unsigned of_unit, const Membership& membership) const {
     if ((units >> of_unit & 1U) == 0) return 0;
-    return whole ? membership.unit_mask(of_unit) : members;
+    if (!whole) return members;
+    const bool lacks_one = (home_unit >> of_unit & 1U) != 0;
+    return membership.unit_mask(of_unit) & ~(lacks_one ? home_member : 0U);
 }
 
 std::uint32_t WorkerSet::count(const Membership& membership) const {

@@ -20,7 +20,8 @@ enum class SetRelation : std::uint8_t {
     overlaps,  // included workers and others, but not all of the included ones
 };
 
-// Workers whose values are in a packet: members of one unit, or whole units.
+// Workers whose values are in a packet: members of one unit, or whole units. Whole units lack the owner of a sum, which
+// stays at home.
 //
 // Ownership: a value. Its methods take the membership of the job for which of() made it.
 // Threads: none.
@@ -29,10 +30,16 @@ struct WorkerSet {
     std::uint32_t units = 0;
     std::uint32_t members = 0;  // of the one unit; not used if `whole`
     bool whole = false;
+    std::uint32_t home_unit = 0;    // the bit of the unit that lacks a member, if it is whole; 0: none does
+    std::uint32_t home_member = 0;  // the bit of that member
 
-    // The workers of a gradient.
-    [[nodiscard]] static std::optional<WorkerSet> of(const atp_header& header, const Membership& membership);
+    // The workers of a gradient. `home`: the one that stays at home; nullptr: none.
+    [[nodiscard]] static std::optional<WorkerSet> of(const atp_header& header, const Membership& membership,
+                                                     const Place* home = nullptr);
 
+    [[nodiscard]] bool is_home_alone() const {
+        return !whole && home_unit != 0 && units == home_unit && members == home_member;
+    }
     [[nodiscard]] bool single_worker() const { return !whole && std::has_single_bit(members); }
     // The one unit of a set that is not whole.
     [[nodiscard]] unsigned unit() const { return static_cast<unsigned>(std::countr_zero(units)); }

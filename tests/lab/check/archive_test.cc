@@ -37,6 +37,7 @@ struct Fixture {
         config.channel = channel_of(configuration, 0, false);
         config.rank = static_cast<std::uint16_t>(rank);
         config.place = layout.membership().place(config.rank);
+        config.senders = protocol::SenderMasks(layout.membership(), config.rank);
         return protocol::Worker(config);
     }
     protocol::Server server() const {

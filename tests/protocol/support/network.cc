@@ -72,6 +72,8 @@ protocol::WorkerConfig Network::worker_config(unsigned rank) const {
     worker.channel = config_.channel;
     worker.rank = static_cast<std::uint16_t>(rank);
     worker.place = config_.membership.place(worker.rank);
+    worker.senders = protocol::SenderMasks(config_.membership, worker.rank);
+    worker.scale = config_.scale;
     worker.congestion = config_.congestion;
     return worker;
 }

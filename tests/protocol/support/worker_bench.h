@@ -36,6 +36,8 @@ class WorkerBench {
         config.channel = {.job = 1, .token = 0x5eed, .channel = 2, .lanes = 2, .window_log2 = 4, .aggregators = 1024};
         config.rank = 1;
         config.place = members().place(1);
+        config.senders = protocol::SenderMasks(members(), 1);
+        config.scale = 1;
         return config;
     }
     [[nodiscard]] static const protocol::Membership& members() {
