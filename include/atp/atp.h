@@ -170,7 +170,7 @@ enum atp_scaling {
 enum atp_lane_type {
     ATP_LANE_INT32 = 0,
     ATP_LANE_INT16 = 1,     /* half the bytes */
-    ATP_LANE_AUTOMATIC = 2, /* int16 for float16 and bfloat16 with a dynamic scale, int32 for others */
+    ATP_LANE_AUTOMATIC = 2, /* int16 for bfloat16 with a dynamic scale, int32 for others */
     ATP_LANE_INT8 = 3       /* a quarter of the bytes */
 };
 
@@ -231,8 +231,8 @@ struct atp_options {
      */
     int32_t scaling;
     /*
-     * Type of a scaled value in a packet; auto: int16 for types of 16 bits if the scale is dynamic (enum
-     * atp_lane_type). [ATP_LANE_AUTOMATIC]
+     * Type of a scaled value in a packet; auto: int16 for bfloat16 if the scale is dynamic (enum atp_lane_type).
+     * [ATP_LANE_AUTOMATIC]
      */
     int32_t lane_type;
     /* Name of the rack of this rank; needed if the racks have switches that workers do not address. Own. [none] */

@@ -177,7 +177,7 @@ constexpr std::array rows{
               .flag = "--lanes",
               .placeholder = "TYPE",
               .c_field = "lane_type",
-              .help = "Type of a scaled value in a packet; auto: int16 for types of 16 bits if the scale is dynamic"},
+              .help = "Type of a scaled value in a packet; auto: int16 for bfloat16 if the scale is dynamic"},
     OptionRow{.name = "audit",
               .field = &Options::audit,
               .type = OptionType::flag,
