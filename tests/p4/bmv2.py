@@ -28,10 +28,15 @@ def skip(reason):
     sys.exit(SKIPPED)
 
 
+def find(name):
+    """The path of the tool, or None."""
+    folders = os.environ.get("ATP_P4_TOOLS", "")
+    return shutil.which(name, path=os.pathsep.join([folders, os.environ.get("PATH", "")]))
+
+
 def tool(name):
     """The path of the tool. Without it, the test is skipped."""
-    folders = os.environ.get("ATP_P4_TOOLS", "")
-    found = shutil.which(name, path=os.pathsep.join([folders, os.environ.get("PATH", "")]))
+    found = find(name)
     if not found:
         skip(f"{name} is neither on PATH nor in ATP_P4_TOOLS")
     return found

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program compiles for BMv2 without a warning, with each number of lanes."""
+"""The program compiles for BMv2 without a warning, with each number of lanes. The registers of a pipeline compile for all
+stages of Tofino 1, if its compiler is there.
+"""
 
+import re
+import subprocess
 import tempfile
 import unittest
+from pathlib import Path
 
 import bmv2
 
@@ -12,6 +17,20 @@ class CompileTest(unittest.TestCase):
         for lanes in (8, 62):
             with self.subTest(lanes=lanes), tempfile.TemporaryDirectory() as folder:
                 self.assertTrue(bmv2.compiled(folder, f"ATP_LANES={lanes}").is_file())
+
+    def test_registers_of_a_pipeline_take_twelve_stages_of_tofino(self):
+        compiler = bmv2.find("p4c-barefoot")
+        if not compiler:
+            self.skipTest("p4c-barefoot is neither on PATH nor in ATP_P4_TOOLS")
+        with tempfile.TemporaryDirectory() as folder:
+            installed = Path(compiler).resolve().parents[1] / "share" / "p4c" / "p4include"
+            words = [compiler, "--target", "tofino", "--arch", "tna", "-D__TARGET_TOFINO__=1", "-DATP_PAIRS=31",
+                     "-I", str(installed), "-o", folder]  # fmt: skip
+            done = subprocess.run([*words, str(bmv2.SOURCES / "cells.tna.p4")], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            assembly = Path(folder, "pipe", "cells.bfa").read_text()
+        self.assertEqual(max(map(int, re.findall(r"^stage (\d+) ingress", assembly, flags=re.M))), 11)
+        self.assertEqual(len(re.findall(r"^  stateful ", assembly, flags=re.M)), 36)
 
 
 if __name__ == "__main__":
