@@ -229,7 +229,7 @@ TEST(RankLog, OperationThatTimesOutFailsTheJobOnce) {
 // adds all, has reported it.
 void run_with_slow_rank(Job& job, LogOfNode& log, const switchd::SwitchNode& last) {
     // Ends as soon as all have named it. Other programs on the machine can make other ranks late for many steps.
-    constexpr int most_steps = 2000;
+    constexpr int most_steps = 1500;
     std::optional<client::SlowestChild> reported;
     const auto all_logged = [&] {
         for (std::uint32_t rank = 0; rank < job.world(); ++rank) {
