@@ -73,7 +73,7 @@ TEST_F(VoteTensorTest, LeastMagnitudeIsOneThirdOfTheBitsBelowTheSum) {
     EXPECT_EQ(integer(1, ATP_DTYPE_INT8), 0x1p3);
 }
 
-TEST_F(VoteTensorTest, SpanIsExactIfSomeNumbersAreTooSmallAndNoneIsLargeEnough) {
+TEST_F(VoteTensorTest, H52_SpanIsExactIfSomeNumbersAreTooSmallAndNoneIsLargeEnough) {
     scales_->begin(proposed);
     EXPECT_FALSE(scales_->decided(0));
     store(0, 0);
