@@ -237,7 +237,8 @@ TEST(Sharding, LostPacketsChangeNothing) {
                                                   Reduction::sum)))
             return;
         if (!succeeds(communicator.all_gather(input.data(), whole.data(), Sizes(world, each * sizeof(float))))) return;
-        EXPECT_EQ(part, std::vector<float>(each, static_cast<float>(world * (world + 1) / 2)));
+        const std::size_t sum = world * (world + 1) / 2;
+        EXPECT_EQ(part, std::vector<float>(each, static_cast<float>(sum)));
         for (std::size_t at = 0; at < whole.size(); ++at) {
             const std::size_t rank = at / each;
             ASSERT_EQ(whole[at], static_cast<float>(rank + 1)) << at;

@@ -3,8 +3,9 @@
 #include "check/configuration_entry.h"
 
 namespace atp::check {
+namespace {
 
-void add_owners(std::vector<ConfigurationEntry>& all) {
+void add_sums(std::vector<ConfigurationEntry>& all) {
     const std::vector<UnitLayout> star2 = {{.workers = 2}};
     const std::vector<UnitLayout> star3 = {{.workers = 3}};
     const std::vector<UnitLayout> rack_and_direct = {{.workers = 2}, {.workers = 1, .direct = true}};
@@ -65,6 +66,10 @@ void add_owners(std::vector<ConfigurationEntry>& all) {
                     .owned_tensors = 0x3},
                    {.losses = 1, .duplicates = 1},
                    {.losses = 1}});
+}
+
+void add_copies(std::vector<ConfigurationEntry>& all) {
+    const std::vector<UnitLayout> star2 = {{.workers = 2}};
     all.push_back({{.name = "gather2",
                     .what = "all-gather: two workers send in turn",
                     .units = star2,
@@ -82,7 +87,7 @@ void add_owners(std::vector<ConfigurationEntry>& all) {
                    {.losses = 1, .timeouts = 1}});
     all.push_back({{.name = "gather3",
                     .what = "all-gather of three workers, two fragments at a time",
-                    .units = star3,
+                    .units = {{.workers = 3}},
                     .window_log2 = 1,
                     .tensors = {3},
                     .gathered_tensors = 0x1},
@@ -97,6 +102,13 @@ void add_owners(std::vector<ConfigurationEntry>& all) {
                     .gathered_tensors = 0x2},
                    {.losses = 1, .timeouts = 1},
                    {.losses = 1}});
+}
+
+}  // namespace
+
+void add_owners(std::vector<ConfigurationEntry>& all) {
+    add_sums(all);
+    add_copies(all);
 }
 
 }  // namespace atp::check

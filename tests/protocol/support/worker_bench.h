@@ -28,7 +28,7 @@ struct WorkerPacket {
 // Worker 1 in a star of three workers, with two lanes per fragment and scale 1.
 class WorkerBench {
   public:
-    explicit WorkerBench(protocol::WorkerConfig worker_config = default_config())
+    explicit WorkerBench(const protocol::WorkerConfig& worker_config = default_config())
         : config(worker_config), worker(worker_config) {}
 
     [[nodiscard]] static protocol::WorkerConfig default_config() {
