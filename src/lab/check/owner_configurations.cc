@@ -14,7 +14,7 @@ void add_sums(std::vector<ConfigurationEntry>& all) {
                     .units = star2,
                     .tensors = {3},
                     .owned_tensors = 0x1},
-                   {.losses = 2, .duplicates = 1, .timeouts = 2},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1},
                    {.losses = 1, .timeouts = 1}});
     all.push_back({{.name = "scatter2-shared",
                     .what = "reduce-scatter: two fragments at a time share one aggregator, then an all-reduce",
@@ -46,7 +46,7 @@ void add_sums(std::vector<ConfigurationEntry>& all) {
                     .values = Values::owner_too_large,
                     .owned_tensors = 0x1,
                     .one_owner = true},
-                   {.losses = 2, .duplicates = 1, .timeouts = 2},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1},
                    {.losses = 1, .timeouts = 1}});
     all.push_back({{.name = "scatter-home-window",
                     .what = "as scatter-home, two fragments at a time",
@@ -56,7 +56,7 @@ void add_sums(std::vector<ConfigurationEntry>& all) {
                     .values = Values::owner_too_large,
                     .owned_tensors = 0x1,
                     .one_owner = true},
-                   {.losses = 1, .timeouts = 1},
+                   {.losses = 1},
                    {.losses = 1}});
     all.push_back({{.name = "scatter-overflow",
                     .what = "reduce-scatter: the sum of all but the owner leaves 32 bits",
@@ -75,7 +75,7 @@ void add_copies(std::vector<ConfigurationEntry>& all) {
                     .units = star2,
                     .tensors = {4},
                     .gathered_tensors = 0x1},
-                   {.losses = 2, .duplicates = 1, .timeouts = 2},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1},
                    {.losses = 1, .timeouts = 1}});
     all.push_back({{.name = "gather2-one",
                     .what = "one worker sends all fragments to another, which may lag behind",
@@ -83,7 +83,7 @@ void add_copies(std::vector<ConfigurationEntry>& all) {
                     .tensors = {4},
                     .gathered_tensors = 0x1,
                     .one_owner = true},
-                   {.losses = 2, .duplicates = 1, .timeouts = 2},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1},
                    {.losses = 1, .timeouts = 1}});
     all.push_back({{.name = "gather3",
                     .what = "all-gather of three workers, two fragments at a time",
@@ -100,7 +100,7 @@ void add_copies(std::vector<ConfigurationEntry>& all) {
                     .tensors = {1, 2, 1},
                     .owned_tensors = 0x1,
                     .gathered_tensors = 0x2},
-                   {.losses = 1, .timeouts = 1},
+                   {.losses = 1},
                    {.losses = 1}});
 }
 
