@@ -330,9 +330,15 @@ void HostMachines::persist(Archive& archive) {
         archive.value(slot.arrived), archive.value(slot.open), archive.value(slot.offered);
         archive.value(slot.complete), archive.value(slot.left);
         archive.value(slot.next), archive.value(slot.finished), archive.value(slot.state);
-        archive.value(slot.added_chunk), archive.value(slot.added), archive.value(slot.sums);
+        archive.value(slot.added_chunk), archive.value(slot.added);
+        for (unsigned lane = 0; lane < 2 * ranges_; ++lane) archive.value(slot.sums[lane]);
         for (unsigned rank = 0; rank < ranks_; ++rank) {
-            archive.value(slot.purposes[rank]), archive.value(slot.lanes[rank]);
+            archive.value(slot.purposes[rank]);
+            for (unsigned lane = 0; lane < 2 * ranges_; ++lane) {
+                std::uint32_t digits = slot.lanes[rank][lane] >> (8 * rank);  // as value_of() places them
+                archive.value(digits);
+                slot.lanes[rank][lane] = digits << (8 * rank);
+            }
         }
     }
 }

@@ -25,6 +25,10 @@ using Tensors = std::span<protocol::Tensor* const>;
 
 inline constexpr std::uint32_t model_now_us = static_cast<std::uint32_t>(model_now.time_since_epoch().count() / 1000);
 
+// Unsigned numbers of 32 and 64 bits are mostly small in a model. They are stored 7 bits a byte, the lowest first.
+template <class T>
+inline constexpr bool is_wide = std::is_unsigned_v<T> && sizeof(T) >= 4;
+
 class StateWriter {
   public:
     static constexpr bool reads = false;
@@ -39,7 +43,11 @@ class StateWriter {
             value(number);
         } else {
             static_assert(std::is_trivially_copyable_v<T>);
-            append(&item, sizeof item);
+            if constexpr (is_wide<T>) {
+                append_wide(item);
+            } else {
+                append(&item, sizeof item);
+            }
         }
     }
     void time(Time& item) {
@@ -51,6 +59,10 @@ class StateWriter {
     void bytes(std::span<std::byte> item) { append(item.data(), item.size()); }
 
   private:
+    void append_wide(std::uint64_t item) {
+        for (; item >= 0x80; item >>= 7U) out_.push_back(static_cast<std::byte>(item | 0x80));
+        out_.push_back(static_cast<std::byte>(item));
+    }
     void append(const void* from, std::size_t size) {
         const std::size_t at = out_.size();
         out_.resize(at + size);
@@ -76,7 +88,11 @@ class StateReader {
             item = number < tensors_.size() ? tensors_[number] : nullptr;
         } else {
             static_assert(std::is_trivially_copyable_v<T>);
-            take(&item, sizeof item);
+            if constexpr (is_wide<T>) {
+                item = static_cast<T>(take_wide());
+            } else {
+                take(&item, sizeof item);
+            }
         }
     }
     void time(Time& item) {
@@ -91,6 +107,17 @@ class StateReader {
     [[nodiscard]] bool at_end() const { return from_.empty(); }
 
   private:
+    std::uint64_t take_wide() {
+        std::uint64_t item = 0;
+        std::size_t at = 0;
+        for (unsigned shift = 0;; shift += 7) {
+            const auto byte = static_cast<std::uint64_t>(from_[at++]);
+            item |= (byte & 0x7f) << shift;
+            if (byte < 0x80) break;
+        }
+        from_ = from_.subspan(at);
+        return item;
+    }
     void take(void* to, std::size_t size) {
         std::memcpy(to, from_.data(), size);
         from_ = from_.subspan(size);
