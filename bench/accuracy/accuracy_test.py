@@ -55,12 +55,33 @@ def check_exponents(figure):
         assert sum(counts.values()) > 0
 
 
+def check_half_precision(figure):
+    for types in figure["found"].values():
+        for element, sums in types.items():
+            assert sums["atp auto"]["times_gloo_median"] < 1, (element, sums)
+            assert sums["atp int32"]["times_gloo_worst"] < 1, (element, sums)
+        short = {element: sums["atp auto"]["bytes_of_a_step"] for element, sums in types.items()}
+        assert short["bfloat16"] < 0.6 * short["float16"], "auto: int16 lanes for bfloat16, int32 for float16"
+
+
+def check_narrow_lanes(figure):
+    for forms in figure["found"].values():
+        whole = forms["atp int32 dynamic"]["bytes_of_a_step"]
+        for form, share in (("atp int16 dynamic", 0.6), ("atp int8 dynamic, error feedback", 0.4)):
+            assert abs(forms[form]["difference"]) <= 0.03, (form, forms)
+            assert forms[form]["bytes_of_a_step"] < share * whole, (form, forms)
+        for form in ("gloo float16", "gloo float8"):
+            assert abs(forms[form]["difference"]) <= 0.05, (form, forms)
+
+
 def run(library):
     made = figures(library)
     check_steps(made["fig11"])
     check_scales(made["switchml-fig10"])
     check_precision(made["precision"])
     check_exponents(made["exponents"])
+    check_half_precision(made["half-precision"])
+    check_narrow_lanes(made["narrow-lanes"])
 
 
 if __name__ == "__main__":

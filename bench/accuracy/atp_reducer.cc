@@ -8,6 +8,7 @@
 #include "protocol/worker.h"
 #include "reducer.h"
 #include "tensor/number_fitter.h"
+#include "tensor/span_scales.h"
 #include "tensor/tensors.h"
 
 namespace atp::accuracy {
@@ -43,21 +44,29 @@ class AtpReducer final : public Reducer {
         }
     }
 
-    void sum(std::span<const float> inputs, std::span<float> sums) override {
+    void sum(const std::byte* inputs, std::byte* sums, std::size_t elements) override {
         std::vector<tensor::NumberFitter::Fitted> tensors;
-        std::vector<float> others(sums.size());  // ranks above 0 share it: every worker receives the same bits
+        const std::size_t bytes = elements * numeric::bytes_of(config_.type);
+        Bytes others(bytes);  // ranks above 0 share it: every worker receives the same bits
         for (unsigned rank = 0; rank < workers_.size(); ++rank) {
-            const float* in = inputs.data() + rank * sums.size();
-            tensors.push_back(fit(rank, in, rank == 0 ? sums.data() : others.data(), sums.size()));
-            const auto& [tensor, before] = tensors.back();
-            for (const auto& first : before) submit(rank, *first);
-            submit(rank, *tensor);
+            tensors.push_back(fit(rank, inputs + rank * bytes, rank == 0 ? sums : others.data(), elements));
+            for (const auto& first : tensors.back().before) submit(rank, *first);
+            submit(rank, *tensors.back().tensor);
         }
+        scales_ = tensors.front().scales;
         collect();
         while (!packets_.empty()) deliver();
         for (const auto& worker : workers_) {
             if (!worker->idle()) throw std::runtime_error("a sum did not complete");
         }
+    }
+
+    [[nodiscard]] std::vector<float> scales() const override {
+        std::vector<float> scales;
+        for (std::uint64_t span = 0; scales_ != nullptr && span < scales_->count(); ++span) {
+            scales.push_back(static_cast<float>(protocol::scale_from(scales_->scale(span), config_.form.scale)));
+        }
+        return scales;
     }
 
     [[nodiscard]] Counters counters() const override {
@@ -76,10 +85,10 @@ class AtpReducer final : public Reducer {
     void submit(unsigned rank, protocol::Tensor& tensor) {
         if (!workers_[rank]->submit(tensor, now_)) throw std::runtime_error("a worker refused its tensor");
     }
-    tensor::NumberFitter::Fitted fit(unsigned rank, const float* in, float* out, std::size_t elements) {
-        auto tensor = tensor::make_sum_tensor(numeric::ElementType::float32, in, out, elements,
-                                              static_cast<float>(config_.form.scale), 1);
-        return fitters_[rank].fit(std::move(tensor), numeric::ElementType::float32, {.elements = elements});
+    tensor::NumberFitter::Fitted fit(unsigned rank, const std::byte* in, std::byte* out, std::size_t elements) {
+        auto tensor =
+            tensor::make_sum_tensor(config_.type, in, out, elements, static_cast<float>(config_.form.scale), 1);
+        return fitters_[rank].fit(std::move(tensor), config_.type, {.elements = elements});
     }
 
     void collect() {
@@ -127,6 +136,7 @@ class AtpReducer final : public Reducer {
     protocol::Server server_;
     std::vector<std::unique_ptr<protocol::Worker>> workers_;
     std::vector<tensor::NumberFitter> fitters_;
+    std::shared_ptr<const tensor::SpanScales> scales_;  // of the last sum
     std::deque<Packet> packets_;
     Bytes buffer_;
     Time now_{};

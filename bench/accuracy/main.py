@@ -21,6 +21,11 @@ def parse(arguments):
     parser.add_argument(
         "--only", metavar="ID[,ID...]", default="", help="run only these studies, comma-separated [all]"
     )
+    parser.add_argument(
+        "--keep",
+        metavar="FOLDER",
+        help="keep the figure of each study in this folder, and take those that it has [none]",
+    )
     parser.add_argument("--library", required=True, help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
@@ -29,6 +34,20 @@ def show(figure):
     print(f"{figure['id']}: {figure['claim']}")
     for name, value in figure["found"].items():
         print(f"  {name}: {json.dumps(value)}")
+
+
+def kept(folder, name, make):
+    """The figure in the folder, or a new one."""
+    if not folder:
+        return make()
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, f"{name}.json")
+    if not os.path.exists(path):
+        figure = make()
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(figure, file)
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
 
 
 def progress(text):
@@ -41,8 +60,10 @@ def main(arguments):
     try:
         import sklearn  # noqa: F401
         import torch
+
+        import atp  # noqa: F401
     except ImportError as error:
-        print(f"bench/accuracy: {error.name} is missing: install PyTorch and scikit-learn", file=sys.stderr)
+        print(f"bench/accuracy: {error.name} is missing: install PyTorch, scikit-learn and atp", file=sys.stderr)
         return MISSING
     import reducer
     import report
@@ -59,7 +80,7 @@ def main(arguments):
     torch.set_num_threads(1)
     sizes = studies.QUICK if options.quick else studies.FULL
     study = studies.Study(reducer.load(os.path.abspath(options.library)), sizes, progress)
-    made = studies.figures(study, selected)
+    made = [kept(options.keep, name, make) for name, make in studies.figures(study, selected).items()]
     progress("")
     if options.write:
         report.write(made)

@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
+#include "numeric/element_type.h"
 #include "tensor/number_form.h"
 
 namespace atp::accuracy {
@@ -16,6 +16,7 @@ namespace atp::accuracy {
 struct ReducerConfig {
     unsigned workers = 4;
     std::uint16_t lanes = 352;  // fit a packet of 1,500 bytes
+    numeric::ElementType type = numeric::ElementType::float32;
     tensor::NumberForm form;
 };
 
@@ -34,8 +35,10 @@ struct Counters {
 class Reducer {
   public:
     virtual ~Reducer() = default;
-    // `inputs` holds the values of worker 0, then of worker 1, and so on; `sums` has the length of one worker's values.
-    virtual void sum(std::span<const float> inputs, std::span<float> sums) = 0;
+    // `inputs` holds `elements` values of worker 0, then of worker 1, and so on; `sums` gets as many.
+    virtual void sum(const std::byte* inputs, std::byte* sums, std::size_t elements) = 0;
+    // The scale of each 5,632 elements in the last sum; empty: it was the fixed one.
+    [[nodiscard]] virtual std::vector<float> scales() const = 0;
     [[nodiscard]] virtual Counters counters() const = 0;
 };
 

@@ -3,8 +3,16 @@
 
 import os
 import platform
+import statistics
+import sys
 
-PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/results/accuracy.md")
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "bench/cluster"))
+
+import picture  # noqa: E402  bench/cluster/picture.py
+
+PAGE = os.path.join(ROOT, "docs/results/accuracy.md")
+PICTURES = "figures"  # a folder beside the page
 
 INTRODUCTION = """\
 # Accuracy of training with sums of integers
@@ -124,12 +132,96 @@ def exponents(figure):
     return "Number of packets of the workers by their largest magnitude:\n\n" + table(("magnitude", *models), rows)
 
 
+def half_precision(figure):
+    head = (
+        "model",
+        "type",
+        "sums",
+        "relative error, median",
+        "of Gloo's",
+        "worst step",
+        "of Gloo's",
+        "zeros lost",
+        "bytes of a step",
+    )
+    rows = [
+        (
+            model,
+            element,
+            name,
+            f"{loss['relative_error_median']:.1e}",
+            f"{loss['times_gloo_median']:.2f}",
+            f"{loss['relative_error_worst']:.1e}",
+            f"{loss['times_gloo_worst']:.2f}",
+            f"{loss['zeros_lost']:.2g}",
+            loss["bytes_of_a_step"] or "",
+        )
+        for model, elements in figure["found"].items()
+        for element, losses in elements.items()
+        for name, loss in losses.items()
+    ]
+    return f"""\
+Workers round the gradients of each step to the type. ATP, with dynamic scaling and each type of lanes, and Gloo sum the
+same elements. The error is that of the whole sum of a step, as a vector, relative to the exact sum of these elements.
+"of Gloo's" divides it by the error of Gloo. Lanes of type `auto` are int16 for bfloat16, and int32 for float16.
+
+{table(head, rows)}"""
+
+
+def narrow_lanes(figure):
+    parts = [
+        f"""\
+Each form trains with {figure["seeds"]} seeds. The final score of a run is the mean of its last five scores. "within" compares the
+mean over the seeds with the seeds of float32: yes, if it is not worse than the worst of them. "error feedback" is that of
+`atp.error_feedback_hook`. "gloo float16" is PyTorch's hook for float16. "gloo float8" is a hook for float8_e4m3fn:
+all_to_all, sum in float32, all_gather. "bytes of a step" counts what one worker sends."""
+    ]
+    for model, forms in figure["found"].items():
+        head = (
+            f"{model}: form",
+            f"{figure['measures'][model]} at the end",
+            "of single seeds",
+            "difference",
+            "within",
+            "bytes of a step",
+        )
+        rows = [
+            (
+                form,
+                f"{found['final']:.4f}",
+                f"{found['lowest']:.4f} to {found['highest']:.4f}",
+                f"{found['difference']:+.4f}",
+                "yes" if found["within_spread"] else "no",
+                found["bytes_of_a_step"] or "",
+            )
+            for form, found in forms.items()
+        ]
+        parts.append(f"{table(head, rows)}\n\n![{model}]({PICTURES}/accuracy-{model}.svg)")
+    return "\n\n".join(parts)
+
+
+def pictures(figure):
+    """SVG texts by file name. The y axis shows the scores after the first tenth of the steps."""
+    if figure["id"] != "narrow-lanes":
+        return {}
+    made = {}
+    for model, curves in figure["series"].items():
+        late = [score for curve in curves.values() for _, score in curve[len(curve) // 10 :]]
+        middle = statistics.median(late)
+        shown = [score for score in late if score < 2 * middle]
+        drawn = picture.lines(model, "step", figure["measures"][model], curves, (min(shown), max(shown)))
+        made[f"accuracy-{model}.svg"] = drawn
+    return made
+
+
 SECTIONS = {
     "fig11": ("Accuracy over steps", steps),
     "fig18": ("Accuracy over steps, second model", steps),
     "switchml-fig10": ("Accuracy over scales", scales),
     "precision": ("Precision", precision),
     "exponents": ("Magnitude of gradients", exponents),
+    "half-precision": ("Half precision", half_precision),
+    "narrow-lanes": ("Narrow lanes", narrow_lanes),
 }
 
 
@@ -140,5 +232,8 @@ def write(figures):
         title, text_of = SECTIONS[figure["id"]]
         model = f" ({figure['model']})" if "model" in figure else ""
         parts.append(f"## {title}{model}\n\n{figure['id']}: {figure['claim']}.\n\n{text_of(figure)}\n")
+        for name, drawn in pictures(figure).items():
+            with open(os.path.join(os.path.dirname(PAGE), PICTURES, name), "w", encoding="utf-8") as file:
+                file.write(drawn)
     with open(PAGE, "w", encoding="utf-8") as page:
         page.write("\n".join(parts))

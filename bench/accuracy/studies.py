@@ -7,8 +7,10 @@ import math
 import statistics
 
 import torch
-from reducer import DYNAMIC, FIXED, FLOAT32, LANES, SHORTS, Form, Reducer
-from trainings import TRAININGS, WORKERS, run
+from curves import mean_curve
+from narrow import half_precision, narrow_trainings
+from reducer import DYNAMIC, FIXED, FLOAT32, LANES, SHORTS, Form, open_reducer
+from trainings import TRAININGS, WORKERS, Loss, run
 
 FORMS = (FLOAT32, FIXED, DYNAMIC, SHORTS)
 
@@ -22,6 +24,8 @@ class Sizes:
     seeds: dict
     scales: tuple  # powers of ten
     sweep_steps: int
+    curve_steps: dict  # of the trainings in narrow lanes
+    curve_seeds: range
 
 
 FULL = Sizes(
@@ -30,6 +34,8 @@ FULL = Sizes(
     seeds={"cnn": range(1, 7), "gpt": range(1, 3)},
     scales=tuple(range(0, 17, 2)),
     sweep_steps=66,
+    curve_steps={"cnn": 220, "gpt": 400},
+    curve_seeds=range(1, 4),
 )
 QUICK = Sizes(
     models=("perceptron",),
@@ -37,6 +43,8 @@ QUICK = Sizes(
     seeds={"perceptron": (1,)},
     scales=(0, 2, 4, 6, 8, 10, 14),
     sweep_steps=44,
+    curve_steps={"perceptron": 66},
+    curve_seeds=range(1, 3),
 )
 
 
@@ -50,7 +58,7 @@ class Study:
 
     def train(self, model, form, steps, seed, seen=None):
         self.progress(f"{model}, {form.name}, seed {seed}")
-        with Reducer(self.library, form, WORKERS) as reducer:
+        with open_reducer(self.library, form, WORKERS) as reducer:
             scores = run(TRAININGS[model], reducer, steps, seed, seen)
             return scores, reducer.counters()
 
@@ -63,7 +71,7 @@ def accuracy_over_steps(study, figure, model, claim):
     steps, seeds = study.sizes.steps[model], study.sizes.seeds[model]
     runs = {form: [study.train(model, form, steps, seed) for seed in seeds] for form in FORMS}
     scores = {form: [scores for scores, _ in of_seeds] for form, of_seeds in runs.items()}
-    curves = {form: _mean_curve(of_seeds) for form, of_seeds in scores.items()}
+    curves = {form: mean_curve(of_seeds) for form, of_seeds in scores.items()}
     target = _target(curves[FLOAT32], model)
     series, found = [], {}
     for form, of_seeds in runs.items():
@@ -106,9 +114,9 @@ def _times_floats(floats, other, model):
 
 
 def _ratio_of_steps(floats, other, model):
-    curve = _mean_curve(floats)
+    curve = mean_curve(floats)
     target = _target(curve, model)
-    steps = _steps_to(_mean_curve(other), target, model)
+    steps = _steps_to(mean_curve(other), target, model)
     return None if steps is None else steps / _steps_to(curve, target, model)
 
 
@@ -132,17 +140,6 @@ def _steps_to(curve, target, model):
             return step if before is None else step + (before[0] - step) * lacking / (lacking - before[1])
         before = step, lacking
     return None
-
-
-SCORES_AVERAGED = 5
-
-
-def _mean_curve(curves):
-    """Mean over the seeds and over neighbouring scores. A single score on a few hundred test images varies too much."""
-    steps = [step for step, _ in curves[0]]
-    means = [statistics.mean(score for _, score in points) for points in zip(*curves)]
-    reach = SCORES_AVERAGED // 2
-    return [[step, statistics.mean(means[max(0, i - reach) : i + reach + 1])] for i, step in enumerate(steps)]
 
 
 # -------------------------------------------------------------------------------------------- Accuracy over the scales
@@ -193,28 +190,13 @@ def _flat_decades(points, reference, allowed=0.03):
 # ----------------------------------------------------------------------------------------------------------- Precision
 
 
-@dataclasses.dataclass
-class Loss:
-    """Errors of one format in the sums of a training."""
-
-    errors: list = dataclasses.field(default_factory=list)  # relative error of the whole sum, per step
-    nonzero: int = 0
-    zeros_lost: int = 0
-
-    def add(self, exact, total):
-        self.errors.append(((total.double() - exact).norm() / exact.norm()).item())
-        nonzero = exact != 0
-        self.nonzero += int(nonzero.sum())
-        self.zeros_lost += int((nonzero & (total == 0)).sum())
-
-
 def precision(study):
     """Compares the formats on the same gradients. The gradients come from a training that sums in float32."""
     forms = (*FORMS, Form("atp", scale=1e6), Form("atp", lanes="int16", scale=1e3))
     found = {}
     for model in study.sizes.models:
         losses = {form: Loss() for form in forms}
-        reducers = {form: Reducer(study.library, form, WORKERS) for form in forms}
+        reducers = {form: open_reducer(study.library, form, WORKERS) for form in forms}
 
         def seen(gradients, _, losses=losses, reducers=reducers):
             exact = gradients.double().sum(0)
@@ -234,7 +216,7 @@ def precision(study):
 
 def _precision_of(loss, reducer):
     return {
-        "relative_error_median": statistics.median(loss.errors),
+        "relative_error_median": loss.median(),
         "relative_error_worst": max(loss.errors),
         "zeros_lost": loss.zeros_lost / loss.nonzero,
         **reducer.counters(),
@@ -267,6 +249,7 @@ def exponents(study):
 
 
 def figures(study, selected):
+    """Functions that make the figures, by their ids."""
     models = study.sizes.models
     made = {
         "fig11": lambda: accuracy_over_steps(
@@ -278,8 +261,10 @@ def figures(study, selected):
         "switchml-fig10": lambda: accuracy_over_scales(study),
         "precision": lambda: precision(study),
         "exponents": lambda: exponents(study),
+        "half-precision": lambda: half_precision(study),
+        "narrow-lanes": lambda: narrow_trainings(study),
     }
-    return [make() for name, make in made.items() if not selected or name in selected]
+    return {name: make for name, make in made.items() if not selected or name in selected}
 
 
-NAMES = ("fig11", "fig18", "switchml-fig10", "precision", "exponents")
+NAMES = ("fig11", "fig18", "switchml-fig10", "precision", "exponents", "half-precision", "narrow-lanes")

@@ -29,12 +29,13 @@ class SwitchMlReducer final : public Reducer {
         }
     }
 
-    void sum(std::span<const float> inputs, std::span<float> sums) override {
+    void sum(const std::byte* inputs, std::byte* sums, std::size_t elements) override {
         std::vector<std::unique_ptr<protocol::Tensor>> tensors;
-        std::vector<float> others(sums.size());
+        const std::size_t bytes = elements * numeric::bytes_of(config_.type);
+        Bytes others(bytes);
         for (unsigned rank = 0; rank < workers_.size(); ++rank) {
-            tensors.push_back(tensor::make_sum_tensor(numeric::ElementType::float32, inputs.data() + rank * sums.size(),
-                                                      rank == 0 ? sums.data() : others.data(), sums.size(),
+            tensors.push_back(tensor::make_sum_tensor(config_.type, inputs + rank * bytes,
+                                                      rank == 0 ? sums : others.data(), elements,
                                                       static_cast<float>(config_.form.scale), 1));
             if (!workers_[rank]->submit(*tensors.back(), now_)) throw std::runtime_error("a worker refused its tensor");
             collect(rank);
@@ -44,6 +45,8 @@ class SwitchMlReducer final : public Reducer {
             if (!worker->idle()) throw std::runtime_error("a sum did not complete");
         }
     }
+
+    [[nodiscard]] std::vector<float> scales() const override { return {}; }
 
     [[nodiscard]] Counters counters() const override {
         const switchml::WorkerCounters& worker = workers_.front()->counters();

@@ -5,7 +5,9 @@ Workers with the same sums have the same weights. One model therefore serves all
 gradient in turn.
 """
 
+import dataclasses
 import os
+import statistics
 import sys
 
 import torch
@@ -166,3 +168,21 @@ def run(make, reducer, steps, seed, seen=None):
         if (step + 1) % training.score_every == 0 or step + 1 == steps:
             scores.append((step + 1, training.score()))
     return scores
+
+
+@dataclasses.dataclass
+class Loss:
+    """Errors of one format in the sums of a training."""
+
+    errors: list = dataclasses.field(default_factory=list)  # relative error of the whole sum, per step
+    nonzero: int = 0
+    zeros_lost: int = 0
+
+    def median(self):
+        return statistics.median(self.errors)
+
+    def add(self, exact, total):
+        self.errors.append(((total.double() - exact).norm() / exact.norm()).item())
+        nonzero = exact != 0
+        self.nonzero += int(nonzero.sum())
+        self.zeros_lost += int((nonzero & (total == 0)).sum())

@@ -5,14 +5,15 @@ from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 32, 44
-COLOURS = ("#1f77b4", "#d95f02", "#2ca02c")
+COLOURS = ("#1f77b4", "#d95f02", "#2ca02c", "#9467bd", "#8c564b", "#e377c2", "#444444", "#17becf")
 TICKS = 5
 
 
-def lines(title, x_axis, y_axis, series):
-    """A chart of lines. `series` maps the name of a line to its points (x, y). Both axes begin at 0."""
+def lines(title, x_axis, y_axis, series, y_range=None):
+    """A chart of lines. `series` maps the name of a line to its points (x, y). The x axis begins at 0. `y_range`: the
+    ends of the y axis; by default it begins at 0 and holds all points. Points beyond it lie at its ends."""
     points = [point for line in series.values() for point in line] or [(1.0, 1.0)]
-    scale = _Scale(max(x for x, _ in points), max(1.0, *(y for _, y in points)))
+    scale = _Scale(max(x for x, _ in points), *(y_range or (0.0, max(1.0, *(y for _, y in points)))))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
         'font-size="12">',
@@ -31,24 +32,27 @@ def lines(title, x_axis, y_axis, series):
 
 
 class _Scale:
-    def __init__(self, most_x, most_y):
+    def __init__(self, most_x, least_y, most_y):
         self._most_x = most_x
+        self._least_y = least_y
         self._most_y = most_y
 
     def x(self, value):
         return LEFT + value / self._most_x * (WIDTH - LEFT - RIGHT)
 
     def y(self, value):
-        return HEIGHT - BOTTOM - value / self._most_y * (HEIGHT - TOP - BOTTOM)
+        share = (value - self._least_y) / (self._most_y - self._least_y)
+        return HEIGHT - BOTTOM - min(max(share, 0.0), 1.0) * (HEIGHT - TOP - BOTTOM)
 
     def axes(self):
         """The lines of the grid, each with its value."""
         for step in range(TICKS + 1):
-            x, y = self._most_x * step / TICKS, self._most_y * step / TICKS
+            x = self._most_x * step / TICKS
+            y = self._least_y + (self._most_y - self._least_y) * step / TICKS
             yield _line(self.x(x), TOP, self.x(x), HEIGHT - BOTTOM)
             yield _line(LEFT, self.y(y), WIDTH - RIGHT, self.y(y))
             yield _text(self.x(x), HEIGHT - BOTTOM + 16, f"{x:.3g}", "middle")
-            yield _text(LEFT - 6, self.y(y) + 4, f"{y:.2g}", "end")
+            yield _text(LEFT - 6, self.y(y) + 4, f"{y:.3g}", "end")
 
 
 def _line(x1, y1, x2, y2):

@@ -76,6 +76,14 @@ class Pictures(unittest.TestCase):
     def test_chart_of_an_empty_series_is_valid_svg(self):
         ElementTree.fromstring(picture.lines("title", "s", "y", {"one": []}))
 
+    def test_points_beyond_the_y_axis_lie_at_its_ends(self):
+        drawn = ElementTree.fromstring(
+            picture.lines("t", "s", "y", {"one": [(0, 0.5), (1, 2.0), (2, 9.0)]}, (1.0, 3.0))
+        )
+        heights = [float(point.split(",")[1]) for point in drawn.find("{*}polyline").get("points").split()]
+        bottom, top = picture.HEIGHT - picture.BOTTOM, picture.TOP
+        self.assertEqual(heights, [bottom, (bottom + top) / 2, top])
+
 
 class CommandLines(unittest.TestCase):
     def test_error_about_a_bad_argument_names_its_flag(self):

@@ -10,17 +10,27 @@ The network executes sums (all_reduce, reduce_scatter and reduce with SUM and AV
 of CPU and CUDA tensors. Ranks on one machine sum in its memory. Otherwise the switch at ATP_SWITCH adds, or the hosts
 share the work. Gloo executes all other operations, and the logger `atp` reports each of them once. `atp.Options`
 documents the settings and the environment variables. `atp.push()` and `atp.pull()` sum by key, like a parameter
-server. `atp.flight_records()` returns what PyTorch's Flight Recorder keeps of the operations in the network.
+server. `atp.error_feedback_hook()` makes up for the rounding of narrow lanes. `atp.flight_records()` returns what
+PyTorch's Flight Recorder keeps of the operations in the network.
 """
 
 import torch.distributed as _dist
 
 from .backend import create_backend as _create_backend
+from .error_feedback import ErrorFeedback, error_feedback_hook
 from .flight_recorder import flight_records, write_flight_records
 from .options import Options
 from .push_pull import pull, push
 
-__all__ = ["Options", "flight_records", "pull", "push", "write_flight_records"]
+__all__ = [
+    "ErrorFeedback",
+    "Options",
+    "error_feedback_hook",
+    "flight_records",
+    "pull",
+    "push",
+    "write_flight_records",
+]
 __version__ = "0.1.0"
 
 _dist.Backend.register_backend("atp", _create_backend, extended_api=True, devices=["cpu", "cuda"])

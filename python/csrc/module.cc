@@ -8,6 +8,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@
 #include "process_group.h"
 #include "push_pull.h"
 #include "switchd/node.h"
+#include "tensor/span_scales.h"
+#include "work.h"
 
 namespace atp::python {
 namespace {
@@ -130,6 +133,12 @@ bool is_active(const c10::intrusive_ptr<c10d::Backend>& backend) { return group_
 void shut_down(const c10::intrusive_ptr<c10d::Backend>& backend) { group_of(backend).shutdown(); }
 void abort(const c10::intrusive_ptr<c10d::Backend>& backend) { group_of(backend).abort(); }
 
+// None: the elements did not travel at scales of their own.
+std::optional<at::Tensor> scales_of(const c10::intrusive_ptr<c10d::Work>& work) {
+    const auto* own = dynamic_cast<const NetworkWork*>(work.get());
+    return own == nullptr ? std::nullopt : own->scales();
+}
+
 PYBIND11_MODULE(_C, module) {
     module.doc() = "The native half of the package `atp`.";
     py::module_::import("torch.distributed");  // registers the argument and return types of the functions below
@@ -164,6 +173,8 @@ PYBIND11_MODULE(_C, module) {
     module.def(
         "close_log_lines", [] { log_lines().close(); }, no_lock);
     module.def("address_towards", &address_towards, py::arg("address"), no_lock);
+    module.def("scales_of", &scales_of, py::arg("work"), no_lock);
+    module.attr("ELEMENTS_OF_SPAN") = tensor::span_elements;
     register_push_pull(module);
 }
 

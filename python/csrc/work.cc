@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "work.h"
 
+#include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "net/clock.h"
+#include "protocol/fragment_format.h"
 #include "signals.h"
 
 namespace atp::python {
@@ -101,6 +103,17 @@ void NetworkWork::give_up(std::chrono::milliseconds timeout) const {
                     .elapsed = net::now() - operation_->begun(),
                     .text = "wait() ended after its timeout of " + std::to_string(timeout.count()) +
                             " ms; the operation still runs"}));
+}
+
+std::optional<at::Tensor> NetworkWork::scales() const {
+    const auto& scales = operation_->scales();
+    if (scales == nullptr) return std::nullopt;
+    at::Tensor values = at::empty({static_cast<std::int64_t>(scales->count())}, at::kFloat);
+    auto* const value = values.mutable_data_ptr<float>();
+    for (std::uint64_t span = 0; span < scales->count(); ++span) {
+        value[span] = static_cast<float>(protocol::scale_from(scales->scale(span), 1));
+    }
+    return values;
 }
 
 std::vector<at::Tensor> NetworkWork::outputs() const { return tensors_of(staged_); }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "comm/work.h"
@@ -49,6 +50,9 @@ class NetworkWork final : public c10d::Work {
         return future_;
     }
     std::uint64_t getSequencenumber() const override { return sequence_; }
+
+    // After the work succeeded: the scale of each span of its elements. Nullopt: they did not travel at such scales.
+    [[nodiscard]] std::optional<at::Tensor> scales() const;
 
   private:
     [[nodiscard]] std::vector<at::Tensor> outputs() const;

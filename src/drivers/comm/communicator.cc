@@ -193,6 +193,7 @@ Result<Handle> Communicator::submit(const OperationCall& call, std::unique_ptr<p
     // Only owners know the sums of dealt parts: no rank can follow their magnitude.
     const bool is_dealt = call.operation == Operation::reduce_scatter || call.operation == Operation::reduce;
     std::vector<std::unique_ptr<protocol::Tensor>> before;
+    std::shared_ptr<const tensor::SpanScales> scales;
     if (fits_numbers() && !tensor->plain() && !is_empty && !is_dealt) {
         auto fitted = fitter_.fit(std::move(tensor), call.type,
                                   {.operation = static_cast<std::uint32_t>(call.operation),
@@ -200,9 +201,11 @@ Result<Handle> Communicator::submit(const OperationCall& call, std::unique_ptr<p
                                    .elements = call.elements});
         tensor = std::move(fitted.tensor);
         before = std::move(fitted.before);
+        scales = std::move(fitted.scales);
     }
     const protocol::Tensor& whole = *tensor;
     auto work = std::make_shared<Work>(call.operation, std::move(tensor), now, deadline);
+    work->set_scales(std::move(scales));
     ++calls_;
     work->set_called(fmt::format("{} as call {}", call.text, calls_));
     if (is_empty) return work;

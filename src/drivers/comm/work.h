@@ -14,6 +14,7 @@
 #include "base/time.h"
 #include "protocol/tensor.h"
 #include "tensor/slice.h"
+#include "tensor/span_scales.h"
 
 namespace atp::comm {
 
@@ -62,6 +63,11 @@ class Work {
     // Before anybody waits. nullptr: the work goes on by itself.
     void set_attendant(std::weak_ptr<WorkAttendant> attendant) { attendant_ = std::move(attendant); }
 
+    // Before anybody waits: the scales at which the elements travel, which are known when the work has succeeded.
+    // nullptr: the elements do not travel at scales of their own.
+    void set_scales(std::shared_ptr<const tensor::SpanScales> scales) { scales_ = std::move(scales); }
+    [[nodiscard]] const std::shared_ptr<const tensor::SpanScales>& scales() const { return scales_; }
+
     // For errors: the operation, its size and its type.
     void set_called(std::string text) { called_ = std::move(text); }
     [[nodiscard]] const std::string& called() const { return called_; }
@@ -80,6 +86,7 @@ class Work {
     std::string called_;
     std::unique_ptr<protocol::Tensor> tensor_;
     std::vector<std::unique_ptr<protocol::Tensor>> before_;  // for which the tensor waits
+    std::shared_ptr<const tensor::SpanScales> scales_;
     std::vector<tensor::Slice> slices_;
     std::weak_ptr<WorkAttendant> attendant_;
     Time begun_;

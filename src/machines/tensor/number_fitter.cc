@@ -23,9 +23,12 @@ NumberFitter::Fitted NumberFitter::fit(std::unique_ptr<protocol::Tensor> tensor,
     const auto scales = std::make_shared<SpanScales>(
         whole->size(), form, reference ? scales_[*reference % scales_.size()] : nullptr, config_.feed);
     scales_[(sequence_.calls() - 1) % scales_.size()] = scales;
-    Fitted fitted{.tensor = std::make_unique<FittedTensor>(
-                      whole, FittedTensor::Numbers{
-                                 .form = form, .job_scale = job_scale, .scales = scales, .report = config_.report})};
+    Fitted fitted{
+        .tensor = std::make_unique<FittedTensor>(
+            whole,
+            FittedTensor::Numbers{.form = form, .job_scale = job_scale, .scales = scales, .report = config_.report}),
+        .before = {},
+        .scales = scales};
     if (!reference) {
         fitted.before.push_back(std::make_unique<ExponentTensor>(
             whole, [scales, ranks = config_.ranks, form, job_scale](std::optional<unsigned> exponent) {

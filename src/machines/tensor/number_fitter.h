@@ -36,6 +36,8 @@ class NumberFitter {
         std::unique_ptr<protocol::Tensor> tensor;
         // To be summed before the tensor, in this order; it is not ready until then.
         std::vector<std::unique_ptr<protocol::Tensor>> before{};
+        // Of the tensor, all known once it is summed; nullptr: the scale is fixed.
+        std::shared_ptr<const SpanScales> scales{};
     };
 
     explicit NumberFitter(Config config) : config_(std::move(config)) {}

@@ -57,6 +57,7 @@ class SpanScales {
     SpanScales(std::uint64_t elements, std::uint8_t form, std::shared_ptr<SpanScales> reference,
                std::shared_ptr<protocol::Waker> feed);
 
+    [[nodiscard]] std::uint64_t count() const { return spans_.size(); }
     // Without a reference: the scale of all spans.
     void begin(std::uint8_t common);
     // True: the reference has the sums of this span. After it returned false, advance() of the feed is called as soon

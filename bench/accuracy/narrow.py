@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Studies of types with fewer than 32 bits: elements of 16 bits, and lanes of 16 and 8 bits."""
+
+import statistics
+
+import torch
+from curves import final_score, mean_curve
+from gloo import Gloo
+from reducer import (
+    BYTES,
+    DYNAMIC,
+    FEEDBACK,
+    FLOAT32,
+    GLOO_FP8,
+    GLOO_HALF,
+    SHORTS,
+    Form,
+    open_reducer,
+)
+from trainings import TRAININGS, WORKERS, Loss
+
+LANES_OF_HALVES = ("auto", "int16", "int32")
+CURVES = (FLOAT32, DYNAMIC, SHORTS, FEEDBACK, BYTES, GLOO_HALF, GLOO_FP8)
+
+
+def half_precision(study):
+    """Sums of float16 and bfloat16 in ATP's lanes and by Gloo, compared with the exact sum of the same elements."""
+    found = {}
+    for model in study.sizes.models:
+        for element in (torch.bfloat16, torch.float16):
+            found.setdefault(model, {})[str(element).removeprefix("torch.")] = _errors_of(study, model, element)
+    return {
+        "id": "half-precision",
+        "claim": "sums of float16 and bfloat16 in the default lanes are as precise as Gloo's sums in the same type",
+        "found": found,
+    }
+
+
+def _errors_of(study, model, element):
+    group = Gloo(WORKERS)
+    reducers = {
+        lanes: open_reducer(study.library, Form("atp", "dynamic", lanes), WORKERS, element) for lanes in LANES_OF_HALVES
+    }
+    sums = {"gloo": group.sum, **{f"atp {lanes}": reducer.sum for lanes, reducer in reducers.items()}}
+    losses = {name: Loss() for name in sums}
+
+    def seen(gradients, _):
+        halves = gradients.to(element)
+        exact = halves.double().sum(0)
+        for name, summed in sums.items():
+            losses[name].add(exact, summed(halves))
+
+    study.train(model, FLOAT32, study.sizes.steps[model], study.sizes.seeds[model][0], seen)
+    steps = study.sizes.steps[model]
+    bytes_of_a_step = {f"atp {lanes}": reducer.counters()["bytes"] // steps for lanes, reducer in reducers.items()}
+    for reducer in reducers.values():
+        reducer.close()
+    median, worst = losses["gloo"].median(), max(losses["gloo"].errors)
+    return {
+        name: {
+            "relative_error_median": loss.median(),
+            "times_gloo_median": loss.median() / median,
+            "relative_error_worst": max(loss.errors),
+            "times_gloo_worst": max(loss.errors) / worst,
+            "zeros_lost": loss.zeros_lost / loss.nonzero,
+            "bytes_of_a_step": bytes_of_a_step.get(name),
+        }
+        for name, loss in losses.items()
+    }
+
+
+def narrow_trainings(study):
+    """Trains every model with every narrow form, and compares the final scores with those of float32."""
+    found, series = {}, {}
+    for model in study.sizes.models:
+        seeds, steps = study.sizes.curve_seeds, study.sizes.curve_steps[model]
+        runs = {form: [study.train(model, form, steps, seed) for seed in seeds] for form in CURVES}
+        scores = {form.name: [scores for scores, _ in of_seeds] for form, of_seeds in runs.items()}
+        series[model] = {name: mean_curve(of_seeds) for name, of_seeds in scores.items()}
+        reference = [final_score(curve) for curve in scores[FLOAT32.name]]
+        found[model] = {
+            form.name: {
+                **_compared([final_score(curve) for curve in scores[form.name]], reference, TRAININGS[model].measure),
+                "bytes_of_a_step": sum(counters["bytes"] for _, counters in of_seeds) // (steps * len(seeds)),
+            }
+            for form, of_seeds in runs.items()
+        }
+    return {
+        "id": "narrow-lanes",
+        "claim": "16-bit lanes, and 8-bit lanes with error feedback, train as well as float32",
+        "measures": {model: TRAININGS[model].measure for model in study.sizes.models},
+        "seeds": len(study.sizes.curve_seeds),
+        "series": series,
+        "found": found,
+    }
+
+
+def _compared(finals, reference, measure):
+    """Within the spread: the mean over the seeds is not worse than the worst seed of float32."""
+    sign = -1 if measure == "test loss" else 1
+    mean = statistics.mean(finals)
+    return {
+        "final": mean,
+        "lowest": min(finals),
+        "highest": max(finals),
+        "within_spread": sign * mean >= min(sign * score for score in reference),
+        "difference": mean - statistics.mean(reference),
+    }
