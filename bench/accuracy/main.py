@@ -65,7 +65,6 @@ def main(arguments):
     except ImportError as error:
         print(f"bench/accuracy: {error.name} is missing: install PyTorch, scikit-learn and atp", file=sys.stderr)
         return MISSING
-    import reducer
     import report
     import studies
 
@@ -79,7 +78,7 @@ def main(arguments):
         return 2
     torch.set_num_threads(1)
     sizes = studies.QUICK if options.quick else studies.FULL
-    study = studies.Study(reducer.load(os.path.abspath(options.library)), sizes, progress)
+    study = studies.Study(os.path.abspath(options.library), sizes, progress)
     made = [kept(options.keep, name, make) for name, make in studies.figures(study, selected).items()]
     progress("")
     if options.write:

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Studies of types with fewer than 32 bits: elements of 16 bits, and lanes of 16 and 8 bits."""
 
+import concurrent.futures
+import multiprocessing
+import os
 import statistics
 
 import torch
@@ -8,19 +11,19 @@ from curves import final_score, mean_curve
 from gloo import Gloo
 from reducer import (
     BYTES,
-    DYNAMIC,
     FEEDBACK,
     FLOAT32,
     GLOO_FP8,
     GLOO_HALF,
     SHORTS,
     Form,
+    load,
     open_reducer,
 )
-from trainings import TRAININGS, WORKERS, Loss
+from trainings import TRAININGS, WORKERS, Loss, run
 
 LANES_OF_HALVES = ("auto", "int16", "int32")
-CURVES = (FLOAT32, DYNAMIC, SHORTS, FEEDBACK, BYTES, GLOO_HALF, GLOO_FP8)
+CURVES = (FLOAT32, SHORTS, FEEDBACK, BYTES, GLOO_HALF, GLOO_FP8)
 
 
 def half_precision(study):
@@ -69,30 +72,37 @@ def _errors_of(study, model, element):
     }
 
 
-def narrow_trainings(study):
-    """Trains every model with every narrow form, and compares the final scores with those of float32."""
-    found, series = {}, {}
-    for model in study.sizes.models:
-        seeds, steps = study.sizes.curve_seeds, study.sizes.curve_steps[model]
-        runs = {form: [study.train(model, form, steps, seed) for seed in seeds] for form in CURVES}
-        scores = {form.name: [scores for scores, _ in of_seeds] for form, of_seeds in runs.items()}
-        series[model] = {name: mean_curve(of_seeds) for name, of_seeds in scores.items()}
-        reference = [final_score(curve) for curve in scores[FLOAT32.name]]
-        found[model] = {
+def narrow_trainings(study, figure, model):
+    """Trains a model with every narrow form, and compares the final scores with those of float32."""
+    seeds, steps = study.sizes.narrow_seeds, study.sizes.steps[model]
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(os.cpu_count(), mp_context=context) as pool:
+        begun = {form: [pool.submit(_train, study.path, model, form, steps, seed) for seed in seeds] for form in CURVES}
+        runs = {form: [each.result() for each in of_seeds] for form, of_seeds in begun.items()}
+    scores = {form.name: [scores for scores, _ in of_seeds] for form, of_seeds in runs.items()}
+    reference = [final_score(curve) for curve in scores[FLOAT32.name]]
+    return {
+        "id": figure,
+        "claim": "16-bit lanes, and 8-bit lanes with error feedback, train as well as float32",
+        "model": model,
+        "measure": TRAININGS[model].measure,
+        "seeds": len(seeds),
+        "series": {name: mean_curve(of_seeds) for name, of_seeds in scores.items()},
+        "found": {
             form.name: {
                 **_compared([final_score(curve) for curve in scores[form.name]], reference, TRAININGS[model].measure),
-                "bytes_of_a_step": sum(counters["bytes"] for _, counters in of_seeds) // (steps * len(seeds)),
+                "bytes_of_a_step": sum(sent for _, sent in of_seeds) // (steps * len(seeds)),
             }
             for form, of_seeds in runs.items()
-        }
-    return {
-        "id": "narrow-lanes",
-        "claim": "16-bit lanes, and 8-bit lanes with error feedback, train as well as float32",
-        "measures": {model: TRAININGS[model].measure for model in study.sizes.models},
-        "seeds": len(study.sizes.curve_seeds),
-        "series": series,
-        "found": found,
+        },
     }
+
+
+def _train(library, model, form, steps, seed):
+    """In a process of its own. Returns the scores and the bytes that a worker sent."""
+    torch.set_num_threads(1)
+    with open_reducer(load(library), form, WORKERS) as reducer:
+        return run(TRAININGS[model], reducer, steps, seed), reducer.counters()["bytes"]
 
 
 def _compared(finals, reference, measure):

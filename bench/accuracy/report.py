@@ -169,49 +169,38 @@ same elements. The error is that of the whole sum of a step, as a vector, relati
 
 
 def narrow_lanes(figure):
-    parts = [
-        f"""\
+    head = ("form", f"{figure['measure']} at the end", "of single seeds", "difference", "within", "bytes of a step")
+    rows = [
+        (
+            form,
+            f"{found['final']:.4f}",
+            f"{found['lowest']:.4f} to {found['highest']:.4f}",
+            f"{found['difference']:+.4f}",
+            "yes" if found["within_spread"] else "no",
+            found["bytes_of_a_step"] or "",
+        )
+        for form, found in figure["found"].items()
+    ]
+    return f"""\
 Each form trains with {figure["seeds"]} seeds. The final score of a run is the mean of its last five scores. "within" compares the
 mean over the seeds with the seeds of float32: yes, if it is not worse than the worst of them. "error feedback" is that of
 `atp.error_feedback_hook`. "gloo float16" is PyTorch's hook for float16. "gloo float8" is a hook for float8_e4m3fn:
-all_to_all, sum in float32, all_gather. "bytes of a step" counts what one worker sends."""
-    ]
-    for model, forms in figure["found"].items():
-        head = (
-            f"{model}: form",
-            f"{figure['measures'][model]} at the end",
-            "of single seeds",
-            "difference",
-            "within",
-            "bytes of a step",
-        )
-        rows = [
-            (
-                form,
-                f"{found['final']:.4f}",
-                f"{found['lowest']:.4f} to {found['highest']:.4f}",
-                f"{found['difference']:+.4f}",
-                "yes" if found["within_spread"] else "no",
-                found["bytes_of_a_step"] or "",
-            )
-            for form, found in forms.items()
-        ]
-        parts.append(f"{table(head, rows)}\n\n![{model}]({PICTURES}/accuracy-{model}.svg)")
-    return "\n\n".join(parts)
+all_to_all, sum in float32, all_gather. "bytes of a step" counts what one worker sends through ATP.
+
+{table(head, rows)}
+
+![{figure["model"]}]({PICTURES}/{picture_name(figure)})"""
 
 
-def pictures(figure):
-    """SVG texts by file name. The y axis shows the scores after the first tenth of the steps."""
-    if figure["id"] != "narrow-lanes":
-        return {}
-    made = {}
-    for model, curves in figure["series"].items():
-        late = [score for curve in curves.values() for _, score in curve[len(curve) // 10 :]]
-        middle = statistics.median(late)
-        shown = [score for score in late if score < 2 * middle]
-        drawn = picture.lines(model, "step", figure["measures"][model], curves, (min(shown), max(shown)))
-        made[f"accuracy-{model}.svg"] = drawn
-    return made
+def picture_name(figure):
+    return f"accuracy-{figure['model']}.svg"
+
+
+def draw(figure):
+    """The curves as SVG. The y axis shows the scores after the first tenth of the steps."""
+    late = [score for curve in figure["series"].values() for _, score in curve[len(curve) // 10 :]]
+    shown = [score for score in late if score < 2 * statistics.median(late)]
+    return picture.lines(figure["model"], "step", figure["measure"], figure["series"], (min(shown), max(shown)))
 
 
 SECTIONS = {
@@ -222,6 +211,7 @@ SECTIONS = {
     "exponents": ("Magnitude of gradients", exponents),
     "half-precision": ("Half precision", half_precision),
     "narrow-lanes": ("Narrow lanes", narrow_lanes),
+    "narrow-lanes-second": ("Narrow lanes, second model", narrow_lanes),
 }
 
 
@@ -232,8 +222,10 @@ def write(figures):
         title, text_of = SECTIONS[figure["id"]]
         model = f" ({figure['model']})" if "model" in figure else ""
         parts.append(f"## {title}{model}\n\n{figure['id']}: {figure['claim']}.\n\n{text_of(figure)}\n")
-        for name, drawn in pictures(figure).items():
-            with open(os.path.join(os.path.dirname(PAGE), PICTURES, name), "w", encoding="utf-8") as file:
-                file.write(drawn)
+        if text_of is narrow_lanes:
+            with open(
+                os.path.join(os.path.dirname(PAGE), PICTURES, picture_name(figure)), "w", encoding="utf-8"
+            ) as file:
+                file.write(draw(figure))
     with open(PAGE, "w", encoding="utf-8") as page:
         page.write("\n".join(parts))

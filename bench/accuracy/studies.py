@@ -9,7 +9,7 @@ import statistics
 import torch
 from curves import mean_curve
 from narrow import half_precision, narrow_trainings
-from reducer import DYNAMIC, FIXED, FLOAT32, LANES, SHORTS, Form, open_reducer
+from reducer import DYNAMIC, FIXED, FLOAT32, LANES, SHORTS, Form, load, open_reducer
 from trainings import TRAININGS, WORKERS, Loss, run
 
 FORMS = (FLOAT32, FIXED, DYNAMIC, SHORTS)
@@ -24,8 +24,7 @@ class Sizes:
     seeds: dict
     scales: tuple  # powers of ten
     sweep_steps: int
-    curve_steps: dict  # of the trainings in narrow lanes
-    curve_seeds: range
+    narrow_seeds: range
 
 
 FULL = Sizes(
@@ -34,8 +33,7 @@ FULL = Sizes(
     seeds={"cnn": range(1, 7), "gpt": range(1, 3)},
     scales=tuple(range(0, 17, 2)),
     sweep_steps=66,
-    curve_steps={"cnn": 220, "gpt": 400},
-    curve_seeds=range(1, 4),
+    narrow_seeds=range(1, 4),
 )
 QUICK = Sizes(
     models=("perceptron",),
@@ -43,16 +41,16 @@ QUICK = Sizes(
     seeds={"perceptron": (1,)},
     scales=(0, 2, 4, 6, 8, 10, 14),
     sweep_steps=44,
-    curve_steps={"perceptron": 66},
-    curve_seeds=range(1, 3),
+    narrow_seeds=range(1, 3),
 )
 
 
 class Study:
     """Shared by all studies: the machines, the amount of training, and where to report progress."""
 
-    def __init__(self, library, sizes, progress):
-        self.library = library
+    def __init__(self, path, sizes, progress):
+        self.path = path  # of libbench_accuracy
+        self.library = load(path)
         self.sizes = sizes
         self.progress = progress
 
@@ -262,9 +260,19 @@ def figures(study, selected):
         "precision": lambda: precision(study),
         "exponents": lambda: exponents(study),
         "half-precision": lambda: half_precision(study),
-        "narrow-lanes": lambda: narrow_trainings(study),
+        "narrow-lanes": lambda: narrow_trainings(study, "narrow-lanes", models[0]),
+        "narrow-lanes-second": lambda: narrow_trainings(study, "narrow-lanes-second", models[-1]),
     }
     return {name: make for name, make in made.items() if not selected or name in selected}
 
 
-NAMES = ("fig11", "fig18", "switchml-fig10", "precision", "exponents", "half-precision", "narrow-lanes")
+NAMES = (
+    "fig11",
+    "fig18",
+    "switchml-fig10",
+    "precision",
+    "exponents",
+    "half-precision",
+    "narrow-lanes",
+    "narrow-lanes-second",
+)
