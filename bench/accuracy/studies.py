@@ -41,7 +41,7 @@ QUICK = Sizes(
     seeds={"perceptron": (1,)},
     scales=(0, 2, 4, 6, 8, 10, 14),
     sweep_steps=44,
-    narrow_seeds=range(1, 3),
+    narrow_seeds=range(1, 2),
 )
 
 

@@ -34,6 +34,7 @@ TEST_F(NumberFitterTest, OnlyAFirstOperationOfAKindNeedsExponentsBesidesVotes) {
     const auto first = fit(fitter, ElementType::float32, 1);
     EXPECT_EQ(first.before.size(), 2U);
     EXPECT_FALSE(first.tensor->ready(0, 1));
+    EXPECT_EQ(first.scales->count(), 1U);
     EXPECT_EQ(fit(fitter, ElementType::float32, 1).before.size(), 1U);
     EXPECT_EQ(fit(fitter, ElementType::float32, 2).before.size(), 2U);
 }
@@ -44,6 +45,7 @@ TEST_F(NumberFitterTest, FixedScaleNeedsNothing) {
     EXPECT_TRUE(fitted.before.empty());
     EXPECT_TRUE(fitted.tensor->ready(0, 1));
     EXPECT_EQ(fitted.tensor->scale(0), protocol::scale_of_job);
+    EXPECT_EQ(fitted.scales, nullptr);
     EXPECT_EQ(fitted.tensor->form(), ATP_DTYPE_INT16);
 }
 
