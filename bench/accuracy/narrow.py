@@ -83,7 +83,7 @@ def narrow_trainings(study, figure, model):
     reference = [final_score(curve) for curve in scores[FLOAT32.name]]
     return {
         "id": figure,
-        "claim": "16-bit lanes, and 8-bit lanes with error feedback, train as well as float32",
+        "claim": "final scores in lanes of 16 and 8 bits, compared with those of float32",
         "model": model,
         "measure": TRAININGS[model].measure,
         "seeds": len(seeds),

@@ -181,6 +181,8 @@ def narrow_lanes(figure):
         )
         for form, found in figure["found"].items()
     ]
+    outside = [form for form, found in figure["found"].items() if not found["within_spread"]]
+    verdict = f"outside: {', '.join(outside)}" if outside else "all forms are within"
     return f"""\
 Each form trains with {figure["seeds"]} seeds. The final score of a run is the mean of its last five scores. "within" compares the
 mean over the seeds with the seeds of float32: yes, if it is not worse than the worst of them. "error feedback" is that of
@@ -188,6 +190,8 @@ mean over the seeds with the seeds of float32: yes, if it is not worse than the 
 all_to_all, sum in float32, all_gather. "bytes of a step" counts what one worker sends through ATP.
 
 {table(head, rows)}
+
+**Verdict: {verdict}.**
 
 ![{figure["model"]}]({PICTURES}/{picture_name(figure)})"""
 

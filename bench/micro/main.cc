@@ -6,24 +6,44 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "measure.h"
 #include "subjects.h"
+#include "wire/format.h"
 
 namespace atp::bench {
 namespace {
 
-using MakeSubject = Subject (*)(const Size&);
-constexpr std::pair<const char*, MakeSubject> subjects[] = {
-    {"quantise", quantise_subject},     {"dequantise", dequantise_subject},
-    {"accumulate", accumulate_subject}, {"switch_62", switch_62_subject},
-    {"switch_352", switch_352_subject}, {"switch_352_proof", switch_352_proof_subject},
-    {"simulator", simulator_subject},
-};
+using MakeSubject = std::function<Subject(const Size&)>;
+using Subjects = std::vector<std::pair<std::string, MakeSubject>>;
+
+using MakeConversion = Subject (*)(const Size&, numeric::ElementType, std::uint8_t);
+constexpr std::pair<const char*, MakeConversion> conversions[] = {{"send", send_subject}, {"receive", receive_subject}};
+
+Subjects all_subjects() {
+    Subjects subjects{
+        {"quantise", quantise_subject},     {"dequantise", dequantise_subject},
+        {"accumulate", accumulate_subject}, {"switch_62", switch_62_subject},
+        {"switch_352", switch_352_subject}, {"switch_352_proof", switch_352_proof_subject},
+        {"simulator", simulator_subject},
+    };
+    using numeric::ElementType;
+    for (const auto& [action, make] : conversions) {
+        for (const ElementType type : {ElementType::float32, ElementType::float16, ElementType::bfloat16}) {
+            for (const std::uint8_t form : {ATP_DTYPE_INT32, ATP_DTYPE_INT16, ATP_DTYPE_INT8}) {
+                subjects.emplace_back(conversion_name(action, type, form),
+                                      [make, type, form](const Size& size) { return make(size, type, form); });
+            }
+        }
+    }
+    return subjects;
+}
 
 constexpr int exit_failed = 1;
 constexpr int exit_bad_usage = 2;
@@ -38,7 +58,7 @@ struct Options {
     bool fail_below_bar = false;
 };
 
-void add_options(CLI::App& app, Options& options) {
+void add_options(CLI::App& app, const Subjects& subjects, Options& options) {
     std::vector<std::string> names;
     for (const auto& [name, make] : subjects) {
         names.emplace_back(name);
@@ -93,6 +113,7 @@ void apply_presets(const CLI::App& app, Options& options) {
 }
 
 std::string bar_to_string(const Figure& figure) {
+    if (figure.bar.least == 0) return "";
     const std::string least = figure.bar.on == BarOn::share
                                   ? fmt::format("share >= {:.2f}", figure.bar.least)
                                   : fmt::format(">= {:.4g} {}", figure.bar.least, figure.unit);
@@ -100,7 +121,7 @@ std::string bar_to_string(const Figure& figure) {
 }
 
 void print_row(const Figure& figure) {
-    fmt::print("{:<12} {:>12.5g} {:<14} {:>12.5g} {:>7.3f}  {:<30}{}\n", figure.name, figure.value, figure.unit,
+    fmt::print("{:<24} {:>12.5g} {:<14} {:>12.5g} {:>7.3f}  {:<30}{}\n", figure.name, figure.value, figure.unit,
                figure.limit, figure.share, bar_to_string(figure), figure.verified ? "" : "  WRONG RESULT");
     std::fflush(stdout);
 }
@@ -133,9 +154,9 @@ int report(const std::vector<Figure>& figures, const Options& options) {
     return status;
 }
 
-int run(const Options& options) {
+int run(const Subjects& subjects, const Options& options) {
     if (!options.json) {
-        fmt::print("{:<12} {:>12} {:<14} {:>12} {:>7}  {}\n", "name", "value", "unit", "limit", "share", "bar");
+        fmt::print("{:<24} {:>12} {:<14} {:>12} {:>7}  {}\n", "name", "value", "unit", "limit", "share", "bar");
     }
     std::vector<Figure> figures;
     for (const auto& [name, make] : subjects) {
@@ -169,7 +190,8 @@ int main(int argc, char** argv) {
         "verified."};
     app.name("bench_micro");
     Options options;
-    add_options(app, options);
+    const Subjects subjects = all_subjects();
+    add_options(app, subjects, options);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -177,5 +199,5 @@ int main(int argc, char** argv) {
     }
     apply_presets(app, options);
     initialise_google_benchmark(argv[0]);
-    return run(options);
+    return run(subjects, options);
 }

@@ -13,7 +13,7 @@ enum class BarOn : std::uint8_t { value, share };
 
 struct Bar {
     BarOn on = BarOn::share;
-    double least = 0.0;
+    double least = 0.0;  // 0: no bar
 };
 
 // A measurement of two sides: the work and the roofline. A pass is the smallest amount of work that is repeated. Both

@@ -1,6 +1,13 @@
 # cmake -DBENCH=path -P smoke.cmake: runs the benchmark on little data and parses its JSON.
 cmake_minimum_required(VERSION 3.22)
 set(expected quantise dequantise accumulate switch_62 switch_352 switch_352_proof simulator)
+foreach(action send receive)
+  foreach(type float32 float16 bfloat16)
+    foreach(form int32 int16 int8)
+      list(APPEND expected ${action}_${type}_${form})
+    endforeach()
+  endforeach()
+endforeach()
 
 execute_process(COMMAND ${BENCH} --smoke --json OUTPUT_VARIABLE json RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
