@@ -20,6 +20,9 @@ COLLECTIVES = ("all_reduce", "broadcast", "barrier", "reduce_scatter", "all_gath
 LANE_TYPES = ("int32", "int16", "int8")
 TYPES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "int32": 4, "int64": 8}  # with their sizes
 DEFAULT_BYTES = 25_000_000
+DEFAULT_BYTES_OF_P4 = 20_000  # 625 packets of a rank: the reference model handles some 1,000 packets a second
+DEFAULT_MEMORY = "64MB"
+DEFAULT_MEMORY_OF_P4 = "200KB"  # packets name no aggregator that the pipeline does not have
 DEFAULT_WARMUP = 1
 DEFAULT_WARMUP_STEPS = 2  # DistributedDataParallel reorders its buckets after the first step
 
@@ -42,6 +45,10 @@ systems
                separate programs: `atp bench`, bench_gloo, and bench_mpi with mpirun
   atp-xdp      atp with `atp switch --xdp` on the switch's ports: the kernel adds, and the daemon on the same host runs
                the servers. Not in racks. --switch xdp replaces atp by atp-xdp; --switch both runs both in turns
+  atp-p4       atp with the switch in P4: `simple_switch` of BMv2 and `atp switch --p4` replace each bridge while atp-p4 has
+               its turn, and a separate host runs the servers. The model handles some 1,000 packets a second, so
+               measure small tensors. Needs `p4c-bm2-ss` and `simple_switch` on PATH or in the folders of
+               ATP_P4_TOOLS, and `ethtool`. --switch p4 replaces atp by atp-p4
   atp-none     atp without a switch: each host serves a part of the sums. --switch none replaces atp by atp-none
   switchml     `atp switch` and `atp bench` with --protocol switchml. Not in racks, because it supports one switch. The
                benchmark tries pairs of slots and timeout once and uses the fastest pair; --rank-flags overrides it
@@ -85,6 +92,7 @@ examples
   bench/cluster/run --topology star:4 --ranks-per-host 4 --rate 200mbit
   bench/cluster/run --topology racks:4x2 --leaves 0,2,4 --no-root --rate 200mbit --uplink 400mbit
   bench/cluster/run --topology local:4 --bytes 25MB --rounds 15 --operations 10 --systems atp,torch-atp
+  bench/cluster/run --topology star:4 --switch p4
   bench/cluster/run --topology star:4 --type bfloat16
   bench/cluster/run --topology star:4 --collective broadcast --bytes 4096 --operations 200
   bench/cluster/run --topology star:4 --rate 200mbit --workload vgg --operations 5
@@ -114,6 +122,7 @@ def parse(arguments):
         options.uplink = options.rate
     _settle_operation(parser, options)
     _settle_server(parser, options)
+    _settle_pipeline(parser, options)
     _settle_work(parser, options)
     _settle_faults(parser, options)
     return options
@@ -125,6 +134,29 @@ def _settle_server(parser, options):
     if options.topology.is_local or options.topology.has_racks or options.workload or "switchml" in options.systems:
         parser.error("argument --server: host requires a star topology and all-reduces of atp; use --server switch")
     options.topology = options.topology.with_server()
+
+
+def _settle_pipeline(parser, options):
+    """A switch in P4 has no server of its own: a separate host runs it."""
+    if options.switch != "p4" and "atp-p4" not in options.systems:
+        options.memory = options.memory or DEFAULT_MEMORY
+        return
+    others = set(options.systems) - {"atp-p4", "gloo", "openmpi", "torch-gloo"}
+    if options.switch == "p4":
+        others -= {"atp"}
+    if others and options.topology.has_racks:
+        parser.error(
+            f"argument --systems: {', '.join(sorted(others))} cannot run beside atp-p4 in racks; use a star topology"
+        )
+    if options.topology.is_local or options.workload or options.offloads == "off" or options.loss:
+        parser.error(
+            "argument --switch: p4 requires a topology with links, and excludes --workload, --offloads off and --loss; "
+            "use --fault loss=1%@hosts for losses"
+        )
+    if options.topology.server is None:
+        options.topology = options.topology.with_server()
+    options.bytes = options.bytes or DEFAULT_BYTES_OF_P4
+    options.memory = options.memory or DEFAULT_MEMORY_OF_P4
 
 
 def _settle_work(parser, options):
@@ -277,7 +309,12 @@ def _add_network(group):
 
 
 def _add_work(group):
-    group.add_argument("--bytes", type=size, metavar="SIZE", help="size of the tensor, whole elements [25MB]")
+    group.add_argument(
+        "--bytes",
+        type=size,
+        metavar="SIZE",
+        help="size of the tensor, whole elements [25MB; with a switch in P4 20 kB, since its model is slow]",
+    )
     group.add_argument(
         "--collective",
         choices=COLLECTIVES,
@@ -371,7 +408,8 @@ def _add_systems(group):
         "--switch",
         choices=tuple(systems.OF_SWITCH),
         default="user",
-        help="where ATP's switch adds: in the daemon, in the kernel, or both in turns; none: the hosts serve the sums [user]",
+        help="where ATP's switch adds: in the daemon (user), in the kernel (xdp), or both in turns; p4: in the reference "
+        "model of P4; none: the hosts serve the sums [user]",
     )
     group.add_argument(
         "--leaves",
@@ -393,7 +431,10 @@ def _add_systems(group):
         "for all with --rank-flags='--multicast on' [switch]",
     )
     group.add_argument(
-        "--memory", default="64MB", metavar="SIZE", help="memory of the aggregators of each ATP switch [64MB]"
+        "--memory",
+        metavar="SIZE",
+        help=f"memory of the aggregators of each ATP switch [{DEFAULT_MEMORY}; with a switch in P4 "
+        f"{DEFAULT_MEMORY_OF_P4}, for indices within its 4096 aggregators]",
     )
     group.add_argument(
         "--loss",

@@ -16,10 +16,12 @@ import sys
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 import arguments
 import measure
 import network
+import pipeline
 import report
 import systems
 import topology
@@ -162,6 +164,7 @@ class CommandLine(unittest.TestCase):
             ("xdp", ["--peer", "gloo"], ["atp-xdp", "gloo"]),
             ("both", ["--systems", "gloo,atp"], ["gloo", "atp", "atp-xdp"]),
             ("xdp", ["--workload", "vgg"], ["atp-xdp", "gloo"]),
+            ("p4", ["--peer", "gloo"], ["atp-p4", "gloo"]),
         ):
             self.assertEqual(arguments.parse(["--switch", switch, *others]).systems, chosen)
 
@@ -189,6 +192,63 @@ class CommandLine(unittest.TestCase):
         options = arguments.parse(["--switch", "xdp", "--workers", "3"])
         command = systems.AtpInKernel("atp-xdp", "bin", options).switch_command(options.topology.switches[0])
         self.assertEqual(command[-2:], ["--xdp", "to-h0,to-h1,to-h2"])
+
+    def in_pipeline(self, *flags):
+        """The system with the switch in P4, without its compiler and model, and its options."""
+        options = arguments.parse(["--switch", "p4", *flags])
+        with mock.patch.object(pipeline, "find", side_effect=lambda tool: tool):
+            system = systems.AtpInPipeline("atp-p4", "bin", options)
+            return system, options, {node: system.daemons(node) for node in options.topology.daemon_nodes}
+
+    def test_model_of_p4_takes_all_ports_of_a_switch_and_the_server_runs_on_a_host(self):
+        system, options, daemons = self.in_pipeline("--workers", "2", "--peer", "gloo")
+        server, switch = options.topology.server, options.topology.switches[0]
+        model, agent = (daemon.command for daemon in daemons[switch])
+        interfaces = ["-i", "0@to-h0", "-i", "1@to-h1", "-i", "2@to-server", "-i", "64@to-agent"]
+        self.assertEqual(model[3:-1], interfaces)
+        self.assertEqual(agent[agent.index("--p4") + 1], f"127.0.0.1:{daemons[switch][0].port}")
+        self.assertEqual(agent[agent.index("--level") + 1], "0")
+        self.assertIn(f"{server.address}:4790", daemons[server][0].command)
+        rank = systems.Rank(0, 0, options.topology.hosts, (), "store", "eth0")
+        flags = system.address_flags(rank)
+        self.assertEqual(flags[:2], ["--switch", f"{server.address}:4790"])
+        self.assertNotIn("--rack", flags)
+        self.assertEqual(options.bytes, arguments.DEFAULT_BYTES_OF_P4)
+
+    def test_models_of_p4_in_racks_have_levels_and_an_uplink(self):
+        system, options, daemons = self.in_pipeline("--racks", "2x1", "--systems", "atp", "--rank-flags=--window 2")
+        core, rack, _ = options.topology.switches
+        levels = [daemons[switch][1].command[-1] for switch in (core, rack)]
+        self.assertEqual(levels, ["1", "0"])
+        self.assertIn("1@uplink", daemons[rack][0].command)
+        self.assertIn("2@to-server", daemons[core][0].command)
+        rank = systems.Rank(0, 1, options.topology.hosts, (), "store", "eth0")
+        self.assertEqual(system.address_flags(rank)[2:], ["--rack", "rack1"], "and no second window")
+
+    def test_switch_in_p4_refuses_what_its_model_cannot_do(self):
+        for flags, named in (
+            (["--topology", "local:2"], "--switch"),
+            (["--workload", "vgg"], "--switch"),
+            (["--offloads", "off"], "--switch"),
+            (["--loss", "1%"], "--switch"),
+            (["--racks", "2x2", "--systems", "atp,torch-atp"], "torch-atp"),
+            (["--racks", "2x2", "--server", "host"], "--server"),
+        ):
+            ran = subprocess.run([RUN, "--switch", "p4", *flags], capture_output=True, text=True, check=False)
+            self.assertEqual(ran.returncode, 2, flags)
+            self.assertIn(named, ran.stderr)
+
+    def test_missing_tool_of_p4_is_named(self):
+        with tempfile.TemporaryDirectory() as empty:
+            ran = subprocess.run(
+                [sys.executable, RUN, "--switch", "p4", "--bin", empty],
+                capture_output=True,
+                text=True,
+                check=False,
+                env={"PATH": empty, "ATP_P4_TOOLS": empty},
+            )
+        self.assertEqual(ran.returncode, EXIT_UNAVAILABLE)
+        self.assertIn("`p4c-bm2-ss` is neither on PATH nor in ATP_P4_TOOLS", ran.stderr)
 
     def test_ranks_get_a_server_host_as_dedicated_server_or_with_a_kernel_switch_as_switch(self):
         for switch, kind, flag in (

@@ -9,6 +9,7 @@ import sys
 
 import faults
 import network
+import pipeline
 import processes
 import systems
 from arguments import ROOT
@@ -23,7 +24,9 @@ EXIT_INTERRUPTED = 130
 def find_programs(classes, python, folder=None, others=()):
     """Returns the folder with the programs of the systems `classes` and the programs `others`, which have the names of
     their build targets. If `folder` is None, builds the programs first; the output of the build goes to standard
-    error."""
+    error. Raises Unavailable if one of their tools is missing."""
+    for tool in sorted({tool for each in classes for tool in each.tools}):
+        pipeline.find(tool)
     targets = {name for each in classes for name in each.targets} | set(others)
     folder = os.path.abspath(folder) if folder else _build(sorted(targets))
     for name in (*(program for each in classes for program in each.programs), *others):

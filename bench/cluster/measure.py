@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the systems in turns and keeps the result of each turn."""
 
+import contextlib
 import json
 import os
 import shlex
@@ -81,6 +82,10 @@ class Bench:
 
     def turn(self, system, variant):
         """Starts the switches, then the ranks of all jobs. Ends the switches after the ranks have ended."""
+        with self.network.free_ports() if system.takes_ports else contextlib.nullcontext():
+            return self._turn(system, variant)
+
+    def _turn(self, system, variant):
         switches, ranks = [], []
         traffic_before = self.network.traffic()
         faults_before = self._fault_counts()
@@ -145,14 +150,13 @@ class Bench:
         """Starts the daemons and adds them to `started`, which the caller must stop even after an exception. Returns
         when all listen."""
         for node in self.network.topology.daemon_nodes:
-            command = system.daemon_command(node)
-            if command is None:
-                continue
-            started.append(self._start(f"{system.name}-{node.name}", node, command))
-            processes.wait_until_bound(started[-1], systems.SWITCH_PORT)
+            for number, daemon in enumerate(system.daemons(node)):
+                started.append(self._start(f"{system.name}-{node.name}-{number}", node, daemon.command))
+                processes.wait_until_bound(started[-1], daemon.port, daemon.protocol)
 
     def _counters(self, system):
         """Counters of the switches. Daemons on server hosts are not included."""
+        time.sleep(system.counters_age_seconds)
         commands = [(switch, system.counters_command(switch)) for switch in self.network.topology.switches]
         return [
             json.loads(processes.output_of(self.network.entry(switch), command))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds a topology of network namespaces, bridges and veth pairs with limited rates, and removes it."""
 
+import contextlib
 import json
 import os
 import re
@@ -23,8 +24,11 @@ import topology as topologies
 BURST_BYTES = 72 * 1024
 HOST_DEVICE = "eth0"
 WIRE_DEVICE = "wire0"  # of a host whose HOST_DEVICE is a bridge
-UPLINK_DEVICE = "uplink"
+UPLINK_DEVICE = topologies.UPLINK_DEVICE
 BRIDGE = "br0"
+# The two ends of the link between a switch in P4 and its agent.
+MODEL_DEVICE = "to-agent"
+AGENT_DEVICE = "agent"
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,34 @@ class Network:
         if direction == "up":
             return below, up_device, (below.name, above.name)
         return above, down_device, (above.name, below.name)
+
+    @contextlib.contextmanager
+    def free_ports(self):
+        """While the `with` block runs, no bridge has ports: programs at the switches take them, which need whole frames
+        with checksums from the hosts. Each switch has a link to an agent on the same node."""
+        hosts = [(host, self._devices_of(host)[0]) for host in self.topology.ends]
+        try:
+            for node, device in self._ports():
+                self._ip(node, "link", "set", device, "nomaster")
+            for host, device in hosts:
+                _call(*self.entry(host), "ethtool", "-K", device, "tx", "off")
+            for switch in self.topology.switches:
+                self._ip(switch, "link", "add", AGENT_DEVICE, "type", "veth", "peer", "name", MODEL_DEVICE)
+                self._set_up(switch, AGENT_DEVICE)
+                self._set_up(switch, MODEL_DEVICE)
+            yield
+        finally:
+            for switch in self.topology.switches:
+                self._ip(switch, "link", "delete", AGENT_DEVICE)
+            for host, device in hosts:
+                _call(*self.entry(host), "ethtool", "-K", device, "tx", "on")
+            for node, device in self._ports():
+                self._ip(node, "link", "set", device, "master", BRIDGE)
+
+    def _ports(self):
+        """All ports of the bridges of the switches, as (switch, device)."""
+        ports = [(above, self._devices_of(below)[1]) for below, above in self.topology.links()]
+        return ports + [(switch, UPLINK_DEVICE) for switch in self.topology.switches if switch.parent]
 
     def ports_cpu_seconds(self):
         """Processor time for all packets received at the ports of the switches; None: it cannot be separated from the

@@ -7,6 +7,8 @@ import os
 from dataclasses import dataclass
 from typing import Optional
 
+import network
+import pipeline
 import topology as topologies
 from workloads import tables
 
@@ -17,6 +19,11 @@ TORCH_TRAINING = os.path.join(FOLDER, "torch_training.py")
 
 SWITCH_PORT = 4790
 FIRST_RENDEZVOUS_PORT = 4800  # one per job
+PIPELINE_LANES = 8  # a program with more lanes compiles for minutes
+PIPELINE_AGGREGATORS = 4096
+# Fragments in flight: with more of them, packets wait in the model for longer than the timers of the workers.
+PIPELINE_WINDOW = 4
+PIPELINE_REPORT_SECONDS = 1.5  # the agent reads the counters of the model every second
 
 
 @dataclass(frozen=True)
@@ -85,14 +92,25 @@ EXPERIMENTS = {
 }
 
 
+@dataclass(frozen=True)
+class Daemon:
+    """A program of a switch or of the host of the server. It has started when it has a socket on `port`."""
+
+    command: list
+    port: int = SWITCH_PORT
+    protocol: str = "udp"
+
+
 class System:
     """A measured system. It needs `programs`, which the build targets `targets` build, and the Python modules
     `modules`. If it has several `variants`, the benchmark uses the fastest. With `first_rank_starts_others`, the
     benchmark starts only the first rank, which starts the other ranks. Without `spans_racks`, the system supports one
     switch only; without `shares_hosts`, one rank on each host. With `sums_on_hosts`, the result states how many ranks
-    of a host summed in memory."""
+    of a host summed in memory. With `takes_ports`, its switches replace the bridges, and its counters are
+    `counters_age_seconds` old at most. `tools` are programs that the build does not make."""
 
     programs = ()
+    tools = ()
     modules = ()
     targets = ()
     variants = ("",)
@@ -100,13 +118,23 @@ class System:
     spans_racks = True
     shares_hosts = True
     sums_on_hosts = False
+    takes_ports = False
+    counters_age_seconds = 0
 
     def __init__(self, name):
         self.name = name
 
+    def prepare(self, folder):
+        """Writes files that the daemons need to a folder, once in a run."""
+
     def daemon_command(self, _node):
         """Command of the daemon on a switch or on the host of the server; None: no daemon."""
         return None
+
+    def daemons(self, node):
+        """All daemons of a node, in the order to start them."""
+        command = self.daemon_command(node)
+        return [] if command is None else [Daemon(command)]
 
     def counters_command(self, _switch):
         """Command that prints the counters of a switch; None if the system has no counters."""
@@ -214,6 +242,44 @@ class Atp(AtpSwitches):
 
 class AtpInKernel(InKernel, Atp):
     pass
+
+
+class AtpInPipeline(Atp):
+    """While a turn runs, a simple_switch of BMv2 and its agent replace each bridge. Workers use the daemon on the host of
+    the server as their switch; the model aggregates packets that pass."""
+
+    programs = targets = ("atp",)
+    tools = pipeline.TOOLS
+    takes_ports = True
+    counters_age_seconds = PIPELINE_REPORT_SECONDS
+
+    def __init__(self, name, programs, options):
+        super().__init__(name, programs, options)
+        self._compiled = None
+
+    def prepare(self, folder):
+        network.require_tools("ethtool", "ethtool")
+        self._compiled = pipeline.compiled(folder, PIPELINE_LANES, PIPELINE_AGGREGATORS)
+
+    def daemons(self, node):
+        if node == self._topology.server:
+            return super().daemons(node)
+        ports = [topologies.port_to(below) for below, above in self._topology.links() if above == node]
+        model = pipeline.model_command(self._compiled, [*ports, *([topologies.UPLINK_DEVICE] if node.parent else [])])
+        return [Daemon(model, pipeline.THRIFT_PORT, "tcp"), Daemon(self.switch_command(node))]
+
+    def switch_command(self, switch):
+        level = 1 if self._topology.has_racks and switch.parent is None else 0
+        return [self._program, "switch", "--listen", _endpoint(switch, SWITCH_PORT), *pipeline.agent_flags(level)]
+
+    def server_command(self, host):
+        memory = ["--memory", self._memory, "--lanes", str(PIPELINE_LANES)]
+        return [self._program, "switch", "--listen", _endpoint(host, SWITCH_PORT), *memory, *self._switch_flags]
+
+    def address_flags(self, rank):
+        rack = ["--rack", rank.host.switch.name] if self._topology.has_racks else []
+        window = ["--window", str(PIPELINE_WINDOW)] if "--window" not in self._rank_flags else []
+        return ["--switch", _endpoint(self._topology.server, SWITCH_PORT), *rack, *window]
 
 
 class AtpWithoutSwitch(Atp):
@@ -478,6 +544,7 @@ class TorchRanks:
 OF_ALL_REDUCE = {
     "atp": Atp,
     "atp-xdp": AtpInKernel,
+    "atp-p4": AtpInPipeline,
     "atp-none": AtpWithoutSwitch,
     "gloo": Gloo,
     "openmpi": OpenMpi,
@@ -498,7 +565,13 @@ OF_LEAVES = {
 OF_ALL_REDUCE_AND_LEAVES = {**OF_ALL_REDUCE, **OF_LEAVES}
 
 # The systems that replace `atp`, by the value of --switch.
-OF_SWITCH = {"user": ("atp",), "xdp": ("atp-xdp",), "both": ("atp", "atp-xdp"), "none": ("atp-none",)}
+OF_SWITCH = {
+    "user": ("atp",),
+    "xdp": ("atp-xdp",),
+    "p4": ("atp-p4",),
+    "both": ("atp", "atp-xdp"),
+    "none": ("atp-none",),
+}
 
 
 def package_folder(programs):

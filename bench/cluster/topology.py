@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Optional
 
 PREFIX_BITS = 16
+UPLINK_DEVICE = "uplink"  # of a rack's switch
 MOST_RACKS = 100
 MOST_HOSTS_OF_A_RACK = 200
 SERVER_NUMBER = 250  # last byte of the server's address; no host of a rank has this byte
