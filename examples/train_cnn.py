@@ -25,10 +25,11 @@ def block(inputs: int, outputs: int) -> list[nn.Module]:
     return [*layers, nn.MaxPool2d(2)]
 
 
-def make_model(width: int = 1024) -> nn.Module:
+def make_model(width: int = 1024, channels: int = 32) -> nn.Module:
     """Two blocks of convolutions, and most of the weights in linear layers, as in VGG."""
-    linear = [nn.Linear(64 * 2 * 2, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10)]
-    model = nn.Sequential(*block(1, 32), *block(32, 64), nn.Flatten(), *linear)
+    flat = 2 * channels * 2 * 2
+    linear = [nn.Linear(flat, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10)]
+    model = nn.Sequential(*block(1, channels), *block(channels, 2 * channels), nn.Flatten(), *linear)
     for layer in model:
         if isinstance(layer, (nn.Conv2d, nn.Linear)):
             nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
@@ -50,6 +51,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Trains a CNN in the manner of VGG on handwritten digits.")
     parser.add_argument("--backend", default="atp", help="backend of torch.distributed [atp]")
     parser.add_argument("--epochs", type=int, default=20, help="number of epochs, at least 1 [20]")
+    parser.add_argument("--steps", type=int, help="number of steps after which the training ends, at least 1 [all]")
+    parser.add_argument("--width", type=int, default=1024, help="outputs of a linear layer, at least 1 [1024]")
+    parser.add_argument("--channels", type=int, default=32, help="outputs of the first convolution, at least 1 [32]")
     parser.add_argument("--batch", type=int, default=32, help="images of one rank in one step [32]")
     parser.add_argument("--json", metavar="FILE", help="file to which rank 0 writes the results [none]")
     arguments = parser.parse_args()
@@ -58,12 +62,16 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(1)
     train, test = digits()
-    model = make_model()
+    model = make_model(arguments.width, arguments.channels)
     parallel = DistributedDataParallel(model)
     optimizer = torch.optim.SGD(parallel.parameters(), lr=0.01, momentum=0.9)
     losses, rates = [], []
     for epoch in range(arguments.epochs):
         batches = batches_of_rank(train, arguments.batch, epoch)
+        if arguments.steps:
+            batches = batches[: arguments.steps - len(losses)]
+        if not batches:
+            break
         begin = time.perf_counter()
         losses_here = train_epoch(parallel, optimizer, batches)
         rates.append(len(batches) / (time.perf_counter() - begin))

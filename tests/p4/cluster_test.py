@@ -255,7 +255,8 @@ class MixedRacks(Racks):
         self.sum_and_complete()
 
 
-if __name__ == "__main__":
+def require_tools():
+    """Skips the test if a tool or a right is missing."""
     bmv2.tool("p4c-bm2-ss")
     bmv2.tool("simple_switch")
     if not shutil.which("ethtool"):
@@ -267,4 +268,8 @@ if __name__ == "__main__":
         bmv2.skip(f"this machine cannot create the network: {error}")
     finally:
         network.remove()
+
+
+if __name__ == "__main__":
+    require_tools()
     unittest.main(argv=[sys.argv[0], "-v", *sys.argv[2:]])
