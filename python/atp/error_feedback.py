@@ -46,7 +46,7 @@ class ErrorFeedback:
         return error
 
 
-def rounding_error(values: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+def rounding_error(values: torch.Tensor, scales: torch.Tensor, span: int = _C.ELEMENTS_OF_SPAN) -> torch.Tensor:
     """Returns `values` less the multiples to which a rank rounds them.
 
     Numbers that do not fit 32 bits at their scale, infinities and NaN travel unrounded; their error is 0.
@@ -54,8 +54,8 @@ def rounding_error(values: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
     Args:
         values: one dimension, float32.
         scales: for each span of the values, from the first one on, the inverse of the multiple.
+        span: number of values that have one scale. Default: that of narrow lanes.
     """
-    span = _C.ELEMENTS_OF_SPAN
     whole = len(values) // span * span
     error = torch.empty_like(values)
     scales = scales.to(values.device)
@@ -88,10 +88,10 @@ def error_feedback_hook(state: ErrorFeedback, bucket: dist.GradBucket) -> torch.
         )
 
     def keep_error(_: object) -> torch.Tensor:
-        scales = _C.scales_of(work)
-        assert scales is not None
+        scales, span = _C.scales_of(work), _C.span_of(work)
+        assert scales is not None and span is not None
         sent = wanted.to(gradients.dtype).float()
-        lost = (wanted - sent).add_(rounding_error(sent, scales))
+        lost = (wanted - sent).add_(rounding_error(sent, scales, span))
         error.copy_(lost.nan_to_num_(nan=0, posinf=0, neginf=0))
         return gradients
 

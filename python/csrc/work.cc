@@ -116,6 +116,11 @@ std::optional<at::Tensor> NetworkWork::scales() const {
     return values;
 }
 
+std::optional<std::uint64_t> NetworkWork::span() const {
+    const auto& scales = operation_->scales();
+    return scales == nullptr ? std::nullopt : std::optional(scales->span());
+}
+
 std::vector<at::Tensor> NetworkWork::outputs() const { return tensors_of(staged_); }
 
 // Runs once, in the first thread that needs the result: one in wait(), which then needs no wake-up, or one of

@@ -53,6 +53,8 @@ class NetworkWork final : public c10d::Work {
 
     // After the work succeeded: the scale of each span of its elements. Nullopt: they did not travel at such scales.
     [[nodiscard]] std::optional<at::Tensor> scales() const;
+    // Elements of each span but the last. Nullopt as above.
+    [[nodiscard]] std::optional<std::uint64_t> span() const;
 
   private:
     [[nodiscard]] std::vector<at::Tensor> outputs() const;

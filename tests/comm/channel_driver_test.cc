@@ -112,6 +112,7 @@ class ChannelOfTwo : public ::testing::Test {
     void fail_while_busy() {
         work = operation();
         channel->submit(work, 0);
+        channel->wake();
         node.failed = wire::Edge{.kind = wire::EdgeKind::member, .evidence = wire::Evidence::closed, .member = 1};
         ASSERT_TRUE(node.serve([&] { return channel->error().has_value(); }));
     }
@@ -156,6 +157,7 @@ TEST_F(ChannelOfTwo, StopOfAFailedChannelWaitsForItsLastLeave) {
 TEST_F(ChannelOfTwo, StopSendsOneLeaveAndEndsOperationsWithTheReason) {
     work = operation();
     channel->submit(work, 0);
+    channel->wake();
     channel->stop();
     ASSERT_TRUE(work->done());
     EXPECT_EQ(work->outcome().error().reason, Reason::closed);

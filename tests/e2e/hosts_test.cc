@@ -142,11 +142,12 @@ TEST(Hosts, H48_FloatsOfRanksOfOneHostSurviveLosses) {
 }
 
 // Sums of float32 and bfloat16 tensors whose magnitude changes from round to round, equal on all ranks.
-constexpr std::size_t several_spans = 3 * tensor::span_elements + 1000;
+constexpr std::size_t span_elements = tensor::span_elements(ATP_DTYPE_INT32);
+constexpr std::size_t several_spans = 3 * span_elements + 1000;
 
 float value_of_round(std::uint32_t rank, std::size_t at, int round) {
     constexpr std::array magnitudes{1e-12F, 1e-9F, 1.0F, 3.0F, 0.0F, 1e4F, 65536e4F, 1e6F, 1e-12F, 1.0F, 1e-30F};
-    const float spread = at / tensor::span_elements % 2 == 0 ? 1.0F : 1e-3F;
+    const float spread = at / span_elements % 2 == 0 ? 1.0F : 1e-3F;
     return value_of(rank, at, round % 3 != 0) * spread * magnitudes.at(static_cast<std::size_t>(round));
 }
 

@@ -28,22 +28,24 @@ using tensor::NumberFitter;
 using tensor::NumberForm;
 using tensor::NumberTally;
 using tensor::Scaling;
-using tensor::span_elements;
 using Values = std::vector<float>;
 
+constexpr std::size_t span_elements = tensor::span_elements(ATP_DTYPE_INT32);
 constexpr std::size_t even_elements = 4;  // elements of a fragment, an even number
 
 // A job that sums one tensor in each round, as training does.
 class Rounds {
   public:
-    Rounds(const NetworkConfig& config, const NumberForm& form, std::size_t elements)
+    // Tensors of up to `exact` elements are summed exactly.
+    Rounds(const NetworkConfig& config, const NumberForm& form, std::size_t elements, std::size_t exact = 0)
         : network(at_scale(config, form.scale)), form_(form), elements_(elements), ranks_(config.membership.workers()) {
         for (Rank& rank : ranks_) {
             rank.fitter = std::make_unique<NumberFitter>(
                 NumberFitter::Config{.form = form,
                                      .ranks = config.membership.workers(),
                                      .feed = std::make_shared<protocol::SilentWaker>(),
-                                     .report = [this](const NumberTally& tally) { tallies_.push_back(tally); }});
+                                     .report = [this](const NumberTally& tally) { tallies_.push_back(tally); },
+                                     .exact = exact});
         }
     }
 
@@ -298,6 +300,58 @@ TEST(DynamicScaling, H52_OneInfinityLowersTheNextScaleByOneStep) {
     EXPECT_EQ(next(std::numeric_limits<float>::quiet_NaN()), own);
     EXPECT_EQ(next(0.0F), own - 1);
     EXPECT_EQ(next(1.0F), own - 1) << "zeros keep the scale";
+}
+
+TEST(DynamicScaling, SmallTensorIsSummedExactlyInOneRoundTrip) {
+    for (const NetworkConfig& config : {star(4), racks(2, 2)}) {
+        Rounds rounds(config, dynamic_shorts, elements_each, elements_each);
+        for (const float factor : {1.0F, 1e-25F, 0.0F, 1e30F}) {
+            const Values& sums = rounds.sum([factor](unsigned rank, std::size_t at) {
+                if (rank == 3) return 0.0F;
+                return factor * (rank == 0 ? 1.0F : 1e-6F * static_cast<float>(at));
+            });
+            for (std::size_t at = 0; at < sums.size(); ++at) {
+                const double each = factor * (1e-6F * static_cast<float>(at));
+                EXPECT_EQ(sums[at], static_cast<float>(double{factor} + each + each));
+            }
+        }
+        EXPECT_EQ(rounds.count(ATP_DTYPE_INT32) + rounds.count(ATP_DTYPE_INT16), 0U);
+        EXPECT_EQ(rounds.network.server().counters().nacks, 0U) << "nobody sent integers";
+        for (unsigned rank = 0; rank < 4; ++rank) {
+            EXPECT_EQ(rounds.network.worker(rank).counters().float_fragments, 0U) << "floats by choice";
+            EXPECT_EQ(rounds.network.worker(rank).counters().resent, 0U);
+        }
+        EXPECT_EQ(rounds.network.worker(0).next_seq(), 4U);
+    }
+}
+
+// The votes and the numbers of all ranks are on their way at once.
+TEST(DynamicScaling, RankWithLargeNumbersSendsThemWithItsVote) {
+    Rounds rounds(star(2), dynamic, elements_each);
+    const auto ones = [](unsigned, std::size_t) { return 1.0F; };
+    rounds.sum(ones);
+    rounds.network.forget_delivered();
+    rounds.network.hold_next([](const Flight& flight) { return flight.is(ATP_TYPE_ACK); }, 100);
+    rounds.submit(ones);
+    rounds.network.run();
+    EXPECT_EQ(rounds.count(ATP_DTYPE_INT32), 3U) << "both gradients and their sum came before a result of the votes";
+    rounds.network.release();
+    EXPECT_TRUE(rounds.network.finish());
+    EXPECT_TRUE(rounds.all_ranks_agree());
+}
+
+TEST(DynamicScaling, RankWithSmallNumbersWaitsForTheVotes) {
+    Rounds rounds(star(2), dynamic, elements_each);
+    rounds.sum([](unsigned, std::size_t) { return 1.0F; });
+    rounds.network.forget_delivered();
+    rounds.network.hold_next([](const Flight& flight) { return flight.is(ATP_TYPE_ACK); }, 100);
+    rounds.submit([](unsigned rank, std::size_t) { return rank == 0 ? 1.0F : 1e-20F; });
+    rounds.network.run();
+    EXPECT_EQ(rounds.count(ATP_DTYPE_INT32), 1U);
+    rounds.network.release();
+    EXPECT_TRUE(rounds.network.finish());
+    EXPECT_TRUE(rounds.all_ranks_agree());
+    EXPECT_EQ(rounds.count(ATP_DTYPE_FLOAT32), 0U);
 }
 
 NetworkConfig with_long_fragments(NetworkConfig config) {

@@ -23,7 +23,8 @@ class NumberFitterTest : public ::testing::Test {
     static NumberFitter fitter_of(Scaling scaling, LaneType lane_type) {
         return NumberFitter({.form = {.scaling = scaling, .lane_type = lane_type},
                              .ranks = 2,
-                             .feed = std::make_shared<protocol::SilentWaker>()});
+                             .feed = std::make_shared<protocol::SilentWaker>(),
+                             .exact = 0});
     }
 
     std::vector<float> values_ = std::vector<float>(8, 1.0F);
@@ -37,6 +38,44 @@ TEST_F(NumberFitterTest, OnlyAFirstOperationOfAKindNeedsExponentsBesidesVotes) {
     EXPECT_EQ(first.scales->count(), 1U);
     EXPECT_EQ(fit(fitter, ElementType::float32, 1).before.size(), 1U);
     EXPECT_EQ(fit(fitter, ElementType::float32, 2).before.size(), 2U);
+}
+
+TEST_F(NumberFitterTest, RanksThatShareMemoryVoteThere) {
+    NumberFitter fitter = fitter_of(Scaling::dynamic, LaneType::int32);
+    const auto fitted = fitter.fit(make_sum_tensor(ElementType::float32, values_.data(), values_.data(), 4, 1, 1),
+                                   ElementType::float32, {.elements = 4}, true);
+    ASSERT_EQ(fitted.before.size(), 1U) << "only the exponents";
+    std::vector<std::byte> sums(fitted.before[0]->size() * ATP_LANE_BYTES, std::byte{1});
+    EXPECT_FALSE(fitted.tensor->ready(0, 4));
+    fitted.before[0]->store(0, sums);
+    EXPECT_TRUE(fitted.tensor->ready(0, 4)) << "whoever adds the numbers decides";
+    EXPECT_EQ(fitted.tensor->vote(0), SpanVotes::too_small);
+    fitted.tensor->decide(0, 2 * SpanVotes::too_small);
+    EXPECT_EQ(fitted.tensor->scale(0), protocol::exact_scale);
+}
+
+TEST_F(NumberFitterTest, SmallTensorsAreExactAndNeedNothing) {
+    NumberFitter fitter({.form = {.scaling = Scaling::dynamic, .lane_type = LaneType::int16},
+                         .ranks = 2,
+                         .feed = std::make_shared<protocol::SilentWaker>()});
+    for (const std::size_t elements : {std::size_t{1}, std::size_t{exact_elements}}) {
+        std::vector<float> values(elements, 0.0F);
+        const auto fitted =
+            fitter.fit(make_sum_tensor(ElementType::float32, values.data(), values.data(), elements, 1, 1),
+                       ElementType::float32, {.elements = elements});
+        EXPECT_TRUE(fitted.before.empty());
+        EXPECT_TRUE(fitted.tensor->ready(0, elements));
+        EXPECT_EQ(fitted.tensor->scale(0), protocol::exact_scale);
+        EXPECT_EQ(fitted.scales->scale(0), protocol::exact_scale);
+        EXPECT_EQ(fitted.tensor->form(), ATP_DTYPE_INT32) << "floats need one packet then";
+        std::vector<std::byte> lanes(elements * ATP_LANE_BYTES);
+        EXPECT_FALSE(fitted.tensor->load_integers(0, lanes)) << "even zeros travel as floats";
+    }
+    std::vector<float> more(exact_elements + 1, 1.0F);
+    EXPECT_FALSE(fitter
+                     .fit(make_sum_tensor(ElementType::float32, more.data(), more.data(), more.size(), 1, 1),
+                          ElementType::float32, {.elements = more.size()})
+                     .before.empty());
 }
 
 TEST_F(NumberFitterTest, FixedScaleNeedsNothing) {

@@ -89,7 +89,8 @@ class AdvanceCounter final : public protocol::Waker {
 class SpanScalesTest : public ::testing::Test {
   protected:
     // Two full spans and one of 10 elements.
-    static constexpr std::uint64_t elements = 2 * span_elements + 10;
+    static constexpr std::uint64_t span = span_elements(ATP_DTYPE_INT32);
+    static constexpr std::uint64_t elements = 2 * span + 10;
 
     [[nodiscard]] std::shared_ptr<SpanScales> make(std::shared_ptr<SpanScales> reference = nullptr) {
         return std::make_shared<SpanScales>(elements, ATP_DTYPE_INT32, std::move(reference), waker_);
@@ -122,7 +123,7 @@ TEST_F(SpanScalesTest, H50_SpanWaitsForAllSumsOfTheSameSpanInItsReference) {
     EXPECT_FALSE(second->ready(1));
     first->settle(1, 5000, bits(1));
     EXPECT_FALSE(second->ready(1));
-    first->settle(1, span_elements - 5000, bits(2));
+    first->settle(1, span - 5000, bits(2));
     EXPECT_EQ(waker_->advanced, 1);
     EXPECT_TRUE(second->ready(1));
     EXPECT_EQ(second->proposal(1), next_scale(140, bits(2), ATP_DTYPE_INT32));
@@ -133,13 +134,13 @@ TEST_F(SpanScalesTest, H50_SpanWaitsForAllSumsOfTheSameSpanInItsReference) {
 
 TEST_F(SpanScalesTest, WakerAdvancesOnlyIfAnOperationWaits) {
     const auto first = begun(140);
-    first->settle(0, span_elements, bits(1));
+    first->settle(0, span, bits(1));
     EXPECT_EQ(waker_->advanced, 0);
     const auto second = make(first);
     EXPECT_TRUE(second->ready(0));
     EXPECT_FALSE(second->ready(1));
     EXPECT_FALSE(second->ready(2));
-    first->settle(1, span_elements, bits(1));
+    first->settle(1, span, bits(1));
     EXPECT_EQ(waker_->advanced, 1);
     first->settle(2, 10, bits(1));
     EXPECT_EQ(waker_->advanced, 1);
@@ -148,7 +149,7 @@ TEST_F(SpanScalesTest, WakerAdvancesOnlyIfAnOperationWaits) {
 TEST_F(SpanScalesTest, LargestMagnitudeCountsWhateverTheOrderOfSums) {
     const auto first = begun(140);
     first->settle(0, 100, bits(8));
-    first->settle(0, span_elements - 100, bits(0.5F));
+    first->settle(0, span - 100, bits(0.5F));
     const auto second = make(first);
     EXPECT_TRUE(second->ready(0));
     EXPECT_EQ(second->proposal(0), next_scale(140, bits(8), ATP_DTYPE_INT32));
@@ -157,7 +158,7 @@ TEST_F(SpanScalesTest, LargestMagnitudeCountsWhateverTheOrderOfSums) {
 TEST_F(SpanScalesTest, OperationThatForgotItsReferenceKeepsItsScales) {
     auto first = begun(140);
     const auto second = make(first);
-    first->settle(0, span_elements, bits(1));
+    first->settle(0, span, bits(1));
     EXPECT_TRUE(second->ready(0));
     const std::uint8_t scale = second->proposal(0);
     second->forget_reference();

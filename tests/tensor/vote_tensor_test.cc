@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -24,12 +25,14 @@ constexpr std::uint32_t two_ranks = 2;
 class VoteTensorTest : public ::testing::Test {
   protected:
     // Two full spans and one of 10 elements.
-    std::vector<float> values_ = std::vector<float>(2 * span_elements + 10, 0.0F);
+    static constexpr std::size_t span = span_elements(ATP_DTYPE_INT16);
+    std::vector<float> values_ = std::vector<float>(2 * span + 10, 0.0F);
     std::shared_ptr<SpanScales> scales_ = std::make_shared<SpanScales>(values_.size(), ATP_DTYPE_INT16, nullptr,
                                                                        std::make_shared<protocol::SilentWaker>());
-    VoteTensor votes_{
+    std::shared_ptr<SpanVotes> own_ = std::make_shared<SpanVotes>(
         make_sum_tensor(numeric::ElementType::float32, values_.data(), values_.data(), values_.size(), 1, 1), scales_,
-        two_ranks, ATP_DTYPE_INT16};
+        two_ranks, ATP_DTYPE_INT16);
+    VoteTensor votes_{own_};
     float least_ = std::bit_cast<float>(least_magnitude(proposed, two_ranks, ATP_DTYPE_INT16));
 
     std::vector<std::uint32_t> votes() {
@@ -50,15 +53,41 @@ class VoteTensorTest : public ::testing::Test {
 
 TEST_F(VoteTensorTest, LargestNumberOfEachSpanVotes) {
     scales_->begin(proposed);
-    EXPECT_EQ(votes(), (std::vector<std::uint32_t>{0, 0, 0}));
-    values_[span_elements - 1] = least_;
-    values_[span_elements] = std::nextafter(-least_, 0.0F);
+    values_[span - 1] = least_;
+    values_[span] = std::nextafter(-least_, 0.0F);
     values_.back() = std::numeric_limits<float>::denorm_min();
     EXPECT_EQ(votes(), (std::vector<std::uint32_t>{large, small, small}));
+}
+
+TEST_F(VoteTensorTest, SignsDoNotCountAndNaNIsLarge) {
+    scales_->begin(proposed);
     values_.back() = std::numeric_limits<float>::quiet_NaN();
-    values_[span_elements + 1] = -least_;
+    values_[span + 1] = -least_;
     values_[0] = -0.0F;
-    EXPECT_EQ(votes(), (std::vector<std::uint32_t>{large, large, large}));
+    EXPECT_EQ(votes(), (std::vector<std::uint32_t>{0, large, large}));
+}
+
+// A copy of the vote may be sent after sums have replaced the numbers.
+TEST_F(VoteTensorTest, H56_EveryCopyOfAVoteIsTheFirstOne) {
+    scales_->begin(proposed);
+    values_[0] = least_;
+    EXPECT_TRUE(own_->accepts(0));
+    EXPECT_FALSE(own_->accepts(1));
+    std::ranges::fill(values_, std::numeric_limits<float>::denorm_min());
+    EXPECT_EQ(votes(), (std::vector<std::uint32_t>{large, 0, small})) << "only the last span was not read before";
+    std::ranges::fill(values_, least_);
+    EXPECT_EQ(votes(), (std::vector<std::uint32_t>{large, 0, small}));
+}
+
+TEST_F(VoteTensorTest, RankWithLargeNumbersWaitsForNoVotes) {
+    EXPECT_FALSE(own_->accepts(0)) << "no proposal";
+    scales_->begin(proposed);
+    values_[span] = std::nextafter(least_, 0.0F);
+    values_.back() = least_;
+    for (const std::uint64_t number : {0U, 1U, 2U}) EXPECT_EQ(own_->accepts(number), number == 2) << number;
+    EXPECT_TRUE(scales_->decided(2));
+    EXPECT_EQ(scales_->scale(2), proposed);
+    EXPECT_FALSE(scales_->decided(1));
 }
 
 TEST_F(VoteTensorTest, LeastMagnitudeIsOneThirdOfTheBitsBelowTheSum) {

@@ -54,10 +54,7 @@ Result<void> ChannelDriver::wait_ready(Time deadline) {
 }
 
 void ChannelDriver::submit(const Handle& work, std::size_t part) {
-    if (exchange_.submit({work, part})) {
-        thread_->loop().wake();
-        return;
-    }
+    if (exchange_.submit({work, part})) return;
     work->finish_part(endpoint::error_after_end(*exchange_.error(), work->operation()));
 }
 

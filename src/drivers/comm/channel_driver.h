@@ -35,8 +35,8 @@ struct ChannelPlan {
 //
 // Ownership: owns its transport, group socket and machine. Shares each Work with the caller, and its thread with other
 // channels.
-// Calling order: open(), then the thread starts; wait_ready(); submit() any number of times; then stop() or the
-// destructor. The end of the channel sends LEAVE. Threads: one thread calls open() and stop(). Any thread calls the
+// Calling order: open(), then the thread starts; wait_ready(); submit() and wake() any number of times; then stop() or
+// the destructor. The end of the channel sends LEAVE. Threads: one thread calls open() and stop(). Any thread calls the
 // other functions. Failure: if an operation fails or a switch refuses the channel, the channel ends. All parts, also
 // those submitted later, end with an error, and the caller must form another communicator.
 class ChannelDriver final : private ThreadedChannel {
@@ -50,9 +50,10 @@ class ChannelDriver final : private ThreadedChannel {
 
     // Waits until the tree is ready: all members have joined, and the server is reached.
     [[nodiscard]] Result<void> wait_ready(Time deadline);
-    // Submits one part of `work`. The channel calls Work::finish_part() for it in every case.
+    // Submits one part of `work`, which begins at the next wake(). The channel calls Work::finish_part() for it in
+    // every case.
     void submit(const Handle& work, std::size_t part);
-    // Tells the thread that a tensor in flight has more elements ready than before.
+    // Tells the thread that it has more parts than before, or a tensor in flight more elements ready.
     void wake() { thread_->loop().wake(); }
     // Ends the channel and all its parts with this error.
     void abort(const Error& reason);

@@ -36,6 +36,7 @@ protocol::Spans ChunkTensor::spans() const {
 }
 
 bool ChunkTensor::load_integers(std::uint64_t first, std::span<std::byte> lanes) const {
+    if (!plain() && scale(first) == protocol::exact_scale) return false;
     const std::byte* const sums = chunk_.sums + first * ATP_LANE_BYTES;
     if (form() == ATP_DTYPE_INT8) return narrow<std::int8_t>(sums, lanes.size(), lanes.data());
     if (form() == ATP_DTYPE_INT16) {

@@ -37,6 +37,7 @@ class ChunkTensor final : public protocol::Tensor {
     [[nodiscard]] std::uint8_t form() const override { return whole_.form(); }
     [[nodiscard]] protocol::Spans spans() const override;
     [[nodiscard]] std::uint8_t scale(std::uint64_t first) const override { return whole_.scale(chunk_.first + first); }
+    [[nodiscard]] bool floats_only() const override { return whole_.floats_only(); }
     [[nodiscard]] protocol::Delivery delivery(std::uint64_t first) const override {
         return whole_.delivery(chunk_.first + first);
     }

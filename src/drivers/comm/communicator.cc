@@ -195,10 +195,10 @@ Result<Handle> Communicator::submit(const OperationCall& call, std::unique_ptr<p
     std::vector<std::unique_ptr<protocol::Tensor>> before;
     std::shared_ptr<const tensor::SpanScales> scales;
     if (fits_numbers() && !tensor->plain() && !is_empty && !is_dealt) {
-        auto fitted = fitter_.fit(std::move(tensor), call.type,
-                                  {.operation = static_cast<std::uint32_t>(call.operation),
-                                   .detail = call.detail,
-                                   .elements = call.elements});
+        auto fitted = fitter_.fit(
+            std::move(tensor), call.type,
+            {.operation = static_cast<std::uint32_t>(call.operation), .detail = call.detail, .elements = call.elements},
+            host_ != nullptr && !chunks_);
         tensor = std::move(fitted.tensor);
         before = std::move(fitted.before);
         scales = std::move(fitted.scales);
@@ -255,6 +255,9 @@ void Communicator::submit_to_channels(const Handle& work, const protocol::Tensor
     for (std::size_t part = 0; part < work->slices().size(); ++part) {
         channels_[next_channel_++ % channels_.size()]->submit(work, part);
     }
+    // Once for all parts: a channel then sends small ones together.
+    const std::size_t used = std::min(work->slices().size(), channels_.size());
+    for (std::size_t back = 1; back <= used; ++back) channels_[(next_channel_ - back) % channels_.size()]->wake();
 }
 
 Result<Handle> Communicator::all_reduce(const Buffer& buffer, numeric::ElementType type, Reduction reduction,

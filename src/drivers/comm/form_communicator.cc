@@ -177,7 +177,9 @@ Result<void> Communicator::set_up_over_network(store::Store& store, store::Rende
     if (!channels_.empty()) {
         network.send = [this](const Handle& work, std::uint64_t chunk) {
             if (channels_.size() > 1) work->on_failure([this](const Error& error) { end_channels(error); });
-            channels_[chunk % channels_.size()]->submit(work, 0);
+            ChannelDriver& channel = *channels_[chunk % channels_.size()];
+            channel.submit(work, 0);
+            channel.wake();
         };
     }
     start_host(hosts, std::move(network));

@@ -107,6 +107,9 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
     void load(const protocol::HostAction& action);
     void add(const protocol::HostAction& action);
     void add_floats(const protocol::HostAction& action, const Part& part, std::uint64_t first, std::size_t count);
+    // The scale of each span follows from the votes in this memory.
+    [[nodiscard]] bool votes(const Part& part) const { return part.span != 0 && !network_; }
+    [[nodiscard]] std::uint32_t sum_of_votes(unsigned slot, std::uint64_t span) const;
     void send(const protocol::HostAction& action);
     void store(const protocol::HostAction& action);
     void settle(const protocol::HostAction& action, const Part& part);

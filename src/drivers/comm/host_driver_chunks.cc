@@ -23,6 +23,12 @@ void HostDriver::load(const protocol::HostAction& action) {
     } else {
         tensor.load_floats(units.first, place);
     }
+    if (votes(part)) {
+        const std::span<std::uint32_t> own = memory_->votes_of(action.slot, memory_->rank());
+        for (std::uint64_t at = 0; at < units.count; at += part.span) {
+            own[at / part.span] = tensor.vote(units.first + at);
+        }
+    }
     memory_->state_call(action.slot, part.purpose, part.work->called());
 }
 
@@ -50,11 +56,12 @@ void HostDriver::add(const protocol::HostAction& action) {
 // Units of the chunk from `first` on, span by span. `ranks_` are their places.
 void HostDriver::add_floats(const protocol::HostAction& action, const Part& part, std::uint64_t first,
                             std::size_t count) {
-    const tensor::Slice& tensor = part.work->slices().front();
+    tensor::Slice& tensor = part.work->slices().front();
     const std::uint64_t chunk = units_of(part, action.chunk).first;
     std::byte* sums = memory_->sums_of(action.slot) + first * part.unit_bytes;
     while (count != 0) {
         const std::size_t some = part.span == 0 ? count : std::min<std::size_t>(count, part.span);
+        if (votes(part)) tensor.decide(chunk + first, sum_of_votes(action.slot, first / part.span));
         const double scale = protocol::scale_from(tensor.scale(chunk + first), scale_);
         float largest = 0;
         if (part.native.count != 0) {
@@ -71,6 +78,12 @@ void HostDriver::add_floats(const protocol::HostAction& action, const Part& part
         first += some;
         count -= some;
     }
+}
+
+std::uint32_t HostDriver::sum_of_votes(unsigned slot, std::uint64_t span) const {
+    std::uint32_t sum = 0;
+    for (unsigned rank = 0; rank < ranks_.size(); ++rank) sum += memory_->votes_of(slot, rank)[span];
+    return sum;
 }
 
 // A chunk is a work of its own for the network.
@@ -105,6 +118,11 @@ void HostDriver::store(const protocol::HostAction& action) {
     const auto source = copied_from(part, action.chunk);
     const std::byte* const from = source ? memory_->lanes_of(action.slot, *source) : memory_->sums_of(action.slot);
     const std::span sums(from, units.count * part.unit_bytes);
+    if (votes(part)) {
+        for (std::uint64_t at = 0; at < units.count; at += part.span) {
+            tensor.decide(units.first + at, sum_of_votes(action.slot, at / part.span));
+        }
+    }
     if (part.native.count != 0) {
         tensor.store_native(units.first, sums);
         settle(action, part);

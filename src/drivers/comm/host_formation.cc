@@ -22,8 +22,8 @@ namespace {
 constexpr std::size_t most_lanes_bytes = std::size_t{64} << 20U;
 constexpr std::size_t usual_chunk_lanes = 65536;
 constexpr std::size_t lane_step = 1024;  // chunks have a multiple of it
-constexpr std::size_t least_chunk_lanes = 6 * lane_step;
-static_assert(least_chunk_lanes >= tensor::span_elements, "a chunk has whole spans");
+constexpr std::size_t least_chunk_lanes = 16 * lane_step;
+static_assert(least_chunk_lanes >= tensor::span_elements(ATP_DTYPE_INT32), "a chunk has whole spans");
 // Chunks on the network take longer than a sum in memory.
 constexpr unsigned slots_on_host = 4;
 constexpr unsigned slots_over_network = 8;
@@ -40,7 +40,7 @@ shm::HostShape shape_of(std::size_t ranks, std::size_t most_ranks, bool over_net
     return {.ranks = static_cast<unsigned>(ranks),
             .slots = slots,
             .chunk_lanes = chunk_lanes,
-            .chunk_spans = 2 * chunk_lanes / tensor::span_elements};
+            .chunk_spans = 2 * chunk_lanes / tensor::span_elements(ATP_DTYPE_INT8)};
 }
 
 // The start of this kernel, and the network namespace, which bounds the names of abstract sockets.

@@ -74,8 +74,8 @@ std::size_t HostShape::bytes() const {
     const std::size_t words = slots_at + (slots + std::size_t{1}) * slot_bytes + ranks * member_bytes +
                               std::size_t{slots} * ranks * call_bytes;
     const std::size_t place = rounded_up(chunk_lanes * ATP_LANE_BYTES, page);
-    const std::size_t magnitudes = rounded_up(chunk_spans * sizeof(float), line);
-    return rounded_up(words + slots * magnitudes, page) + slots * (ranks + std::size_t{1}) * place;
+    const std::size_t notes = (ranks + std::size_t{1}) * rounded_up(chunk_spans * sizeof(float), line);
+    return rounded_up(words + slots * notes, page) + slots * (ranks + std::size_t{1}) * place;
 }
 
 HostMemory::HostMemory(SharedMemory memory, const HostShape& shape, unsigned rank)
@@ -84,7 +84,7 @@ HostMemory::HostMemory(SharedMemory memory, const HostShape& shape, unsigned ran
     static_assert(sizeof(Member) <= member_bytes && sizeof(Call) <= call_bytes);
 }
 
-// The words come first: head, slots, members, calls, magnitudes. Lanes follow from the next page on.
+// The words come first: head, slots, members, calls, notes. Lanes follow from the next page on.
 template <class Object>
 Object& HostMemory::at(std::size_t offset) const {
     return *std::launder(reinterpret_cast<Object*>(memory_.data() + offset));
@@ -104,11 +104,19 @@ HostMemory::Call& HostMemory::call(unsigned slot, unsigned rank) const {
                     number * call_bytes);
 }
 
-std::span<float> HostMemory::magnitudes_of(unsigned slot) const {
+std::byte* HostMemory::notes_of(unsigned slot, unsigned place) const {
     const std::size_t before = slots_at + (shape_.slots + std::size_t{1}) * slot_bytes + shape_.ranks * member_bytes +
                                std::size_t{shape_.slots} * shape_.ranks * call_bytes;
     const std::size_t bytes = rounded_up(shape_.chunk_spans * sizeof(float), line);
-    return {std::launder(reinterpret_cast<float*>(memory_.data() + before + slot * bytes)), shape_.chunk_spans};
+    return memory_.data() + before + (std::size_t{slot} * (shape_.ranks + 1) + place) * bytes;
+}
+
+std::span<float> HostMemory::magnitudes_of(unsigned slot) const {
+    return {std::launder(reinterpret_cast<float*>(notes_of(slot, shape_.ranks))), shape_.chunk_spans};
+}
+
+std::span<std::uint32_t> HostMemory::votes_of(unsigned slot, unsigned rank) const {
+    return {std::launder(reinterpret_cast<std::uint32_t*>(notes_of(slot, rank))), shape_.chunk_spans};
 }
 
 std::byte* HostMemory::lanes_of(unsigned slot, unsigned rank) const {

@@ -21,7 +21,7 @@ struct HostShape {
     unsigned ranks = 1;
     unsigned slots = 4;
     std::size_t chunk_lanes = 65536;
-    std::size_t chunk_spans = 0;  // parts of a chunk with a largest magnitude each
+    std::size_t chunk_spans = 0;  // parts of a chunk with a largest magnitude and votes each
 
     [[nodiscard]] std::size_t bytes() const;
 };
@@ -65,6 +65,8 @@ class HostMemory final : public protocol::HostBoard {
     // One for each span of the chunk: the largest magnitude of its sums. The rank that adds the span writes it with
     // them.
     [[nodiscard]] std::span<float> magnitudes_of(unsigned slot) const;
+    // One for each span of the chunk: what the rank says about its scale. It writes them with its lanes.
+    [[nodiscard]] std::span<std::uint32_t> votes_of(unsigned slot, unsigned rank) const;
 
     // What this rank calls, in words and as a number.
     void state_call(unsigned slot, std::uint64_t purpose, std::string_view text);
@@ -103,6 +105,8 @@ class HostMemory final : public protocol::HostBoard {
     [[nodiscard]] Slot& slot(unsigned number) const;
     [[nodiscard]] Member& member(unsigned rank) const;
     [[nodiscard]] Call& call(unsigned slot, unsigned rank) const;
+    // Votes of rank `place`, or magnitudes behind those of all ranks.
+    [[nodiscard]] std::byte* notes_of(unsigned slot, unsigned place) const;
 
     SharedMemory memory_;
     HostShape shape_;

@@ -13,7 +13,8 @@
 namespace atp::protocol {
 
 inline constexpr std::uint8_t scale_of_job = 0;
-// At 2^127 a number of 2^-96 or more has no integer, so it is summed exactly.
+// At 2^127 a number of 2^-96 or more has no integer, so it is summed exactly. All workers send float32 then, even if
+// their own numbers fit integers, so that the server need not ask for it.
 inline constexpr std::uint8_t exact_scale = 255;
 
 // Byte of 2^exponent, or of the nearest power that has a byte.

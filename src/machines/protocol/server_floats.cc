@@ -45,7 +45,8 @@ void Server::merge_floats(Record& record, const wire::Packet& packet, const Work
     add_floats(records_, record, packet, scale_from(packet.header.scale, config_.scale));
     record.merges += std::exchange(record.filled, true) ? 1U : 0U;
     if (floats.is_last) mark_in(record, set, false);
-    if (first) ask_missing(record, packet.header, now, set);  // the sender's other packets are on the way
+    // At the exact scale nobody sends integers.
+    if (first && packet.header.scale != exact_scale) ask_missing(record, packet.header, now, set);
 }
 
 // In Mode::floats, the sum starts from zero.

@@ -52,6 +52,8 @@ class Tensor {
     // Who sends the fragment that begins at this element, and who gets its result. A fragment with one sender requires
     // a plain tensor. load_integers() is called on senders only, store() on receivers only.
     [[nodiscard]] virtual Delivery delivery(std::uint64_t /*first*/) const { return {}; }
+    // True if the elements travel as floats by choice: load_integers() always returns false.
+    [[nodiscard]] virtual bool floats_only() const { return false; }
     // Writes elements first, first + 1, ... of one span as big-endian integers of type form(), as many as fit. Returns
     // false if an element has no integer of that type at its scale (NaN, Inf, too large): the fragment then travels as
     // floats. A plain tensor never returns false.
@@ -77,6 +79,11 @@ class Tensor {
     // After store_native(): the largest magnitude in the sums of these elements of one span, before the factor; NaN if
     // one of them is NaN. The tensor finds it in the sums of store() and store_narrow() itself.
     virtual void settle(std::uint64_t /*first*/, std::uint64_t /*count*/, float /*largest*/) {}
+    // Where all ranks share memory, the scale of a span is known only when all have loaded it: each rank writes its
+    // vote with its elements, and the rank that adds them passes the sum of the votes to decide(). Then scale() is
+    // known.
+    [[nodiscard]] virtual std::uint32_t vote(std::uint64_t /*first*/) const { return 0; }
+    virtual void decide(std::uint64_t /*first*/, std::uint32_t /*votes*/) {}
     // The only worker whose elements are not all zero; nullopt: there may be several.
     [[nodiscard]] virtual std::optional<std::uint32_t> sole_source() const { return std::nullopt; }
 };

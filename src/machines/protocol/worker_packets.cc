@@ -128,7 +128,7 @@ std::size_t Worker::load_floats(atp_header& header, bool resend, FloatPart part,
     } else {
         tensor.load_floats_of(part.rank, first, used);
     }
-    counters_.float_fragments += part.rank == 0 && part.packet == 0 ? 1U : 0U;
+    counters_.float_fragments += part.rank == 0 && part.packet == 0 && !tensor.floats_only() ? 1U : 0U;
     header.part = static_cast<std::uint8_t>(part.packet << ATP_PART_PACKET_SHIFT | (ranks == 1 ? 0U : part.rank + 1));
     if (!own.is_last) {
         floats_left_ = {.any = true, .resend = resend, .seq = header.seq, .next = {part.rank, part.packet + 1}};

@@ -40,26 +40,27 @@ FittedTensor::~FittedTensor() {
 }
 
 protocol::Spans FittedTensor::spans() const {
-    return numbers_.scales == nullptr ? protocol::Spans{} : protocol::Spans{.length = span_elements};
+    return numbers_.scales == nullptr ? protocol::Spans{} : protocol::Spans{.length = span_};
 }
 
 bool FittedTensor::ready(std::uint64_t first, std::uint64_t count) const {
     if (!tensor_->ready(first, count)) return false;
     if (numbers_.scales == nullptr) return true;
-    for (std::uint64_t span = first / span_elements; span <= (first + count - 1) / span_elements; ++span) {
-        if (!numbers_.scales->decided(span)) return false;
+    for (std::uint64_t span = first / span_; span <= (first + count - 1) / span_; ++span) {
+        if (!decided(span)) return false;
     }
     return true;
 }
 
-std::uint8_t FittedTensor::scale(std::uint64_t first) const {
-    return numbers_.scales == nullptr ? protocol::scale_of_job : numbers_.scales->scale(first / span_elements);
+// Usually the own vote suffices, so nobody waits for the sum of the votes.
+bool FittedTensor::decided(std::uint64_t span) const {
+    if (numbers_.in_memory) return numbers_.votes->ready(span);
+    if (numbers_.scales->scale(span) != protocol::scale_of_job) return true;
+    return numbers_.votes->accepts(span) || numbers_.scales->decided(span);
 }
 
-void FittedTensor::load_block(std::uint64_t first, std::size_t count, float* values) const {
-    std::array<std::byte, block * ATP_LANE_BYTES> wire;
-    tensor_->load_floats(first, std::span(wire).first(count * ATP_LANE_BYTES));
-    numeric::floats_from_wire(wire.data(), count, values);
+std::uint8_t FittedTensor::scale(std::uint64_t first) const {
+    return numbers_.scales == nullptr ? protocol::scale_of_job : numbers_.scales->scale(first / span_);
 }
 
 bool FittedTensor::load_integers(std::uint64_t first, std::span<std::byte> lanes) const {
@@ -68,9 +69,13 @@ bool FittedTensor::load_integers(std::uint64_t first, std::span<std::byte> lanes
     const auto own = static_cast<float>(protocol::scale_from(scale(first), numbers_.job_scale));
     std::array<float, block> values;
     fragments_.fetch_add(1, std::memory_order_relaxed);
+    if (scale(first) == protocol::exact_scale) {
+        floats_.fetch_add(1, std::memory_order_relaxed);
+        return false;
+    }
     for (std::size_t at = 0; at < elements; at += block) {
         const std::size_t count = std::min(block, elements - at);
-        load_block(first + at, count, values.data());
+        load_values(*tensor_, first + at, std::span(values).first(count));
         if (!codec.quantise(values.data(), count, own, lanes.data() + at * codec.bytes)) {
             floats_.fetch_add(1, std::memory_order_relaxed);
             return false;
@@ -93,27 +98,37 @@ void FittedTensor::tally(std::uint64_t first, const float* values, std::size_t c
     vanished_.fetch_add(zeros, std::memory_order_relaxed);
 }
 
+std::uint32_t FittedTensor::vote(std::uint64_t first) const {
+    return numbers_.votes == nullptr ? 0 : numbers_.votes->own(first / span_);
+}
+
+void FittedTensor::decide(std::uint64_t first, std::uint32_t votes) {
+    if (numbers_.votes != nullptr) numbers_.votes->decide(first / span_, votes);
+}
+
+// Reports numbers that vanish at the proposed scale. If the votes refuse it, they do not.
 void FittedTensor::load_native(std::uint64_t first, std::span<std::byte> elements) const {
     tensor_->load_native(first, elements);
+    if (numbers_.scales != nullptr && !numbers_.votes->accepts(first / span_)) return;
     std::array<float, block> values;
     const std::size_t count = std::min<std::uint64_t>(block, size() - first);
-    load_block(first, count, values.data());
+    load_values(*tensor_, first, std::span(values).first(count));
     tally(first, values.data(), count);
 }
 
 void FittedTensor::store_block(std::uint64_t first, std::span<const std::byte> floats) {
     const std::size_t count = floats.size() / ATP_LANE_BYTES;
-    tensor_->store(first, floats);
-    if (numbers_.scales == nullptr) return;
+    if (numbers_.scales == nullptr) return tensor_->store(first, floats);
     std::array<float, block> sums;
     numeric::floats_from_wire(floats.data(), count, sums.data());
+    store_values(*tensor_, first, std::span(sums).first(count), floats);
     settle(first, count, numeric::largest_magnitude(sums.data(), count));
 }
 
 // The sums of one fragment or of one chunk: a chunk has several spans.
 void FittedTensor::store(std::uint64_t first, std::span<const std::byte> lanes) {
     while (!lanes.empty()) {
-        const std::uint64_t left = span_elements - first % span_elements;
+        const std::uint64_t left = span_ - first % span_;
         const std::size_t count = std::min<std::uint64_t>({block, left, lanes.size() / ATP_LANE_BYTES});
         store_block(first, lanes.first(count * ATP_LANE_BYTES));
         lanes = lanes.subspan(count * ATP_LANE_BYTES);
@@ -134,7 +149,7 @@ void FittedTensor::store_narrow(std::uint64_t first, std::span<const std::byte> 
 }
 
 void FittedTensor::settle(std::uint64_t first, std::uint64_t count, float largest) {
-    if (numbers_.scales != nullptr) numbers_.scales->settle(first / span_elements, count, magnitude_bits(largest));
+    if (numbers_.scales != nullptr) numbers_.scales->settle(first / span_, count, magnitude_bits(largest));
 }
 
 }  // namespace atp::tensor

@@ -10,6 +10,8 @@
 
 #include "protocol/tensor.h"
 #include "tensor/span_scales.h"
+#include "tensor/span_votes.h"
+#include "tensor/values.h"
 
 namespace atp::tensor {
 
@@ -26,7 +28,7 @@ struct NumberTally {
 // A scale leaves room for the sums to grow before they overflow. In int32 lanes, the largest number keeps all bits of
 // its float32. A number that is too large for its scale costs time and no precision: its fragment travels as floats.
 //
-// Ownership: owns the wrapped tensor, which must not be plain; shares the scales.
+// Ownership: owns the wrapped tensor, which must not be plain; shares the scales and the votes.
 // Calling order: that of protocol::Tensor. The destructor reports the tally.
 // Threads: as the wrapped tensor. Failure: none.
 class FittedTensor final : public protocol::Tensor {
@@ -35,11 +37,13 @@ class FittedTensor final : public protocol::Tensor {
         std::uint8_t form = ATP_DTYPE_INT32;
         double job_scale = 1;
         std::shared_ptr<SpanScales> scales{};              // nullptr: the scale is fixed
+        std::shared_ptr<SpanVotes> votes{};                // about these scales; nullptr without them
+        bool in_memory = false;                            // whoever adds a span decides its scale: vote(), decide()
         std::function<void(const NumberTally&)> report{};  // on the thread of the destructor; empty: none
     };
 
     FittedTensor(std::shared_ptr<protocol::Tensor> tensor, Numbers numbers)
-        : tensor_(std::move(tensor)), numbers_(std::move(numbers)) {}
+        : tensor_(std::move(tensor)), numbers_(std::move(numbers)), span_(span_elements(numbers_.form)) {}
     ~FittedTensor() override;
     FittedTensor(const FittedTensor&) = delete;
     FittedTensor& operator=(const FittedTensor&) = delete;
@@ -62,18 +66,22 @@ class FittedTensor final : public protocol::Tensor {
         tensor_->store_native(first, sums);
     }
     void settle(std::uint64_t first, std::uint64_t count, float largest) override;
+    [[nodiscard]] std::uint32_t vote(std::uint64_t first) const override;
+    void decide(std::uint64_t first, std::uint32_t votes) override;
 
   private:
-    // Elements converted in one step, on the stack.
-    static constexpr std::size_t block = 512;
+    // Elements converted in one step.
+    static constexpr std::size_t block = values_max;
 
-    // Writes lanes of type float32 and their values. At most one block.
-    void load_block(std::uint64_t first, std::size_t count, float* values) const;
+    // True: the span has its scale.
+    [[nodiscard]] bool decided(std::uint64_t span) const;
+    // At most one block.
     void store_block(std::uint64_t first, std::span<const std::byte> floats);
     void tally(std::uint64_t first, const float* values, std::size_t count) const;
 
     std::shared_ptr<protocol::Tensor> tensor_;
     Numbers numbers_;
+    std::uint64_t span_;  // elements
     mutable std::atomic<std::uint64_t> fragments_{0};
     mutable std::atomic<std::uint64_t> floats_{0};
     mutable std::atomic<std::uint64_t> values_{0};

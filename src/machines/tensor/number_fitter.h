@@ -12,6 +12,7 @@
 #include "protocol/waker.h"
 #include "tensor/adaptive_tensor.h"
 #include "tensor/call_sequence.h"
+#include "tensor/exact_tensor.h"
 #include "tensor/number_form.h"
 #include "tensor/span_scales.h"
 
@@ -19,7 +20,8 @@ namespace atp::tensor {
 
 // Gives the float tensors of a communicator their form and, with dynamic scaling, scales that follow from earlier
 // operations. All ranks call equal operations in equal order, so they propose equal scales without a message. A vote
-// about each span then decides whether its numbers are large enough for the proposal.
+// about each span then decides whether its numbers are large enough for the proposal. A small tensor needs none of
+// this.
 //
 // Ownership: owns the scales of the last operations; shares `feed`.
 // Calling order: fit() for each operation with scaled numbers, in order. Threads: under the caller's lock.
@@ -31,6 +33,7 @@ class NumberFitter {
         std::uint32_t ranks = 1;
         std::shared_ptr<protocol::Waker> feed{};
         std::function<void(const NumberTally&)> report{};  // of each tensor; on any thread
+        std::uint64_t exact = exact_elements;              // tensors up to this size are summed exactly
     };
     struct Fitted {
         std::unique_ptr<protocol::Tensor> tensor;
@@ -42,9 +45,10 @@ class NumberFitter {
 
     explicit NumberFitter(Config config) : config_(std::move(config)) {}
 
-    // `tensor` is not plain and not empty. Tensors of equal kind have equal sizes and types.
+    // `tensor` is not plain and not empty. Tensors of equal kind have equal sizes and types. `in_memory`: all ranks
+    // share memory, and vote there.
     [[nodiscard]] Fitted fit(std::unique_ptr<protocol::Tensor> tensor, numeric::ElementType type,
-                             const OperationKind& kind);
+                             const OperationKind& kind, bool in_memory = false);
 
   private:
     Config config_;

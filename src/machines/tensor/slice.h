@@ -29,6 +29,7 @@ class Slice final : public protocol::Tensor {
         return {.length = whole.length, .offset = (whole.offset + first_) % whole.length};
     }
     [[nodiscard]] std::uint8_t scale(std::uint64_t first) const override { return whole_.scale(first_ + first); }
+    [[nodiscard]] bool floats_only() const override { return whole_.floats_only(); }
     [[nodiscard]] protocol::Delivery delivery(std::uint64_t first) const override {
         return whole_.delivery(first_ + first);
     }
@@ -60,6 +61,8 @@ class Slice final : public protocol::Tensor {
     void settle(std::uint64_t first, std::uint64_t count, float largest) override {
         whole_.settle(first_ + first, count, largest);
     }
+    [[nodiscard]] std::uint32_t vote(std::uint64_t first) const override { return whole_.vote(first_ + first); }
+    void decide(std::uint64_t first, std::uint32_t votes) override { whole_.decide(first_ + first, votes); }
     [[nodiscard]] std::optional<std::uint32_t> sole_source() const override { return whole_.sole_source(); }
 
   private:

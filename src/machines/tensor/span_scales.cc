@@ -53,9 +53,9 @@ std::uint32_t least_magnitude(std::uint8_t scale, std::uint32_t ranks, std::uint
 
 SpanScales::SpanScales(std::uint64_t elements, std::uint8_t form, std::shared_ptr<SpanScales> reference,
                        std::shared_ptr<protocol::Waker> feed)
-    : form_(form), spans_(spans_of(elements)), reference_(std::move(reference)), feed_(std::move(feed)) {
+    : form_(form), spans_(spans_of(elements, form)), reference_(std::move(reference)), feed_(std::move(feed)) {
     for (Span& span : spans_) {
-        span.missing = static_cast<std::uint32_t>(std::min(span_elements, elements));
+        span.missing = static_cast<std::uint32_t>(std::min(span_elements(form), elements));
         elements -= span.missing;
     }
 }

@@ -11,15 +11,20 @@
 
 #include "protocol/fragment_format.h"
 #include "protocol/waker.h"
+#include "wire/format.h"
 
 namespace atp::tensor {
 
-// Elements of a span, counted from the start of the whole tensor. It depends on nothing else, so neither do the bits of
-// a sum.
-inline constexpr std::uint64_t span_elements = 16 * 352;
+// Elements of a span, counted from the start of the whole tensor. It depends on nothing but the form, so neither do the
+// bits of a sum. int32 has digits to spare for numbers below the largest one; its longer spans fill packets of 64 KiB,
+// which the network within one machine has.
+[[nodiscard]] constexpr std::uint64_t span_elements(std::uint8_t form) {
+    constexpr std::uint64_t usual_packet = 352;
+    return (form == ATP_DTYPE_INT32 ? 46 : 16) * usual_packet;
+}
 
-[[nodiscard]] constexpr std::uint64_t spans_of(std::uint64_t elements) {
-    return (elements + span_elements - 1) / span_elements;
+[[nodiscard]] constexpr std::uint64_t spans_of(std::uint64_t elements, std::uint8_t form) {
+    return (elements + span_elements(form) - 1) / span_elements(form);
 }
 
 // Bits of the largest integer in the sum of a span, by the type of the integers. Those that remain are room in which
@@ -48,8 +53,9 @@ inline constexpr int most_rise = 4;
 // The scales of one operation, and those that follow for an operation that has it as reference.
 //
 // Ownership: owns the scales; shares `feed`, and its reference until forget_reference().
-// Calling order: ready() of a span until it returns true, then proposal() and decide(), then scale() any number of
-//   times; settle() for elements of the span, each once. An operation without a reference is not ready before begin().
+// Calling order: ready() of a span until it returns true, then proposal() and decide(), which may be repeated, then
+//   scale() any number of times; settle() for elements of the span, each once. An operation without a reference is not
+//   ready before begin().
 // Threads: any. Failure: none.
 class SpanScales {
   public:
@@ -58,6 +64,8 @@ class SpanScales {
                std::shared_ptr<protocol::Waker> feed);
 
     [[nodiscard]] std::uint64_t count() const { return spans_.size(); }
+    // Elements of each span but the last.
+    [[nodiscard]] std::uint64_t span() const { return span_elements(form_); }
     // Without a reference: the scale of all spans.
     void begin(std::uint8_t common);
     // True: the reference has the sums of this span. After it returned false, advance() of the feed is called as soon
@@ -69,6 +77,7 @@ class SpanScales {
     void decide(std::uint64_t span, bool accept);
     // After false, advance() of the feed is called as for ready().
     [[nodiscard]] bool decided(std::uint64_t span);
+    // scale_of_job: not decided.
     [[nodiscard]] std::uint8_t scale(std::uint64_t span) const { return spans_[span].decided; }
     // Records the largest magnitude in the sums of `count` elements of the span.
     void settle(std::uint64_t span, std::uint64_t count, std::uint32_t largest);

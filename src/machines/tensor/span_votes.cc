@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/span_votes.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "numeric/lanes32_worker.h"
+#include "tensor/values.h"
+
+namespace atp::tensor {
+namespace {
+
+constexpr std::uint32_t unread = ~0U;
+
+constexpr std::size_t vote_block = 256;
+static_assert(vote_block <= values_max);
+
+}  // namespace
+
+SpanVotes::SpanVotes(std::shared_ptr<const protocol::Tensor> whole, std::shared_ptr<SpanScales> scales,
+                     std::uint32_t ranks, std::uint8_t form)
+    : whole_(std::move(whole)),
+      scales_(std::move(scales)),
+      ranks_(ranks),
+      form_(form),
+      own_(spans_of(whole_->size(), form)) {
+    for (std::atomic<std::uint32_t>& vote : own_) vote.store(unread, std::memory_order_relaxed);
+}
+
+bool SpanVotes::ready(std::uint64_t span) const {
+    if (own_[span] != unread) return true;
+    const std::uint64_t first = span * span_elements(form_);
+    return whole_->ready(first, std::min(span_elements(form_), whole_->size() - first)) && scales_->ready(span);
+}
+
+std::uint32_t SpanVotes::own(std::uint64_t span) {
+    std::atomic<std::uint32_t>& vote = own_[span];
+    if (vote == unread) {
+        const std::scoped_lock lock(reading_);
+        if (vote == unread) vote = read(span);
+    }
+    return vote;
+}
+
+// Usually the first block decides.
+std::uint32_t SpanVotes::read(std::uint64_t span) const {
+    const std::uint32_t least = least_magnitude(scales_->proposal(span), ranks_, form_);
+    const std::uint64_t end = std::min((span + 1) * span_elements(form_), whole_->size());
+    std::array<float, vote_block> values;
+    std::uint32_t largest = 0;
+    for (std::uint64_t first = span * span_elements(form_); first < end; first += vote_block) {
+        const std::size_t count = std::min<std::uint64_t>(vote_block, end - first);
+        load_values(*whole_, first, std::span(values).first(count));
+        largest = std::max(largest, magnitude_bits(numeric::largest_magnitude(values.data(), count)));
+        if (largest >= least) return large_enough;
+    }
+    return largest == 0 ? 0 : too_small;
+}
+
+bool SpanVotes::accepts(std::uint64_t span) {
+    if (!ready(span) || own(span) != large_enough) return false;
+    decide(span, large_enough);
+    return true;
+}
+
+void SpanVotes::decide(std::uint64_t span, std::uint32_t sum) {
+    scales_->decide(span, sum == 0 || sum >= large_enough);
+}
+
+}  // namespace atp::tensor
