@@ -227,7 +227,7 @@ struct atp_options {
     uint32_t reserved;
     /*
      * Scale of float values: that of the job, or one that follows the magnitude of earlier sums (enum atp_scaling).
-     * [ATP_SCALING_FIXED]
+     * [ATP_SCALING_DYNAMIC]
      */
     int32_t scaling;
     /*

@@ -30,7 +30,7 @@ class Options:
             ATP_UPLINK_RATE. [that of the topology file]
         channels: Independent streams of a rank, each with an I/O thread (1 to 64). Variable ATP_CHANNELS. [1]
         scaling: Scale of float values: that of the job, or one that follows the magnitude of earlier sums
-            (fixed, dynamic). Variable ATP_SCALING. [fixed]
+            (fixed, dynamic). Variable ATP_SCALING. [dynamic]
         lanes: Type of a scaled value in a packet; auto: int16 for bfloat16 if the scale is dynamic (int32,
             int16, auto, int8). Variable ATP_LANES. [auto]
         multicast: Send each result once, to a multicast group, if every rank receives the group (off, on, or
@@ -123,7 +123,7 @@ DEFAULTS = {
     "uplink": "",
     "uplink_rate": "0",
     "channels": "1",
-    "scaling": "fixed",
+    "scaling": "dynamic",
     "lanes": "auto",
     "multicast": "off",
     "host_level": "true",

@@ -52,7 +52,7 @@ std::string another_text(const OptionRow& row) {
         case OptionType::number: return "0.1";
         case OptionType::rate: return "25000000000";
         case OptionType::flag: return row.fallback == "true" ? "false" : "true";
-        case OptionType::scaling: return "dynamic";
+        case OptionType::scaling: return "fixed";
         case OptionType::lane_type: return "int16";
         case OptionType::server_place: return "colocated";
         case OptionType::multicast: return "239.1.0.0/20";
@@ -137,7 +137,7 @@ TEST(OptionTable, ValuesOutsideOfTheirBoundsAreAProblem) {
 // Normative, docs/protocol.md#procedure: ranks of other implementations compare these bytes.
 TEST(AgreedText, OfTheDefaultsIsTheOneOfTheProtocolPage) {
     EXPECT_EQ(agreed_text({}),
-              "version=4 protocol=atp channels=1 lanes=0 window=0 scale=100000000 scaling=fixed lane_type=auto "
+              "version=4 protocol=atp channels=1 lanes=0 window=0 scale=100000000 scaling=dynamic lane_type=auto "
               "audit=false halve=true multicast=off server=3 host_level=true");
 }
 
@@ -147,14 +147,14 @@ TEST(AgreedText, OfOtherValuesHasEachInItsPlace) {
     options.lanes = 352;
     options.window = 64;
     options.scale = 0.1;
-    options.scaling = tensor::Scaling::dynamic;
+    options.scaling = tensor::Scaling::fixed;
     options.lane_type = tensor::LaneType::int16;
     options.audit = true;
     options.multicast = *control::parse_multicast("239.1.0.0/20");
     options.server = ServerPlace::dedicated;
     options.dedicated_servers = {"a:1", "b:2"};
     EXPECT_EQ(agreed_text(options),
-              "version=4 protocol=atp channels=4 lanes=352 window=64 scale=0.1 scaling=dynamic lane_type=int16 "
+              "version=4 protocol=atp channels=4 lanes=352 window=64 scale=0.1 scaling=fixed lane_type=int16 "
               "audit=true halve=true multicast=239.1.0.0/20 server=2 a:1 b:2 host_level=true");
 }
 

@@ -42,7 +42,7 @@ def test_unset_options_have_the_defaults():
     settings = settle(Options(), HALF_AN_HOUR, {})
     assert settings.switch is None
     assert (settings.server, settings.dedicated_servers) == ("auto", ())
-    assert (settings.scaling, settings.lanes) == ("fixed", "auto")
+    assert (settings.scaling, settings.lanes) == ("dynamic", "auto")
     assert (settings.rack, settings.multicast) == ("", "off")
     assert settings.channels == 1
     assert settings.timeout_s == 1800
@@ -52,7 +52,7 @@ def test_variables_of_the_environment_set_the_options():
     environment = {
         "ATP_SWITCH": "[::1]:4791",
         "ATP_SERVER": "dedicated:a:1,b:2",
-        "ATP_SCALING": "dynamic",
+        "ATP_SCALING": "fixed",
         "ATP_LANES": "int16",
         "ATP_RACK": "row-7",
         "ATP_MULTICAST": "239.0.0.0/8",
@@ -62,7 +62,7 @@ def test_variables_of_the_environment_set_the_options():
     settings = settle(Options(), HALF_AN_HOUR, environment)
     assert settings.switch == "[::1]:4791"
     assert (settings.server, settings.dedicated_servers) == ("dedicated", ("a:1", "b:2"))
-    assert (settings.scaling, settings.lanes) == ("dynamic", "int16")
+    assert (settings.scaling, settings.lanes) == ("fixed", "int16")
     assert (settings.rack, settings.multicast) == ("row-7", "239.0.0.0/8")
     assert settings.channels == 4
     assert settings.timeout_s == 2.5

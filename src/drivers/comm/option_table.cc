@@ -157,7 +157,7 @@ constexpr std::array rows{
               .field = &Options::scaling,
               .type = OptionType::scaling,
               .scope = OptionScope::agreed,
-              .fallback = "fixed",
+              .fallback = "dynamic",
               .choices = "fixed|dynamic",
               .python = "scaling",
               .environment = "ATP_SCALING",

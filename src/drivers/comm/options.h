@@ -60,8 +60,8 @@ struct Options {
     // [1e8]
     double scale = 1e8;
     // Scale of float values: that of the job, or one that follows the magnitude of earlier sums (fixed, dynamic).
-    // [fixed]
-    tensor::Scaling scaling = tensor::Scaling::fixed;
+    // [dynamic]
+    tensor::Scaling scaling = tensor::Scaling::dynamic;
     // Type of a scaled value in a packet; auto: int16 for bfloat16 if the scale is dynamic (int32, int16, auto, int8).
     // [auto]
     tensor::LaneType lane_type = tensor::LaneType::automatic;

@@ -57,7 +57,7 @@ TEST(OptionFlags, EachOptionPassesToAChildUnchanged) {
         {"--lanes", "int16"},
         {"--lanes", "352:int16"},
         {"--window", "64"},
-        {"--scaling", "dynamic"},
+        {"--scaling", "fixed"},
         {"--audit"},
         {"--multicast", "239.192.0.0/16"},
         {"--server", "colocated"},
