@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -65,29 +64,6 @@ TEST_F(VoteTensorTest, SignsDoNotCountAndNaNIsLarge) {
     values_[span + 1] = -least_;
     values_[0] = -0.0F;
     EXPECT_EQ(votes(), (std::vector<std::uint32_t>{0, large, large}));
-}
-
-// A copy of the vote may be sent after sums have replaced the numbers.
-TEST_F(VoteTensorTest, H56_EveryCopyOfAVoteIsTheFirstOne) {
-    scales_->begin(proposed);
-    values_[0] = least_;
-    EXPECT_TRUE(own_->accepts(0));
-    EXPECT_FALSE(own_->accepts(1));
-    std::ranges::fill(values_, std::numeric_limits<float>::denorm_min());
-    EXPECT_EQ(votes(), (std::vector<std::uint32_t>{large, 0, small})) << "only the last span was not read before";
-    std::ranges::fill(values_, least_);
-    EXPECT_EQ(votes(), (std::vector<std::uint32_t>{large, 0, small}));
-}
-
-TEST_F(VoteTensorTest, RankWithLargeNumbersWaitsForNoVotes) {
-    EXPECT_FALSE(own_->accepts(0)) << "no proposal";
-    scales_->begin(proposed);
-    values_[span] = std::nextafter(least_, 0.0F);
-    values_.back() = least_;
-    for (const std::uint64_t number : {0U, 1U, 2U}) EXPECT_EQ(own_->accepts(number), number == 2) << number;
-    EXPECT_TRUE(scales_->decided(2));
-    EXPECT_EQ(scales_->scale(2), proposed);
-    EXPECT_FALSE(scales_->decided(1));
 }
 
 TEST_F(VoteTensorTest, LeastMagnitudeIsOneThirdOfTheBitsBelowTheSum) {
