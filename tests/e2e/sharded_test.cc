@@ -3,6 +3,7 @@
 // on each of several hosts.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -27,22 +28,27 @@ struct Placement {
     std::function<void(std::uint32_t world, const std::function<void(Communicator&)>& body)> run;
 };
 
+// Of the jobs that the next lines run.
+tensor::Scaling scaling_of_jobs = tensor::Scaling::fixed;
+
 void run_on_switch(std::uint32_t world, const std::function<void(Communicator&)>& body) {
     const auto node = start(small_switch());
     comm::Options options = small_options();
-    options.scaling = tensor::Scaling::fixed;
+    options.scaling = scaling_of_jobs;
     options.channels = 2;
     Job(world, {address_of(*node)}, options).run(body);
 }
 
 void run_on_two_levels(std::uint32_t world, const std::function<void(Communicator&)>& body) {
     const TwoLevels levels;
-    Job(world, {address_of(*levels.leaves[0]), address_of(*levels.leaves[1])}).run(body);
+    comm::Options options = small_options();
+    options.scaling = scaling_of_jobs;
+    Job(world, {address_of(*levels.leaves[0]), address_of(*levels.leaves[1])}, options).run(body);
 }
 
 void run_on_one_host(std::uint32_t world, const std::function<void(Communicator&)>& body) {
     comm::Options options = small_options();
-    options.scaling = tensor::Scaling::fixed;
+    options.scaling = scaling_of_jobs;
     options.host_level = true;
     Job(world, {""}, options).run(body);
 }
@@ -56,7 +62,7 @@ HostOfRank packed(std::uint32_t each) {
 void run_on_hosts(std::uint32_t world, const HostOfRank& host_of, const std::string& at,
                   const std::function<void(Communicator&)>& body) {
     comm::Options options = small_options();
-    options.scaling = tensor::Scaling::fixed;
+    options.scaling = scaling_of_jobs;
     options.host_level = true;
     Job job(world, {at}, options);
     run_with(
@@ -124,6 +130,72 @@ TEST_P(Sharded, ReduceScatterHasTheBitsOfAnAllReduce) {
                     std::reduce(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(communicator.rank()));
                 EXPECT_TRUE(own == 0 || std::memcmp(part.data(), whole.data() + first, own * sizeof(float)) == 0)
                     << own;
+            }
+        }
+    });
+}
+
+// All jobs with dynamic scaling, while it exists.
+class DynamicJobs {
+  public:
+    DynamicJobs() { scaling_of_jobs = tensor::Scaling::dynamic; }
+    ~DynamicJobs() { scaling_of_jobs = tensor::Scaling::fixed; }
+    DynamicJobs(const DynamicJobs&) = delete;
+    DynamicJobs& operator=(const DynamicJobs&) = delete;
+};
+
+float value_of(std::uint32_t rank, std::size_t at, float magnitude) {
+    return magnitude * std::sin(static_cast<float>(at * 3 + rank));
+}
+
+// Sums of reduce-scatters of several magnitudes on four ranks: bits of the elements of rank 0, then of rank 1, ...
+std::vector<std::uint32_t> sums_at_many_magnitudes(const Placement& placement) {
+    const Sizes sizes = {700, 5000, 0, 301};
+    std::vector<std::vector<std::uint32_t>> of_rank(sizes.size());
+    placement.run(4, [&](Communicator& communicator) {
+        const std::uint32_t rank = communicator.rank();
+        const std::size_t begin = std::reduce(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(rank));
+        for (const float magnitude : {1.0F, 1e4F, 1e-9F, 1e-25F, 6e8F, 0.0F}) {
+            std::vector<float> input(6001);
+            for (std::size_t at = 0; at < input.size(); ++at) input[at] = value_of(rank, at, magnitude);
+            std::vector<float> part(sizes[rank]);
+            if (!succeeds(communicator.reduce_scatter(input.data(), part.data(), sizes, ElementType::float32,
+                                                      Reduction::sum)))
+                return;
+            for (std::size_t at = 0; at < part.size(); ++at) {
+                double sum = 0;
+                for (std::uint32_t other = 0; other < 4; ++other) {
+                    sum += static_cast<double>(value_of(other, begin + at, magnitude));
+                }
+                EXPECT_NEAR(part[at], sum, 1e-6 * static_cast<double>(magnitude));
+                of_rank[rank].push_back(std::bit_cast<std::uint32_t>(part[at]));
+            }
+        }
+        for (const auto& channel : communicator.counters()) EXPECT_EQ(channel.worker.float_fragments, 0U);
+    });
+    std::vector<std::uint32_t> all;
+    for (const auto& bits : of_rank) all.insert(all.end(), bits.begin(), bits.end());
+    return all;
+}
+
+TEST_P(Sharded, DynamicScaleSuitsEveryMagnitudeAndEqualsThatOfEveryPlacement) {
+    const DynamicJobs dynamic;
+    static const std::vector<std::uint32_t> expected = sums_at_many_magnitudes({"switch", run_on_switch});
+    EXPECT_TRUE(sums_at_many_magnitudes(GetParam()) == expected);
+}
+
+TEST_P(Sharded, DynamicScaleOfAReduceSuitsItsNumbers) {
+    const DynamicJobs dynamic;
+    GetParam().run(3, [](Communicator& communicator) {
+        for (const float number : {1e5F, 3e-10F}) {
+            const std::vector<float> input(2000, number);
+            std::vector<float> sums(2000);
+            void* const out = communicator.rank() == 1 ? sums.data() : nullptr;
+            if (!succeeds(
+                    communicator.reduce({input.data(), out, input.size()}, ElementType::float32, Reduction::sum, 1)))
+                return;
+            if (communicator.rank() == 1) {
+                EXPECT_NEAR(sums.back() / (3 * number), 1, 1e-6);
             }
         }
     });

@@ -15,12 +15,12 @@ DEADLINE_S = 150.0
 ENDING_DEADLINE_S = 40.0
 
 
-def run_example(name: str, *arguments: object, launcher: tuple[str, ...] = ()) -> str:
-    """Returns the output of rank 0. If a rank fails, the test fails."""
+def run_example(name: str, *arguments: object, launcher: tuple[str, ...] = (), **variables: str) -> str:
+    """Returns the output of rank 0. If a rank fails, the test fails. `variables`: of the environment."""
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *launcher]
     process = subprocess.Popen(
         [*torchrun, ROOT / "examples" / name, *map(str, arguments)],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "ATP_TIMEOUT": "60"},
+        env={**os.environ, "OMP_NUM_THREADS": "1", "ATP_TIMEOUT": "60", **variables},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -190,7 +190,7 @@ Result<Handle> Communicator::submit(const OperationCall& call, std::unique_ptr<p
     const std::uint16_t purpose = purpose_of(call.operation, call.elements, call.detail);
     const bool is_empty = tensor->size() == 0;
     const std::scoped_lock lock(order_);
-    // Only owners know the sums of dealt parts: no rank can follow their magnitude.
+    // Only owners know the sums of dealt parts, so no other rank can follow their magnitude.
     const bool is_dealt = call.operation == Operation::reduce_scatter || call.operation == Operation::reduce;
     std::vector<std::unique_ptr<protocol::Tensor>> before;
     std::shared_ptr<const tensor::SpanScales> scales;
@@ -202,6 +202,10 @@ Result<Handle> Communicator::submit(const OperationCall& call, std::unique_ptr<p
         tensor = std::move(fitted.tensor);
         before = std::move(fitted.before);
         scales = std::move(fitted.scales);
+    } else if (options_.scaling == tensor::Scaling::dynamic && is_dealt && !tensor->plain() && !is_empty) {
+        auto fitted = fitter_.fit_owned(std::move(tensor));
+        tensor = std::move(fitted.tensor);
+        before = std::move(fitted.before);
     }
     const protocol::Tensor& whole = *tensor;
     auto work = std::make_shared<Work>(call.operation, std::move(tensor), now, deadline);

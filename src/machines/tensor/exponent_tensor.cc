@@ -6,25 +6,24 @@
 #include <cstddef>
 
 #include "tensor/span_scales.h"
+#include "tensor/values.h"
 #include "wire/packet.h"
 
 namespace atp::tensor {
 namespace {
 
-constexpr std::size_t block = 512;
 constexpr unsigned mantissa_bits = 23;
-constexpr std::uint32_t sign = 1U << 31U;
 
 }  // namespace
 
 std::optional<unsigned> ExponentTensor::own_exponent() const {
-    std::array<std::byte, block * ATP_LANE_BYTES> wire;
+    std::array<float, values_max> values;
     std::uint32_t largest = 0;
-    for (std::uint64_t first = 0; first < whole_->size(); first += block) {
-        const std::size_t count = std::min<std::uint64_t>(block, whole_->size() - first);
-        whole_->load_floats(first, std::span(wire).first(count * ATP_LANE_BYTES));
+    for (std::uint64_t first = 0; first < whole_->size(); first += values_max) {
+        const std::size_t count = std::min<std::uint64_t>(values_max, whole_->size() - first);
+        load_values(*whole_, first, std::span(values).first(count));
         for (std::size_t at = 0; at < count; ++at) {
-            const std::uint32_t bits = wire::load_u32(wire.data() + at * ATP_LANE_BYTES) & ~sign;
+            const std::uint32_t bits = magnitude_bits(values[at]);
             largest = std::max(largest, bits < infinity_bits ? bits : 0U);
         }
     }

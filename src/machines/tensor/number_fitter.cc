@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "tensor/common_scale_tensor.h"
 #include "tensor/exponent_tensor.h"
 #include "tensor/span_votes.h"
 #include "tensor/vote_tensor.h"
@@ -43,13 +44,27 @@ NumberFitter::Fitted NumberFitter::fit(std::unique_ptr<protocol::Tensor> tensor,
                   .before = {},
                   .scales = scales};
     if (!reference) {
-        fitted.before.push_back(std::make_unique<ExponentTensor>(
-            whole, [scales, ranks = config_.ranks, form, job_scale](std::optional<unsigned> exponent) {
-                scales->begin(first_scale(exponent, ranks, form, job_scale));
-            }));
+        fitted.before.push_back(exponents_of(whole, scales, form));
     }
     if (!in_memory) fitted.before.push_back(std::make_unique<VoteTensor>(votes));
     return fitted;
+}
+
+NumberFitter::Fitted NumberFitter::fit_owned(std::unique_ptr<protocol::Tensor> tensor) const {
+    const std::shared_ptr<protocol::Tensor> whole = std::move(tensor);
+    const auto scale = std::make_shared<SpanScales>(1, ATP_DTYPE_INT32, nullptr, config_.feed);
+    Fitted fitted{.tensor = std::make_unique<CommonScaleTensor>(whole, scale)};
+    fitted.before.push_back(exponents_of(whole, scale, ATP_DTYPE_INT32));
+    return fitted;
+}
+
+std::unique_ptr<protocol::Tensor> NumberFitter::exponents_of(std::shared_ptr<const protocol::Tensor> whole,
+                                                             std::shared_ptr<SpanScales> scales,
+                                                             std::uint8_t form) const {
+    return std::make_unique<ExponentTensor>(
+        std::move(whole),
+        [scales = std::move(scales), ranks = config_.ranks, form, job_scale = config_.form.scale](
+            std::optional<unsigned> exponent) { scales->begin(first_scale(exponent, ranks, form, job_scale)); });
 }
 
 }  // namespace atp::tensor

@@ -50,7 +50,15 @@ class NumberFitter {
     [[nodiscard]] Fitted fit(std::unique_ptr<protocol::Tensor> tensor, numeric::ElementType type,
                              const OperationKind& kind, bool in_memory = false);
 
+    // For a tensor with owners: one scale for all of its elements, from their exponents. The form is int32.
+    [[nodiscard]] Fitted fit_owned(std::unique_ptr<protocol::Tensor> tensor) const;
+
   private:
+    // Begins `scales` with the scale that suits the largest element of `whole` on all ranks.
+    [[nodiscard]] std::unique_ptr<protocol::Tensor> exponents_of(std::shared_ptr<const protocol::Tensor> whole,
+                                                                 std::shared_ptr<SpanScales> scales,
+                                                                 std::uint8_t form) const;
+
     Config config_;
     CallSequence sequence_;
     std::array<std::shared_ptr<SpanScales>, CallSequence::most_calls> scales_{};  // by number of the call

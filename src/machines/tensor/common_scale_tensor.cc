@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/common_scale_tensor.h"
+
+#include <algorithm>
+#include <array>
+
+#include "numeric/lanes32_worker.h"
+#include "tensor/values.h"
+
+namespace atp::tensor {
+
+bool CommonScaleTensor::load_integers(std::uint64_t first, std::span<std::byte> lanes) const {
+    if (scale(first) == protocol::exact_scale) return false;
+    const auto own = static_cast<float>(protocol::scale_from(scale(first), 1));
+    std::array<float, values_max> values;
+    while (!lanes.empty()) {
+        const std::size_t count = std::min(values_max, lanes.size() / ATP_LANE_BYTES);
+        load_values(*tensor_, first, std::span(values).first(count));
+        if (!numeric::quantise(values.data(), count, own, lanes.data())) return false;
+        lanes = lanes.subspan(count * ATP_LANE_BYTES);
+        first += count;
+    }
+    return true;
+}
+
+}  // namespace atp::tensor
