@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 
+#include "numeric/lanes32_worker.h"
 #include "tensor/span_scales.h"
 #include "tensor/values.h"
 #include "wire/packet.h"
@@ -14,6 +15,15 @@ namespace {
 
 constexpr unsigned mantissa_bits = 23;
 
+std::uint32_t largest_finite(const float* values, std::size_t count) {
+    std::uint32_t largest = 0;
+    for (std::size_t at = 0; at < count; ++at) {
+        const std::uint32_t bits = magnitude_bits(values[at]);
+        largest = std::max(largest, bits < infinity_bits ? bits : 0U);
+    }
+    return largest;
+}
+
 }  // namespace
 
 std::optional<unsigned> ExponentTensor::own_exponent() const {
@@ -22,10 +32,8 @@ std::optional<unsigned> ExponentTensor::own_exponent() const {
     for (std::uint64_t first = 0; first < whole_->size(); first += values_max) {
         const std::size_t count = std::min<std::uint64_t>(values_max, whole_->size() - first);
         load_values(*whole_, first, std::span(values).first(count));
-        for (std::size_t at = 0; at < count; ++at) {
-            const std::uint32_t bits = magnitude_bits(values[at]);
-            largest = std::max(largest, bits < infinity_bits ? bits : 0U);
-        }
+        const std::uint32_t of_all = magnitude_bits(numeric::largest_magnitude(values.data(), count));
+        largest = std::max(largest, of_all < infinity_bits ? of_all : largest_finite(values.data(), count));
     }
     if (largest == 0) return std::nullopt;
     return largest >> mantissa_bits;
