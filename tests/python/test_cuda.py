@@ -50,10 +50,15 @@ def reduce_everything_on_both(rank, size):
     return reduce_everything(rank, size, rank == 0)
 
 
+# With the fixed scale the device converts its tensors, otherwise the CPU.
+SCALINGS = pytest.mark.parametrize("environment", [{"ATP_SCALING": "fixed"}, {}], ids=["fixed", "default"])
+
+
+@SCALINGS
 @pytest.mark.parametrize("body", [reduce_everything_on_cuda, reduce_everything_on_both])
-def test_every_type_has_the_same_bits_as_on_the_cpu(body):
-    expected = values_of(run_ranks(reduce_everything_on_the_cpu, 2))
-    assert values_of(run_ranks(body, 2)) == expected
+def test_every_type_has_the_same_bits_as_on_the_cpu(body, environment):
+    expected = values_of(run_ranks(reduce_everything_on_the_cpu, 2, environment))
+    assert values_of(run_ranks(body, 2, environment)) == expected
 
 
 def special_values(dtype):
@@ -83,9 +88,10 @@ def reduce_special_values_on_the_cpu(rank, size):
     return reduce_special_values(rank, size, "cpu")
 
 
-def test_infinities_and_huge_floats_have_the_same_bits():
-    on_cuda = values_of(run_ranks(reduce_special_values_on_cuda, 2))
-    assert on_cuda == values_of(run_ranks(reduce_special_values_on_the_cpu, 2))
+@SCALINGS
+def test_infinities_and_huge_floats_have_the_same_bits(environment):
+    on_cuda = values_of(run_ranks(reduce_special_values_on_cuda, 2, environment))
+    assert on_cuda == values_of(run_ranks(reduce_special_values_on_the_cpu, 2, environment))
 
 
 def reduce_in_streams(rank, size):
