@@ -3,53 +3,17 @@
 // fills the tables of forwarding. Only the ingress, which has one thread, accesses registers, so a packet has its
 // aggregator for itself.
 //
-// Compile-time options: ATP_LANES (lanes.p4), ATP_AGGREGATORS, ATP_JOBS, ATP_AGEING_US, ATP_PORT, and ATP_FIXED_CLOCK,
-// with which the time is the register standing_now_us, for tests.
+// Compile-time options: ATP_LANES (lanes.p4), ATP_PORT (parser.p4), those of frame.v1model.p4, and ATP_FIXED_CLOCK, with
+// which the time is the register standing_now_us, for tests.
 #include <core.p4>
 #include <v1model.p4>
 
-#include "check.p4"
+#define ATP_NOTES_OF_PROGRAM                                                                           \
+    bit<1> overflowed; /* an element left its width */                                                 \
+    bit<32> first;     /* place of the first lane of the aggregator */                                 \
+    bit<16> elements;  /* lanes with elements; the others are the audit lane or proof words, and wrap */
 #include "decision.p4"
-
-#ifndef ATP_AGGREGATORS
-#define ATP_AGGREGATORS 4096
-#endif
-#ifndef ATP_JOBS
-#define ATP_JOBS 64
-#endif
-#ifndef ATP_AGEING_US
-#define ATP_AGEING_US 500000
-#endif
-
-const bit<32> AGENT_SESSION = 1;  // copies of control messages go to this mirroring session
-
-control AtpVerifyChecksum(inout headers_t headers, inout notes_t notes) {
-    apply {
-#define ATP_LANE_OF_SUM(AT) headers.lanes[AT].value,
-        // A datagram with a wrong sum is forwarded unadded: Ingress reads checksum_error.
-        verify_checksum(headers.atp.isValid() && headers.udp.checksum != 0,
-                        {headers.ipv4.source, headers.ipv4.destination, 8w0, headers.ipv4.protocol, headers.udp.bytes,
-                         headers.udp.source, headers.udp.destination, headers.udp.bytes, headers.atp,
-                         ATP_EACH_LANE(ATP_LANE_OF_SUM) 16w0},
-                        headers.udp.checksum, HashAlgorithm.csum16);
-    }
-}
-
-control AtpUpdateChecksum(inout headers_t headers, inout notes_t notes) {
-    apply {
-        update_checksum(notes.changed == 1,
-                        {headers.ipv4.version, headers.ipv4.header_words, headers.ipv4.service, headers.ipv4.ecn,
-                         headers.ipv4.bytes, headers.ipv4.identification, headers.ipv4.flags, headers.ipv4.fragment,
-                         headers.ipv4.time_to_live, headers.ipv4.protocol, headers.ipv4.source,
-                         headers.ipv4.destination},
-                        headers.ipv4.checksum, HashAlgorithm.csum16);
-        update_checksum(notes.changed == 1 && headers.udp.checksum != 0,
-                        {headers.ipv4.source, headers.ipv4.destination, 8w0, headers.ipv4.protocol, headers.udp.bytes,
-                         headers.udp.source, headers.udp.destination, headers.udp.bytes, headers.atp,
-                         ATP_EACH_LANE(ATP_LANE_OF_SUM) 16w0},
-                        headers.udp.checksum, HashAlgorithm.csum16);
-    }
-}
+#include "frame.v1model.p4"
 
 control AtpIngress(inout headers_t headers, inout notes_t notes, inout standard_metadata_t standard_metadata) {
     // The control interface of BMv2 carries signed numbers: the token has two registers.
@@ -77,6 +41,8 @@ control AtpIngress(inout headers_t headers, inout notes_t notes, inout standard_
 
     Check() check;
     Decide() decide;
+    Forwarding() forwarding;
+    TurnAround() turn_around;
     aggregator_t aggregator;
     decision_t decision;
     bit<8> level = ATP_LEVELS;
@@ -105,44 +71,6 @@ control AtpIngress(inout headers_t headers, inout notes_t notes, inout standard_
         }
         default_action = pass();
         size = 1024;
-    }
-
-    // ---- forwarding
-
-    action forward(bit<9> port) {
-        standard_metadata.egress_spec = port;
-    }
-    action flood(bit<16> group) {
-        standard_metadata.mcast_grp = group;
-    }
-    action drop() {
-        mark_to_drop(standard_metadata);
-    }
-    // Stations by their address. Unknown ones, and groups, are flooded.
-    table stations {
-        key = {
-            headers.ethernet.destination: exact;
-        }
-        actions = {
-            forward;
-            flood;
-            drop;
-        }
-        default_action = flood(1);
-        size = 1024;
-    }
-    // Back to where it came from.
-    action turn_around() {
-        bit<48> station = headers.ethernet.source;
-        bit<32> host = headers.ipv4.source;
-        bit<16> port = headers.udp.source;
-        headers.ethernet.source = headers.ethernet.destination;
-        headers.ethernet.destination = station;
-        headers.ipv4.source = headers.ipv4.destination;
-        headers.ipv4.destination = host;
-        headers.udp.source = headers.udp.destination;
-        headers.udp.destination = port;
-        standard_metadata.egress_spec = standard_metadata.ingress_port;
     }
 
     // ---- the aggregator
@@ -322,7 +250,8 @@ control AtpIngress(inout headers_t headers, inout notes_t notes, inout standard_
                             ATP_EACH_LANE(ATP_GROW)
                             headers.udp.bytes = headers.udp.bytes + (aggregator.lanes << 2);
                             headers.ipv4.bytes = headers.ipv4.bytes + (aggregator.lanes << 2);
-                            turn_around();
+                            turn_around.apply(headers);
+                            standard_metadata.egress_spec = standard_metadata.ingress_port;
                         }
                         if (decision.lanes == ATP_LANES_STORE) {
                             store_lanes();
@@ -352,9 +281,9 @@ control AtpIngress(inout headers_t headers, inout notes_t notes, inout standard_
             }
         }
         if (decision.packet == ATP_PACKET_DROP) {
-            drop();
+            mark_to_drop(standard_metadata);
         } else if (decision.packet == ATP_PACKET_FORWARD) {
-            stations.apply();
+            forwarding.apply(headers, standard_metadata);
         }
     }
 }
@@ -365,16 +294,6 @@ control AtpEgress(inout headers_t headers, inout notes_t notes, inout standard_m
         if (standard_metadata.egress_rid != 0 && standard_metadata.egress_port == standard_metadata.ingress_port) {
             mark_to_drop(standard_metadata);
         }
-    }
-}
-
-control AtpDeparser(packet_out packet, in headers_t headers) {
-    apply {
-        packet.emit(headers.ethernet);
-        packet.emit(headers.ipv4);
-        packet.emit(headers.udp);
-        packet.emit(headers.atp);
-        packet.emit(headers.lanes);
     }
 }
 

@@ -4,6 +4,7 @@
 #ifndef ATP_DECISION_P4
 #define ATP_DECISION_P4
 
+#include "actions.p4"
 #include "parser.p4"
 
 // enum atp_aggregator_status
@@ -25,38 +26,12 @@ const bit<8> ATP_AGGREGATOR_KIND = 1 | 2 | 4 | 64 | 128;
 // Flags of a packet that have the same bit in an aggregator.
 const bit<8> ATP_FLAGS_ALIKE = 8 | 16 | 64 | 128;
 
-// enum atp_packet_action
-const bit<8> ATP_PACKET_DROP = 0;
-const bit<8> ATP_PACKET_FORWARD = 1;
-const bit<8> ATP_PACKET_RETURN = 2;
-
 // enum atp_lanes_action
 const bit<8> ATP_LANES_NONE = 0;
 const bit<8> ATP_LANES_STORE = 1;
 const bit<8> ATP_LANES_ADD = 2;
 const bit<8> ATP_LANES_ADD_EMIT = 3;
 const bit<8> ATP_LANES_EMIT = 4;
-
-// enum atp_switch_event
-const bit<8> ATP_EVENT_PASSED = 0;
-const bit<8> ATP_EVENT_CLAIMED = 1;
-const bit<8> ATP_EVENT_ADDED = 2;
-const bit<8> ATP_EVENT_COMPLETED = 3;
-const bit<8> ATP_EVENT_SINGLE = 4;
-const bit<8> ATP_EVENT_DUPLICATE = 5;
-const bit<8> ATP_EVENT_REEMITTED = 6;
-const bit<8> ATP_EVENT_COLLIDED = 7;
-const bit<8> ATP_EVENT_BYPASSED = 8;
-const bit<8> ATP_EVENT_LATE = 9;
-const bit<8> ATP_EVENT_RESENT = 10;
-const bit<8> ATP_EVENT_FETCHED = 11;
-const bit<8> ATP_EVENT_RELEASED = 12;
-const bit<8> ATP_EVENT_EXPIRED = 13;
-const bit<8> ATP_EVENT_TAKEN_OVER = 14;
-const bit<8> ATP_EVENT_SUPERSEDED = 15;
-const bit<8> ATP_EVENT_FLUSHED = 16;
-const bit<8> ATP_EVENT_CLOSED = 17;
-const bit<8> ATP_EVENT_MISFIT = 18;
 
 struct aggregator_t {
     bit<64> token;

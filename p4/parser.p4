@@ -20,15 +20,13 @@ struct headers_t {
     lane_t[ATP_LANES] lanes;
 }
 
-// The notes of a packet.
+// The notes of a packet. A program defines ATP_NOTES_OF_PROGRAM: its own fields.
 struct notes_t {
     bit<16> lanes;         // words behind the header
     bit<16> left;          // of them, not yet extracted
     bit<1> is_control;  // a control message, for the agent
     bit<1> changed;     // header or lanes: the checksum is computed anew
-    bit<1> overflowed;  // an element left its width
-    bit<32> first;      // place of the first lane of the aggregator
-    bit<16> elements;   // lanes with elements; the others are the audit lane or proof words, and wrap
+    ATP_NOTES_OF_PROGRAM
 }
 
 parser AtpParser(packet_in packet, out headers_t headers, inout notes_t notes,

@@ -148,7 +148,8 @@ class Race {
         atp_pass pass{};
         pass.kind = packet.kind;
         pass.seen = packet.seen;
-        pass.place = {.stream = 1 + packet.header.job, .place = 1, .mask = all_workers};
+        // The control plane may dismiss a job between two passes, and admit it again.
+        if (!random_.chance(0.02)) pass.place = {.stream = 1 + packet.header.job, .place = 1, .mask = all_workers};
         pass.full_lanes = lanes;
         pass.now_us = now_us_;
         pass.ageing_us = ageing_us;

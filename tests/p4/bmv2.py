@@ -20,6 +20,7 @@ SKIPPED = 77
 PATIENCE_S = 60
 SOURCES = Path(__file__).resolve().parents[2] / "p4"
 PROGRAM = SOURCES / "atp.v1model.p4"
+PIPELINE = SOURCES / "pipeline.v1model.p4"
 STANDARD = "standard"  # service of tables, registers and counters
 
 
@@ -53,7 +54,7 @@ def in_own_network():
     os.execvpe("unshare", ["unshare", "--net", sys.executable, "-B", *sys.argv], environment)
 
 
-def compiled(folder, *options):
+def compiled(folder, *options, program=PROGRAM):
     """Compiles the program; a warning is an error."""
     target = Path(folder, "atp.json")
     words = [
@@ -61,7 +62,7 @@ def compiled(folder, *options):
         "--Werror",
         "--Wdisable=unused",
         *(f"-D{option}" for option in options),
-        str(PROGRAM),
+        str(program),
         "-o",
         str(target),
     ]
@@ -126,6 +127,11 @@ class Thrift:
             number = struct.unpack(">h", self.take(2))[0]
             fields[number] = self.value(inner)
         return fields
+
+
+class Flag:
+    code = 2
+    write = staticmethod(lambda value: struct.pack(">?", value))
 
 
 class I32:
@@ -226,6 +232,9 @@ class Switch:
     def read_register(self, name, index):
         found = self.thrift.call(STANDARD, "bm_register_read", (I32, 0), (Text, f"AtpIngress.{name}"), (I32, index))
         return found & (2**64 - 1)
+
+    def clear_entries(self, table):
+        self.thrift.call(STANDARD, "bm_mt_clear_entries", (I32, 0), (Text, f"AtpIngress.{table}"), (Flag, False))
 
     def add_entry(self, table, keys, action, *arguments):
         return self.thrift.call(STANDARD, "bm_mt_add_entry", (I32, 0), (Text, f"AtpIngress.{table}"), (Keys, keys),

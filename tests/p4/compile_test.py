@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program compiles for BMv2 without a warning, with each number of lanes. The registers of a pipeline compile for all
+"""The programs compile for BMv2 without a warning, with each number of lanes. The registers of a pipeline compile for all
 stages of Tofino 1, if its compiler is there.
 """
 
@@ -17,6 +17,10 @@ class CompileTest(unittest.TestCase):
         for lanes in (8, 62):
             with self.subTest(lanes=lanes), tempfile.TemporaryDirectory() as folder:
                 self.assertTrue(bmv2.compiled(folder, f"ATP_LANES={lanes}").is_file())
+
+    def test_a_pipeline_compiles(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertTrue(bmv2.compiled(folder, program=bmv2.PIPELINE).is_file())
 
     def test_registers_of_a_pipeline_take_twelve_stages_of_tofino(self):
         compiler = bmv2.find("p4c-barefoot")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import bmv2
 import frames
+from rows_case import RowsCase, is_refused
 
 ROWS = Path(__file__).resolve().parents[1] / "conformance" / "decide.json"
 LANES = 8
@@ -17,9 +18,6 @@ INDEX = 5
 AGEING_US = 500_000
 FIELDS = ("token", "job", "seq", "channel", "status", "flags", "bitmap", "lanes", "purpose", "unit", "touched_us")
 IDENTITY = ("token", "job", "seq", "channel", "status")
-PACKET_OUTGOING = 4
-# A frame that shows that all earlier frames to a port have left.
-MARK_KIND = 0x88B5
 
 
 def level_of(row):
@@ -35,25 +33,15 @@ def registers_of(aggregator, fields):
     return {**found, "aggregator_token_upper": token >> 32, "aggregator_token_lower": token % 2**32}
 
 
-# A packet whose bitmap has a bit outside its mask passes unread. Other switches drop such a FLUSH.
-def is_refused(row):
-    packet = row["before"]["packet"]
-    return packet["bitmap0"] & ~packet["mask0"] != 0 or packet["bitmap1"] & ~packet["mask1"] != 0
-
-
-def mark_to(station):
-    return frames.ethernet(frames.WORKER, station, bytes(46), MARK_KIND)
-
-
-class RowsTest(unittest.TestCase):
+class RowsTest(RowsCase):
     def start(self, level):
         switch = bmv2.Switch(self.program)
         self.addCleanup(switch.close)
         packet = self.rows[0]["before"]["packet"]
         token = struct.pack(">Q", packet["token"])
         switch.add_entry("jobs", [struct.pack(">I", packet["job"]), token], "admit", bytes([level]), token, b"\0\1")
-        switch.add_entry("stations", [frames.SERVER], "forward", b"\0\1")
-        switch.add_entry("stations", [frames.WORKER], "forward", b"\0\0")
+        switch.add_entry("forwarding.stations", [frames.SERVER], "forwarding.forward", b"\0\1")
+        switch.add_entry("forwarding.stations", [frames.WORKER], "forwarding.forward", b"\0\0")
         return switch
 
     @classmethod
@@ -64,24 +52,6 @@ class RowsTest(unittest.TestCase):
         cls.program = bmv2.compiled(
             folder.name, f"ATP_LANES={LANES}", "ATP_AGGREGATORS=8", "ATP_FIXED_CLOCK", f"ATP_AGEING_US={AGEING_US}"
         )
-
-    @staticmethod
-    def frames_until_mark(switch, port):
-        found = []
-        while True:
-            frame, address = switch.ports[port].recvfrom(4096)
-            if address[2] == PACKET_OUTGOING:
-                continue
-            if frame[12:14] == struct.pack(">H", MARK_KIND):
-                return found
-            found.append(frame)
-
-    def passed(self, switch, frame):
-        """Sends the frame to port 0. Returns the frames that leave by each port because of it."""
-        switch.ports[0].send(frame)
-        switch.ports[0].send(mark_to(frames.WORKER))
-        switch.ports[0].send(mark_to(frames.SERVER))
-        return [self.frames_until_mark(switch, port) for port in range(2)]
 
     def load(self, switch, row):
         for name, value in registers_of(row["before"]["aggregator"], FIELDS).items():
@@ -104,20 +74,11 @@ class RowsTest(unittest.TestCase):
         before = row["before"]
         sent = frames.upward(frames.packet_bytes(before["packet"], before["lanes"]), with_checksum=with_checksum)
         back, onward = self.passed(switch, sent)
-        expected = frames.packet_bytes(row["after"]["packet"], row["after"]["lanes"])
-        if is_refused(row):
+        if is_refused(before["packet"]):
             self.assertEqual((back, onward), ([], [sent]))
             return
-        self.assertEqual(len(back), 1 if row["packet_action"] == "return" else 0)
-        self.assertEqual(len(onward), 1 if row["packet_action"] == "forward" else 0)
-        for frame in back + onward:
-            self.assertEqual(frames.payload_of(frame).hex(), expected.hex())
-            self.assertEqual(frame[40:42] == b"\0\0", not with_checksum)
-        for frame in back:
-            self.assertEqual(frame[:12], frames.WORKER + frames.SERVER)
-            self.assertEqual(frame[26:34], frames.SERVER_HOST + frames.WORKER_HOST)
-        for frame in onward:
-            self.assertEqual(frame[:12], frames.SERVER + frames.WORKER)
+        expected = frames.packet_bytes(row["after"]["packet"], row["after"]["lanes"])
+        self.check_frames(back, onward, row["packet_action"], expected, with_checksum)
         self.check_registers(switch, row)
 
     def check_level(self, level):

@@ -49,6 +49,27 @@ def p4_constants(*files):
     return found
 
 
+def cells_of(source):
+    """Programs of each register of cells.p4, in order."""
+    found = {}
+    source = re.sub(r"//.*", "", source)
+    for register, program in re.findall(r"ATP_PROGRAM(?:_OF_PAIRS)?\((?:bit<\d+>, )?([\w#]+), ([\w#]+),", source):
+        found.setdefault(register, []).append(program)
+    return found
+
+
+def statements(block):
+    """The statements of a block of P4. A chain of if and else is one statement."""
+    found, depth, start = [], 0, 0
+    for at, sign in enumerate(block):
+        depth += {"{": 1, "}": -1}.get(sign, 0)
+        ends = sign == ";" or (sign == "}" and not re.match(r"\s*else\b", block[at + 1 :]))
+        if depth == 0 and ends:
+            found.append(block[start : at + 1])
+            start = at + 1
+    return found
+
+
 class SourceTest(unittest.TestCase):
     def test_header_has_the_offsets_and_widths_of_the_format(self):
         body = re.search(r"header atp_t \{(.*?)\}", text(P4 / "headers.p4"), flags=re.S)[1]
@@ -68,21 +89,24 @@ class SourceTest(unittest.TestCase):
 
     def test_constants_have_the_values_of_c(self):
         expected = c_constants(MACHINES / "wire" / "format.h", MACHINES / "wire" / "check.h",
-                               MACHINES / "protocol" / "decide.h")  # fmt: skip
+                               MACHINES / "protocol" / "decide.h", MACHINES / "protocol" / "pipeline_cells.h",
+                               MACHINES / "protocol" / "decide_pipeline.h")  # fmt: skip
         expected["ATP_AGGREGATOR_KIND"] = ~expected["ATP_AGGREGATOR_MARKS"] & 0xFF
-        found = p4_constants(P4 / "headers.p4", P4 / "decision.p4")
+        found = p4_constants(P4 / "headers.p4", P4 / "actions.p4", P4 / "decision.p4", P4 / "pass.p4")
         compared = 0
         for name, (value, bits) in found.items():
             self.assertLess(value, 1 << bits, name)
             if name.startswith("ATP_"):
                 self.assertEqual(value, expected[name], name)
                 compared += 1
-        self.assertGreater(compared, 70)
+        self.assertGreater(compared, 85)
 
     def test_no_enumerator_of_the_decision_is_missing(self):
-        found = p4_constants(P4 / "decision.p4")
-        source = text(MACHINES / "protocol" / "decide.h")
-        for kind in ("ATP_AGGREGATOR_", "ATP_PACKET_", "ATP_LANES_", "ATP_EVENT_"):
+        found = p4_constants(P4 / "actions.p4", P4 / "decision.p4", P4 / "pass.p4")
+        headers = ("decide.h", "pipeline_cells.h", "decide_pipeline.h")
+        source = "".join(text(MACHINES / "protocol" / name) for name in headers)
+        for kind in ("ATP_AGGREGATOR_", "ATP_PACKET_", "ATP_LANES_", "ATP_EVENT_", "ATP_PASS_", "ATP_PAIRS_",
+                     "ATP_PIPELINE_"):  # fmt: skip
             for name in re.findall(rf"^\s+({kind}\w+) = ", source, flags=re.M):
                 self.assertIn(name, found)
 
@@ -91,7 +115,7 @@ class SourceTest(unittest.TestCase):
         port = re.search(r"port = (\d+);", agent)[1]
         self.assertIn(f"#define ATP_PORT {port}\n", text(P4 / "parser.p4"))
         ageing_ms = int(re.search(r"ageing = std::chrono::milliseconds\((\d+)\)", agent)[1])
-        self.assertIn(f"#define ATP_AGEING_US {1000 * ageing_ms}\n", text(P4 / "atp.v1model.p4"))
+        self.assertIn(f"#define ATP_AGEING_US {1000 * ageing_ms}\n", text(P4 / "frame.v1model.p4"))
 
     def test_aggregator_has_the_fields_of_c(self):
         struct = re.search(r"struct atp_aggregator \{(.*?)\};", text(MACHINES / "protocol" / "decide.h"), flags=re.S)[1]
@@ -106,6 +130,56 @@ class SourceTest(unittest.TestCase):
             self.assertIn(f"register<bit<{bits}>>(ATP_AGGREGATORS) aggregator_{name};", program)
             self.assertIn(f"aggregator_{name}.read(aggregator.{name}, at);", program)
             self.assertIn(f"aggregator_{name}.write(at, aggregator.{name});", program)
+
+    def test_registers_of_a_pipeline_have_the_programs_and_the_order_of_c(self):
+        source = text(MACHINES / "protocol" / "pipeline_cells.h")
+        enumerators = re.search(r"enum atp_cell \{(.*?)\}", source)[1]
+        cells = [name.lower() for name in re.findall(r"ATP_CELL_(\w+) =", enumerators)]
+        found = cells_of(text(P4 / "cells.p4"))
+        self.assertEqual(list(found)[:-1], cells)
+        self.assertEqual(list(found)[-1], "pair##AT")
+        programs = re.findall(r"\batp_cell_(\w+)\(struct", source)
+        self.assertEqual([program for cell in cells for program in found[cell]], programs)
+        for cell, names in found.items():
+            # A register of Tofino has four programs at most.
+            self.assertLessEqual(len(names), 4, cell)
+
+    def test_a_pass_accesses_each_register_once_and_in_order(self):
+        programs = {
+            name.replace("##AT", ""): cell for cell, names in cells_of(text(P4 / "cells.p4")).items() for name in names
+        }
+        source = text(P4 / "passes.p4")
+        for name, program in re.findall(r"#define (\w+)\(AT\) (\w+)##AT\(\);", source):
+            programs[name] = programs[program]
+        source = re.sub(r"//.*|^#.*", "", source, flags=re.M)
+        apply = source[source.index("    apply {") :]
+        accessed = []
+        for statement in statements(apply[apply.index("{") + 1 : apply.rindex("}")].rsplit("}", 1)[0]):
+            # A statement is a chain of branches: a packet takes one of them.
+            branches = re.split(r"[{}]", statement)
+            calls = [re.findall(r"\b(?:ATP_EACH_PAIR\()?(\w+)(?:\(\);|\))", branch) for branch in branches]
+            calls = [[programs[name] for name in names if name in programs] for names in calls]
+            self.assertLessEqual(max(map(len, calls)), 1, statement)
+            found = {name for names in calls for name in names}
+            self.assertLessEqual(len(found), 1, statement)
+            accessed += found
+        cells = list(cells_of(text(P4 / "cells.p4")))
+        self.assertEqual(accessed, cells)
+
+    def test_both_architectures_use_the_same_registers_in_one_order(self):
+        tofino = text(P4 / "cells.tna.p4")
+        self.assertIn('#include "cells.p4"', tofino)
+        self.assertIn('#include "cells.p4"', text(P4 / "passes.p4"))
+        tables = {}
+        for table, actions in re.findall(r"table (\w+) \{.*?actions = \{(.*?)\}", tofino, flags=re.S):
+            tables[table] = actions
+        found = []
+        applied = re.findall(r"(\w+)\.apply\(\);", tofino[tofino.rindex("    apply {\n        if (headers.atp") :])
+        for table in applied:
+            for cell, names in cells_of(text(P4 / "cells.p4")).items():
+                if any(f" {name};" in tables.get(table, "") for name in names):
+                    found.append(cell)
+        self.assertEqual(found, list(cells_of(text(P4 / "cells.p4")))[:-1])
 
     def test_each_number_of_lanes_is_repeated_that_often(self):
         source = text(P4 / "lanes.p4")

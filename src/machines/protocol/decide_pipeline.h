@@ -30,7 +30,10 @@
 #endif
 
 /* Actions beside those of enum atp_packet_action. */
-enum atp_pipeline_action { ATP_PIPELINE_RESUBMIT = 3, ATP_PIPELINE_RECIRCULATE = 4 };
+enum atp_pipeline_action {
+    ATP_PIPELINE_RESUBMIT = 3,
+    ATP_PIPELINE_RECIRCULATE = 4,
+};
 
 /* Lanes form pairs: a register has an even lane as its upper word, and the odd lane after it as its lower word. */
 enum atp_pipeline_lanes {
@@ -231,8 +234,8 @@ static inline struct atp_pipeline_outcome atp_pipeline_resend(struct atp_header*
     }
     if (!atp_pipeline_leave(pass, words, mine)) return atp_pipeline_pass_on(packet, ATP_EVENT_RESENT);
     before = atp_cell_body_gather(pass, words, body, bits);
-    if (before == 0) return atp_pipeline_pass_on(packet, ATP_EVENT_RESENT);
     marks = atp_cell_mark_add(pass, words, packet->flags & ATP_PIPELINE_MARKS);
+    if (before == 0) return atp_pipeline_pass_on(packet, ATP_EVENT_RESENT);
     packet->flags = (uint16_t)(packet->flags | marks);
     atp_pipeline_set_bitmap(packet, before | bits);
     return atp_pipeline_again(ATP_PIPELINE_RECIRCULATE,
@@ -314,11 +317,17 @@ static inline struct atp_pipeline_outcome atp_pipeline_gradient(struct atp_heade
     return atp_pipeline_claim(packet, pass, words);
 }
 
-/* One pass of a packet with `lanes` lanes. A packet of a job that was not admitted passes unchanged. */
+/*
+ * One pass of a packet with `lanes` lanes. A packet of a job that was not admitted passes unchanged. If the job was
+ * dismissed between two passes, a packet that has half of a sum is dropped.
+ */
 static inline struct atp_pipeline_outcome atp_pipeline_pass(struct atp_header* packet, uint32_t lanes,
                                                             struct atp_pass* pass, struct atp_pipeline_words* words) {
     pass->accesses = 0;
-    if (pass->place.stream == 0) return atp_pipeline_forward(ATP_EVENT_PASSED);
+    if (pass->place.stream == 0) {
+        if (pass->kind < ATP_PASS_HARVEST) return atp_pipeline_forward(ATP_EVENT_PASSED);
+        return atp_pipeline_end(ATP_PACKET_DROP, ATP_PAIRS_NONE, ATP_EVENT_PASSED);
+    }
     switch (packet->type) {
         case ATP_TYPE_GRADIENT: return atp_pipeline_gradient(packet, lanes, pass, words);
         case ATP_TYPE_ACK: return atp_pipeline_release(packet, pass, words);

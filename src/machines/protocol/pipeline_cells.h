@@ -144,7 +144,7 @@ static inline void atp_cell_time_touch(struct atp_pass* pass, struct atp_pipelin
 
 static inline int atp_cell_time_is_aged(struct atp_pass* pass, const struct atp_pipeline_words* words) {
     atp_count_access(pass, ATP_CELL_TIME);
-    return (int32_t)(pass->now_us - words->touched_us - pass->ageing_us) > 0;
+    return (int32_t)(pass->now_us - words->touched_us) > (int32_t)pass->ageing_us;
 }
 
 static inline void atp_cell_mark_write(struct atp_pass* pass, struct atp_pipeline_words* words, uint32_t marks) {
