@@ -43,6 +43,12 @@ float mixed(unsigned rank, std::size_t element) {
     return overflowing(rank, element);
 }
 
+float at_the_bound(unsigned rank, std::size_t element) {
+    // 6 * 3.5 * 1e8 fits in int32. Every 41st sum does not.
+    if (element % 41 == 40) return 20.0F - static_cast<float>(rank);
+    return element % 2 == 0 ? 3.5F : -3.5F;
+}
+
 class Reproducible : public ::testing::TestWithParam<Case> {
   protected:
     static constexpr std::size_t elements = elements_each * 40;
@@ -72,7 +78,7 @@ class Reproducible : public ::testing::TestWithParam<Case> {
 };
 INSTANTIATE_TEST_SUITE_P(Values, Reproducible,
                          ::testing::Values(Case{"Ordinary", ordinary}, Case{"Overflowing", overflowing},
-                                           Case{"Mixed", mixed}),
+                                           Case{"Mixed", mixed}, Case{"AtTheBound", at_the_bound}),
                          [](const auto& values) { return std::string(values.param.name); });
 
 TEST_P(Reproducible, ResultBitsDependOnlyOnTheInputs) {
@@ -84,6 +90,50 @@ TEST_P(Reproducible, ResultBitsDependOnlyOnTheInputs) {
         ASSERT_TRUE(network.finish_among(faults, seed)) << seed;
         for (unsigned rank = 0; rank < 6; ++rank) ASSERT_EQ(network.output(rank).size(), elements);
         ASSERT_EQ(network.result_bits(), expected) << seed;
+    }
+}
+
+// A pipeline adds modulo 2^32 and reports no overflow. Each switch of the tree may be one.
+TEST_P(Reproducible, BoundedJobsHaveTheSameBitsThroughPipelines) {
+    const std::vector<std::uint32_t> expected = undisturbed();
+    for (std::uint32_t seed = 1; seed <= 150; ++seed) {
+        NetworkConfig config = some_tree(seed);
+        config.bounded = true;
+        config.pipelines = seed * 2654435761U >> 20U;
+        config.root_is_pipeline = seed % 2 == 0;
+        Network network(config);
+        network.submit_all(elements, GetParam().value_of);
+        ASSERT_TRUE(network.finish_among({.loss = 0.05, .duplication = 0.05, .reordering = 0.3, .marking = 0.05}, seed))
+            << seed;
+        ASSERT_EQ(network.result_bits(), expected) << seed;
+    }
+}
+
+TEST(Sums, PipelineAddsBoundedJobs) {
+    NetworkConfig config = racks(2, 3);
+    config.bounded = true;
+    config.pipelines = 0b11;
+    config.root_is_pipeline = true;
+    Network network(config);
+    network.submit_all(elements_each * 20, own_value);
+    EXPECT_TRUE(network.finish());
+    EXPECT_TRUE(network.sums_are_right());
+    // One gradient of each fragment reaches the server.
+    EXPECT_EQ(network.count_delivered(
+                  [](const Flight& flight) { return flight.to == server_node && flight.is(ATP_TYPE_GRADIENT); }),
+              20U);
+}
+
+// H22: without the bound a sum wraps, and nothing shows it.
+TEST(Hazard, H22_UnboundedJobIsWrongBehindAPipeline) {
+    NetworkConfig config = racks(1, 6);
+    config.pipelines = 1;
+    for (const bool bounded : {false, true}) {
+        config.bounded = bounded;
+        Network network(config);
+        network.submit_all(elements_each, overflowing);
+        EXPECT_TRUE(network.finish());
+        EXPECT_EQ(network.sums_are_right(), bounded);
     }
 }
 

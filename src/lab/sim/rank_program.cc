@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <utility>
 
 #include "sim/counters.h"
@@ -131,7 +130,7 @@ void AtpJob::form_worker(unsigned channel, unsigned rank) {
     config.min_timeout = s.min_timeout;
     config.max_timeout = s.max_timeout;
     config.blind_resend = s.blind_resend;
-    if (s.proactive) config.bypass_above = std::numeric_limits<std::int32_t>::max() / ranks();
+    if (s.proactive) config.bypass_above = protocol::bounded_magnitude(ranks());
     config.tensors = static_cast<std::uint32_t>(workload_.buckets.size());
     endpoint.worker.emplace(config);
 }

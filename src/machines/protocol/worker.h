@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -28,6 +29,11 @@
 namespace atp::protocol {
 inline namespace ATP_VARIANT {
 
+// Largest magnitude of a lane with which no sum of `workers` workers leaves 32 bits (docs/protocol.md#bounded-lanes).
+constexpr std::uint32_t bounded_magnitude(unsigned workers) {
+    return std::uint32_t{std::numeric_limits<std::int32_t>::max()} / workers;
+}
+
 struct WorkerConfig {
     ChannelConfig channel;
     std::uint16_t rank = 0;
@@ -47,8 +53,8 @@ struct WorkerConfig {
     // New fragments leave in groups of about this many packets, which cost the kernels of the path one packet's work.
     // At most a quarter of the congestion window: the rest keeps the path busy.
     std::uint32_t train = 1;
-    // A fragment with a larger magnitude is sent with BYPASS. At 2^31 / number of workers, no sum can overflow. 0: no
-    // limit, and overflows are recovered (ATP §B.2).
+    // A fragment of int32 lanes with a larger magnitude is sent with BYPASS (ATP §B.2). bounded_magnitude(): no sum
+    // overflows in a switch, and a switch whose lanes wrap is safe. 0: no limit, and overflows are recovered.
     std::uint32_t bypass_above = 0;
 };
 

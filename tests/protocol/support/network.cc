@@ -46,6 +46,13 @@ std::unique_ptr<protocol::Switch> make_switch(const NetworkConfig& config, std::
     return machine;
 }
 
+std::unique_ptr<Pipeline> make_pipeline(const NetworkConfig& config, std::uint8_t level) {
+    return std::make_unique<Pipeline>(
+        PipelineConfig{
+            .channel = config.channel, .level = level, .aggregators = config.aggregators, .ageing = config.ageing},
+        config.membership);
+}
+
 bool needs_root(const NetworkConfig& config) {
     const protocol::Membership& membership = config.membership;
     return config.has_root && (membership.units() > 1 || membership.unit(0).direct);
@@ -58,8 +65,11 @@ Network::Network(const NetworkConfig& config) : config_(config) {
     for (unsigned unit = 0; unit < config_.membership.units(); ++unit) {
         const bool present = config.racks_aggregate && !config_.membership.unit(unit).direct;
         racks_.push_back(present ? make_switch(config_, 0) : nullptr);
+        const bool is_pipeline = present && (config_.pipelines >> unit & 1U) != 0;
+        rack_pipelines_.push_back(is_pipeline ? make_pipeline(config_, 0) : nullptr);
     }
     if (needs_root(config_)) root_ = make_switch(config_, 1);
+    if (root_ != nullptr && config_.root_is_pipeline) root_pipeline_ = make_pipeline(config_, 1);
     replace_server();
     for (unsigned rank = 0; rank < config_.membership.workers(); ++rank) {
         workers_.push_back(std::make_unique<WorkerNode>());
@@ -75,6 +85,7 @@ protocol::WorkerConfig Network::worker_config(unsigned rank) const {
     worker.senders = protocol::SenderMasks(config_.membership, worker.rank);
     worker.scale = config_.scale;
     worker.congestion = config_.congestion;
+    if (config_.bounded) worker.bypass_above = protocol::bounded_magnitude(config_.membership.workers());
     return worker;
 }
 
@@ -129,6 +140,11 @@ void Network::fate_of_next(Disposition disposition, Match match, int times) {
 protocol::Switch* Network::switch_at(Node node) {
     if (node.kind == Node::Kind::rack) return racks_.at(node.number).get();
     return node.kind == Node::Kind::root ? root_.get() : nullptr;
+}
+
+Pipeline* Network::pipeline_at(Node node) {
+    if (node.kind == Node::Kind::rack) return rack_pipelines_.at(node.number).get();
+    return node.kind == Node::Kind::root ? root_pipeline_.get() : nullptr;
 }
 
 Node Network::above(Node node) const {
@@ -229,10 +245,22 @@ void Network::through_switch(protocol::Switch& machine, Flight& flight) {
     }
 }
 
+// A packet that passes again is in flight to the same pipeline.
+void Network::through_pipeline(Pipeline& pipeline, Flight& flight) {
+    switch (pipeline.handle(flight.bytes, flight.congested, flight.next_pass, now_)) {
+        case Pipeline::Fate::absorbed: return;
+        case Pipeline::Fate::passes_again: put(flight); return;
+        case Pipeline::Fate::goes_up: put({flight.to, above(flight.to), flight.bytes}); return;
+        case Pipeline::Fate::goes_down: send_down(flight.to, flight.bytes, flight.congested); return;
+    }
+}
+
 void Network::deliver(Flight flight) {
     now_ += std::chrono::microseconds(1);
     delivered_.push_back(flight);
-    if (protocol::Switch* machine = switch_at(flight.to)) {
+    if (Pipeline* pipeline = pipeline_at(flight.to)) {
+        through_pipeline(*pipeline, flight);
+    } else if (protocol::Switch* machine = switch_at(flight.to)) {
         through_switch(*machine, flight);
     } else if (flight.to.kind == Node::Kind::worker) {
         worker(flight.to.number).handle_packet(flight.bytes, flight.congested, now_);

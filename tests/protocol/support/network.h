@@ -14,6 +14,7 @@
 #include "protocol/switch.h"
 #include "protocol/worker.h"
 #include "support/packets.h"
+#include "support/pipeline.h"
 #include "support/random.h"
 
 namespace atp::testing {
@@ -38,6 +39,7 @@ struct Flight {
     Node to;
     Bytes bytes;
     bool congested = false;  // the queue of the link marks the packet CE
+    NextPass next_pass{};    // of a packet between two passes of a pipeline
 
     [[nodiscard]] atp_header header() const { return header_in(bytes); }
     [[nodiscard]] bool is(atp_type type) const { return header().type == type; }
@@ -55,6 +57,9 @@ struct NetworkConfig {
     protocol::CongestionConfig congestion;
     Duration repeat_interval = std::chrono::milliseconds(1);
     double scale = 1e8;
+    bool bounded = false;         // workers send no lane with which a sum could leave 32 bits
+    std::uint32_t pipelines = 0;  // racks whose switch is a pipeline, one bit each
+    bool root_is_pipeline = false;
 };
 
 struct Faults {
@@ -158,6 +163,8 @@ class Network {
     void deliver(Flight flight);
     void deliver_random(const Faults& faults, Random& random);
     void through_switch(protocol::Switch& machine, Flight& flight);
+    void through_pipeline(Pipeline& pipeline, Flight& flight);
+    [[nodiscard]] Pipeline* pipeline_at(Node node);
     void send_down(Node from, const Bytes& bytes, bool congested);
     [[nodiscard]] protocol::Switch* switch_at(Node node);
     [[nodiscard]] Node above(Node node) const;
@@ -168,6 +175,9 @@ class Network {
     std::vector<std::unique_ptr<WorkerNode>> workers_;
     std::vector<std::unique_ptr<protocol::Switch>> racks_;  // null: the unit is direct, or racks only forward
     std::unique_ptr<protocol::Switch> root_;
+    // Instead of the switch of the same place.
+    std::vector<std::unique_ptr<Pipeline>> rack_pipelines_;
+    std::unique_ptr<Pipeline> root_pipeline_;
     std::unique_ptr<protocol::Server> server_;
     Rule rule_;
     std::deque<Flight> links_;
