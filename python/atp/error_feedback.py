@@ -78,8 +78,8 @@ def error_feedback_hook(state: ErrorFeedback, bucket: dist.GradBucket) -> torch.
     """
     gradients = bucket.buffer()
     error = state.error_of(bucket)
-    wanted = error.add_(gradients)  # the same memory holds the new error later
-    gradients.copy_(wanted)
+    corrected = error.add_(gradients)  # the same memory holds the new error later
+    gradients.copy_(corrected)
     work = dist.all_reduce(gradients, op=dist.ReduceOp.AVG, group=state.group, async_op=True)
     if _C.scales_of(work) is None:
         raise ValueError(
@@ -90,8 +90,8 @@ def error_feedback_hook(state: ErrorFeedback, bucket: dist.GradBucket) -> torch.
     def keep_error(_: object) -> torch.Tensor:
         scales, span = _C.scales_of(work), _C.span_of(work)
         assert scales is not None and span is not None
-        sent = wanted.to(gradients.dtype).float()
-        lost = (wanted - sent).add_(rounding_error(sent, scales, span))
+        sent = corrected.to(gradients.dtype).float()
+        lost = (corrected - sent).add_(rounding_error(sent, scales, span))
         error.copy_(lost.nan_to_num_(nan=0, posinf=0, neginf=0))
         return gradients
 

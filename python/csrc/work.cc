@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "net/clock.h"
-#include "protocol/fragment_format.h"
 #include "signals.h"
 
 namespace atp::python {
@@ -111,7 +110,7 @@ std::optional<at::Tensor> NetworkWork::scales() const {
     at::Tensor values = at::empty({static_cast<std::int64_t>(scales->count())}, at::kFloat);
     auto* const value = values.mutable_data_ptr<float>();
     for (std::uint64_t span = 0; span < scales->count(); ++span) {
-        value[span] = static_cast<float>(protocol::scale_from(scales->scale(span), 1));
+        value[span] = static_cast<float>(scales->units(span));
     }
     return values;
 }

@@ -79,6 +79,8 @@ class SpanScales {
     [[nodiscard]] bool decided(std::uint64_t span);
     // scale_of_job: not decided.
     [[nodiscard]] std::uint8_t scale(std::uint64_t span) const { return spans_[span].decided; }
+    // Units of a number 1 in a decided span.
+    [[nodiscard]] double units(std::uint64_t span) const { return protocol::scale_from(scale(span), 1); }
     // Records the largest magnitude in the sums of `count` elements of the span.
     void settle(std::uint64_t span, std::uint64_t count, std::uint32_t largest);
     // The operation needs its reference no more: it is done, and no other thread uses its tensor.
