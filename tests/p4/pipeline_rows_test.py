@@ -54,12 +54,26 @@ class PipelineRowsTest(RowsCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = folder.name
+        cls.programs = {}
+
+    def compiled(self, full_lanes):
+        if full_lanes not in self.programs:
+            folder = Path(self.folder, str(full_lanes))
+            folder.mkdir()
+            self.programs[full_lanes] = bmv2.compiled(
+                folder,
+                f"ATP_LANES={LANES}",
+                f"ATP_PAIRS={PAIRS}",
+                f"ATP_FULL_LANES={full_lanes}",
+                "ATP_AGGREGATORS=8",
+                "ATP_TRACE",
+                f"ATP_AGEING_US={AGEING_US}",
+                program=bmv2.PIPELINE,
+            )
+        return self.programs[full_lanes]
 
     def start(self, full_lanes):
-        program = bmv2.compiled(self.folder, f"ATP_LANES={LANES}", f"ATP_PAIRS={PAIRS}", f"ATP_FULL_LANES={full_lanes}",
-                                "ATP_AGGREGATORS=8", "ATP_TRACE", f"ATP_AGEING_US={AGEING_US}",
-                                program=bmv2.PIPELINE)  # fmt: skip
-        switch = bmv2.Switch(program)
+        switch = bmv2.Switch(self.compiled(full_lanes))
         self.addCleanup(switch.close)
         switch.add_entry("forwarding.stations", [frames.SERVER], "forwarding.forward", b"\0\1")
         switch.add_entry("forwarding.stations", [frames.WORKER], "forwarding.forward", b"\0\0")
@@ -136,6 +150,11 @@ class PipelineRowsTest(RowsCase):
                 with self.subTest(row=row["description"], with_checksum=with_checksum):
                     self.check_row(switch, row, with_checksum)
         print(f"{full_lanes} lanes: {len(rows)} rows")
+
+    def test_other_frames_pass_bit_for_bit(self):
+        switch = self.start(3)
+        self.admit(switch, self.rows[0])
+        self.check_other_frames(switch, self.rows[0]["before"]["packet"], LANES)
 
     def test_rows_of_3_lanes(self):
         self.check_length(3)

@@ -52,3 +52,39 @@ class RowsCase(unittest.TestCase):
             self.assertEqual(frame[26:34], frames.SERVER_HOST + frames.WORKER_HOST)
         for frame in onward:
             self.assertEqual(frame[:12], frames.SERVER + frames.WORKER)
+
+    def check_other_frames(self, switch, fields, most_lanes):
+        """They pass bit for bit. `fields`: the header of a gradient that the switch would add."""
+        packet = frames.packet_bytes(fields, [1, 2, 3])
+        inner = frames.datagram(frames.WORKER_HOST, frames.SERVER_HOST, packet)
+        damaged = bytearray(frames.upward(packet))
+        damaged[-1] ^= 1
+        foreign = {**fields, "token": 9}
+        long_packet = frames.packet_bytes(fields, range(most_lanes + 1))
+
+        def from_worker(payload, **words):
+            return frames.ethernet(
+                frames.WORKER, frames.SERVER, frames.ip(frames.WORKER_HOST, frames.SERVER_HOST, payload, **words)
+            )
+
+        cases = {
+            "damaged": bytes(damaged),
+            "another token": frames.upward(frames.packet_bytes(foreign, [1, 2, 3])),
+            "too many lanes": frames.upward(long_packet),
+            "half a lane": frames.upward(packet[:-2]),
+            "half a header": frames.upward(packet[:30]),
+            "one byte": frames.upward(b"\xa4"),
+            "nothing": frames.upward(b""),
+            "another version": frames.upward(b"\xa3" + packet[1:]),
+            "a control message": frames.upward(b"\xa4\x10" + bytes(60)),
+            "a fragment": from_worker(inner, fragment=0x2000),
+            "options": from_worker(inner, options=bytes(4)),
+            "tcp": from_worker(inner, protocol=6),
+            "another port": from_worker(frames.datagram(frames.WORKER_HOST, frames.SERVER_HOST, packet, (9, 9))),
+            "a padded frame": frames.upward(packet[:20]) + bytes(30),
+            "ipv6": frames.ethernet(frames.WORKER, frames.SERVER, b"\x60" + bytes(60), 0x86DD),
+            "a short frame": frames.ethernet(frames.WORKER, frames.SERVER, b"\x45"),
+        }
+        for name, frame in cases.items():
+            with self.subTest(name):
+                self.assertEqual(self.passed(switch, frame), [[], [frame]])
