@@ -5,7 +5,7 @@
     model.register_comm_hook(atp.ErrorFeedback(), atp.error_feedback_hook)
 
 A rank rounds each gradient to a multiple that depends on its lanes. The hook keeps what rounding took away, and adds it
-to the gradient of the next step. Errors then end in the sum of many steps, so lanes of 8 bits suffice.
+to the gradient of the next step. So no part of a gradient is lost for good, but parts arrive some steps later.
 """
 
 # DistributedDataParallel reads the annotations of a hook as types, so they may not be texts.
@@ -36,7 +36,7 @@ class ErrorFeedback:
 
     def error_of(self, bucket: dist.GradBucket) -> torch.Tensor:
         """Returns the error of the bucket, for use in place. It is zero if the bucket has other parameters than before:
-        DistributedDataParallel fills its buckets anew after the first step."""
+        DistributedDataParallel fills its buckets again after the first step, in another order."""
         gradients = bucket.buffer()
         parameters = tuple(id(parameter) for parameter in bucket.parameters())
         known, error = self._errors.get(bucket.index(), ((), gradients))

@@ -316,7 +316,7 @@ TEST(DynamicScaling, SmallTensorIsSummedExactlyInOneRoundTrip) {
             }
         }
         EXPECT_EQ(rounds.count(ATP_DTYPE_INT32) + rounds.count(ATP_DTYPE_INT16), 0U);
-        EXPECT_EQ(rounds.network.server().counters().nacks, 0U) << "nobody sent integers";
+        EXPECT_EQ(rounds.network.server().counters().nacks, 0U) << "no worker sent integers";
         for (unsigned rank = 0; rank < 4; ++rank) {
             EXPECT_EQ(rounds.network.worker(rank).counters().float_fragments, 0U) << "floats by choice";
             EXPECT_EQ(rounds.network.worker(rank).counters().resent, 0U);

@@ -48,7 +48,7 @@ TEST_F(NumberFitterTest, RanksThatShareMemoryVoteThere) {
     std::vector<std::byte> sums(fitted.before[0]->size() * ATP_LANE_BYTES, std::byte{1});
     EXPECT_FALSE(fitted.tensor->ready(0, 4));
     fitted.before[0]->store(0, sums);
-    EXPECT_TRUE(fitted.tensor->ready(0, 4)) << "whoever adds the numbers decides";
+    EXPECT_TRUE(fitted.tensor->ready(0, 4)) << "the rank that adds the numbers decides";
     EXPECT_EQ(fitted.tensor->vote(0), SpanVotes::too_small);
     fitted.tensor->decide(0, 2 * SpanVotes::too_small);
     EXPECT_EQ(fitted.tensor->scale(0), protocol::exact_scale);

@@ -45,7 +45,7 @@ void Server::merge_floats(Record& record, const wire::Packet& packet, const Work
     add_floats(records_, record, packet, scale_from(packet.header.scale, config_.scale));
     record.merges += std::exchange(record.filled, true) ? 1U : 0U;
     if (floats.is_last) mark_in(record, set, false);
-    // At the exact scale nobody sends integers.
+    // At the exact scale no worker sends integers.
     if (first && packet.header.scale != exact_scale) ask_missing(record, packet.header, now, set);
 }
 

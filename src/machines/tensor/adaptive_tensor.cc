@@ -52,7 +52,7 @@ bool FittedTensor::ready(std::uint64_t first, std::uint64_t count) const {
     return true;
 }
 
-// Usually the own vote suffices, so nobody waits for the sum of the votes.
+// Usually the own vote suffices, so no worker waits for the sum of the votes.
 bool FittedTensor::decided(std::uint64_t span) const {
     if (numbers_.in_memory) return numbers_.votes->ready(span);
     if (numbers_.scales->scale(span) != protocol::scale_of_job) return true;

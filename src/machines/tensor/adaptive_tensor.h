@@ -36,9 +36,9 @@ class FittedTensor final : public protocol::Tensor {
     struct Numbers {
         std::uint8_t form = ATP_DTYPE_INT32;
         double job_scale = 1;
-        std::shared_ptr<SpanScales> scales{};              // nullptr: the scale is fixed
-        std::shared_ptr<SpanVotes> votes{};                // about these scales; nullptr without them
-        bool in_memory = false;                            // whoever adds a span decides its scale: vote(), decide()
+        std::shared_ptr<SpanScales> scales{};  // nullptr: the scale is fixed
+        std::shared_ptr<SpanVotes> votes{};    // about these scales; nullptr without them
+        bool in_memory = false;                // the rank that adds a span decides its scale: vote(), decide()
         std::function<void(const NumberTally&)> report{};  // on the thread of the destructor; empty: none
     };
 

@@ -13,7 +13,7 @@
 namespace atp::tensor {
 
 // What this rank thinks of the proposed scale of each span. The sum of the votes of all ranks decides. A rank whose own
-// numbers are large enough knows the result before it has the sum, so it waits for nobody.
+// numbers are large enough knows the result before it has the sum, so it does not wait.
 //
 // Each span is read once, before any element of it is sent. Sums may replace the numbers while the vote still travels,
 // and every copy of it must be the same (H56, docs/protocol.md#h56).
