@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums of PyTorch's Gloo. All ranks of the group are in one process."""
 
+import os
+import sys
 import threading
 from datetime import timedelta
 
 import torch
 import torch.distributed as dist
 
-_EIGHT = torch.float8_e4m3fn
-_SCALE_BYTES = 4  # of a float32
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import float8  # noqa: E402  in bench/
 
 
 class Gloo:
@@ -39,23 +41,12 @@ class Gloo:
         return tensors[0]
 
     def sum_in_eights(self, rows):
-        """The sum of float32 rows as a hook for float8_e4m3fn makes it: all_to_all, sum in float32, all_gather. A rank
-        scales each part so that its largest magnitude is the largest finite float8."""
+        """The sum of float32 rows as a hook for float8_e4m3fn makes it."""
         ranks = len(self._groups)
-        padded = torch.nn.functional.pad(rows, (0, -rows.shape[1] % ranks))
-        sent = [torch.cat([_pack(part) for part in row.chunk(ranks)]) for row in padded]
+        sent = [float8.parts_to_send(row, ranks) for row in rows]
         received = [torch.empty_like(row) for row in sent]
         self._run(lambda rank, group: group.alltoall_base(received[rank], sent[rank], [], []))
-        parts = [_pack(torch.stack([_unpack(part) for part in row.chunk(ranks)]).sum(0)) for row in received]
+        parts = [float8.sum_of_parts(row, ranks) for row in received]
         gathered = [[torch.empty_like(part) for part in parts] for _ in range(ranks)]
         self._run(lambda rank, group: group.allgather([gathered[rank]], [parts[rank]]))
-        return torch.cat([_unpack(part) for part in gathered[0]])[: rows.shape[1]]
-
-
-def _pack(values):
-    scale = (torch.finfo(_EIGHT).max / values.abs().max().clamp(min=1e-30)).reshape(1)
-    return torch.cat([scale.view(torch.uint8), (values * scale).to(_EIGHT).view(torch.uint8)])
-
-
-def _unpack(values):
-    return values[_SCALE_BYTES:].view(_EIGHT).float() / values[:_SCALE_BYTES].clone().view(torch.float32)
+        return float8.sums_of(torch.cat(gathered[0]), ranks, rows.shape[1])

@@ -55,6 +55,9 @@ systems
   torch-atp, torch-gloo
                torch.distributed with the backend `atp` or with PyTorch's own Gloo. If `atp` or `gloo` is in the same
                run, the report states how much longer the backend takes.
+  torch-gloo-float8
+               PyTorch's own Gloo under a communication hook for float32 that sends float8: all_to_all, sum in float32,
+               all_gather. A peer of torch-atp with --lane-type int8
   With --workload, atp and gloo are backends of torch.distributed.
 workloads
   vgg, resnet, gpt

@@ -288,9 +288,18 @@ class CommandLine(unittest.TestCase):
             ["--type", "float64", "--bytes", "4"],
             ["--type", "bfloat16", "--systems", "atp,torch-gloo"],
             ["--magnitude", "1e-9", "--workload", "vgg"],
+            ["--type", "bfloat16", "--systems", "torch-gloo-float8"],
         ):
             with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
                 arguments.parse(flags)
+
+    def test_hook_for_float8_is_a_collective_of_its_own(self):
+        options = arguments.parse(["--lane-type", "int8", "--systems", "torch-atp,torch-gloo-float8"])
+        rank = systems.Rank(0, 0, (options.topology.hosts[0],), ((),), "store", "eth0")
+        command = systems.TorchGlooFloat8("torch-gloo-float8", "bin", options).rank_command(
+            rank, arguments.work_of(options, "bin"), ""
+        )
+        self.assertIn("all_reduce_float8", command)
 
     def test_error_about_a_bad_argument_names_its_flag(self):
         for flag, value in (

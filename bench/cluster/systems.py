@@ -2,6 +2,7 @@
 """The measured systems: for each one, the commands that start its switches and its ranks."""
 
 import collections
+import dataclasses
 import json
 import os
 from dataclasses import dataclass
@@ -475,6 +476,14 @@ class TorchGloo(System):
         return self._torch.command(rank, work)
 
 
+class TorchGlooFloat8(TorchGloo):
+    """The same, with a communication hook that sends float8 and adds in float32."""
+
+    def rank_command(self, rank, work, _variant):
+        operation = dataclasses.replace(work.operation, collective="all_reduce_float8")
+        return self._torch.command(rank, dataclasses.replace(work, operation=operation))
+
+
 class TorchRanks:
     """Commands of the ranks that use PyTorch. Each rank computes with one thread, because all ranks share a host."""
 
@@ -550,6 +559,7 @@ OF_ALL_REDUCE = {
     "openmpi": OpenMpi,
     "torch-atp": TorchAtp,
     "torch-gloo": TorchGloo,
+    "torch-gloo-float8": TorchGlooFloat8,
     "switchml": SwitchMl,
 }
 # These measure every collective and type.

@@ -5,11 +5,15 @@ rank 0 prints the times of the slowest rank."""
 import argparse
 import json
 import os
+import sys
 import time
 
 import torch
 import torch.distributed as dist
 import torch_group
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import float8  # noqa: E402  in bench/
 
 # The values of a tensor repeat after this number of elements. It is prime, so that packets begin with different values.
 PERIOD = 4093
@@ -55,11 +59,14 @@ class Values:
         wide = torch.float64 if self._type.is_floating_point else torch.int64
         return sum(self.of(rank).to(wide) for rank in range(self._world))
 
+    def largest_sum(self):
+        return self._magnitude * self._world
+
     def equal_sums(self, found, expected):
         if not self._type.is_floating_point:
             return torch.equal(found.to(torch.int64), expected)
         tolerance = TOLERANCES[self._type]
-        largest = self._magnitude * self._world
+        largest = self.largest_sum()
         lanes = os.environ.get("ATP_LANES")
         least = largest * max(TOLERANCES[torch.float32], self._world * TOLERANCES_OF_LANES.get(lanes, 0))
         # Sums of the narrow types cancel: their error is relative to the numbers that are added.
@@ -90,6 +97,17 @@ class AllReduce(Collective):
 
     def is_right(self, result):
         return self.values.equal_sums(result, self.values.sum())
+
+
+class AllReduceInFloat8(AllReduce):
+    """The sum of a communication hook that sends float8, with an all_to_all and an all_gather."""
+
+    def run(self):
+        float8.all_reduce(self.result, dist.group.WORLD)
+
+    def is_right(self, result):
+        largest = self.values.largest_sum()
+        return torch.allclose(result.double(), self.values.sum(), rtol=0, atol=largest * float8.TOLERANCE)
 
 
 class Broadcast(Collective):
@@ -167,6 +185,7 @@ class Both(Collective):
 
 COLLECTIVES = {
     "all_reduce": AllReduce,
+    "all_reduce_float8": AllReduceInFloat8,
     "broadcast": Broadcast,
     "barrier": Barrier,
     "reduce_scatter": ReduceScatter,

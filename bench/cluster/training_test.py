@@ -237,6 +237,11 @@ class Runs(unittest.TestCase):
         self.assertEqual(list(result["overhead_of_torch"]), ["atp"])
         self.assertIsNone(result["limit_bps"])
 
+    def test_hook_for_float8_is_measured_and_verified(self):
+        flags = ("--bytes", "1000004", "--systems", "torch-atp,torch-gloo-float8", "--lane-type", "int8")
+        result = self.run_small("--topology", "local:3", *flags)
+        self.assertGreater(result["systems"]["torch-gloo-float8"]["goodput_bps"], 0)
+
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
