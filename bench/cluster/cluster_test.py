@@ -19,7 +19,9 @@ import unittest
 from unittest import mock
 
 import arguments
+import atp_systems
 import measure
+import measured
 import network
 import pipeline
 import report
@@ -78,7 +80,7 @@ class Reports(unittest.TestCase):
             ]
             for name, factor in (("atp", 1), ("gloo", 2))
         }
-        work = systems.Work(bytes=1_000_000, operations=1, warmup=1, jobs=jobs)
+        work = measured.Work(bytes=1_000_000, operations=1, warmup=1, jobs=jobs)
         setting = report.Setting(nodes, self.LINKS, "packed", work)
         return json.loads(report.Report(setting, 1.0, {"atp": "", "gloo": "ring"}, turns).as_json())
 
@@ -127,7 +129,7 @@ class Reports(unittest.TestCase):
         )
 
     def test_bound_of_a_ring_has_a_member_for_each_rack_with_a_switch(self):
-        work = systems.Work(bytes=1_000_000, operations=1, warmup=1, jobs=1)
+        work = measured.Work(bytes=1_000_000, operations=1, warmup=1, jobs=1)
         setting = report.Setting(topology.parse("racks:4x2"), self.LINKS, "packed", work, leaves=(0, 4))
         limit = report.limit_bps(setting.topology, self.LINKS)
         self.assertEqual(setting.bounds_of_rings(), {0: limit * 8 / 14, 4: limit * 4 / 6})
@@ -183,21 +185,21 @@ class CommandLine(unittest.TestCase):
         self.assertEqual([system.daemon_command(each) is not None for each in (root, near, far)], [False, True, False])
         self.assertNotIn("--parent", system.daemon_command(near))
         hosts = options.topology.hosts
-        self.assertIn("--switch", system.address_flags(systems.Rank(0, 0, hosts, (), "store", "eth0")))
-        without = system.address_flags(systems.Rank(0, 3, hosts, (), "store", "eth0"))
+        self.assertIn("--switch", system.address_flags(measured.Rank(0, 0, hosts, (), "store", "eth0")))
+        without = system.address_flags(measured.Rank(0, 3, hosts, (), "store", "eth0"))
         self.assertNotIn("--switch", without)
         self.assertEqual(without[without.index("--uplink") + 1], far.name)
 
     def test_command_of_the_kernel_switch_lists_the_ports_to_all_hosts(self):
         options = arguments.parse(["--switch", "xdp", "--workers", "3"])
-        command = systems.AtpInKernel("atp-xdp", "bin", options).switch_command(options.topology.switches[0])
+        command = atp_systems.AtpInKernel("atp-xdp", "bin", options).switch_command(options.topology.switches[0])
         self.assertEqual(command[-2:], ["--xdp", "to-h0,to-h1,to-h2"])
 
     def in_pipeline(self, *flags):
         """The system with the switch in P4, without its compiler and model, and its options."""
         options = arguments.parse(["--switch", "p4", *flags])
         with mock.patch.object(pipeline, "find", side_effect=lambda tool: tool):
-            system = systems.AtpInPipeline("atp-p4", "bin", options)
+            system = atp_systems.AtpInPipeline("atp-p4", "bin", options)
             return system, options, {node: system.daemons(node) for node in options.topology.daemon_nodes}
 
     def test_model_of_p4_takes_all_ports_of_a_switch_and_the_server_runs_on_a_host(self):
@@ -209,7 +211,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(agent[agent.index("--p4") + 1], f"127.0.0.1:{daemons[switch][0].port}")
         self.assertEqual(agent[agent.index("--level") + 1], "0")
         self.assertIn(f"{server.address}:4790", daemons[server][0].command)
-        rank = systems.Rank(0, 0, options.topology.hosts, (), "store", "eth0")
+        rank = measured.Rank(0, 0, options.topology.hosts, (), "store", "eth0")
         flags = system.address_flags(rank)
         self.assertEqual(flags[:2], ["--switch", f"{server.address}:4790"])
         self.assertNotIn("--rack", flags)
@@ -222,7 +224,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(levels, ["1", "0"])
         self.assertIn("1@uplink", daemons[rack][0].command)
         self.assertIn("2@to-server", daemons[core][0].command)
-        rank = systems.Rank(0, 1, options.topology.hosts, (), "store", "eth0")
+        rank = measured.Rank(0, 1, options.topology.hosts, (), "store", "eth0")
         self.assertEqual(system.address_flags(rank)[2:], ["--rack", "rack1"], "and no second window")
 
     def test_switch_in_p4_refuses_what_its_model_cannot_do(self):
@@ -252,16 +254,18 @@ class CommandLine(unittest.TestCase):
 
     def test_ranks_get_a_server_host_as_dedicated_server_or_with_a_kernel_switch_as_switch(self):
         for switch, kind, flag in (
-            ("user", systems.Atp, "--dedicated-server"),
-            ("xdp", systems.AtpInKernel, "--switch"),
+            ("user", atp_systems.Atp, "--dedicated-server"),
+            ("xdp", atp_systems.AtpInKernel, "--switch"),
         ):
             options = arguments.parse(["--switch", switch, "--workers", "2", "--server", "host"])
             server = options.topology.server
             system = kind("atp", "bin", options)
-            self.assertIn("to-server", ",".join(systems.AtpInKernel("x", "bin", options).switch_command(server.switch)))
+            self.assertIn(
+                "to-server", ",".join(atp_systems.AtpInKernel("x", "bin", options).switch_command(server.switch))
+            )
             self.assertIn(f"{server.address}:4790", system.daemon_command(server))
-            rank = systems.Rank(0, 0, options.topology.hosts, (), "store", "eth0")
-            command = system.rank_command(rank, systems.Work(4, 1, 0, 1), "")
+            rank = measured.Rank(0, 0, options.topology.hosts, (), "store", "eth0")
+            command = system.rank_command(rank, measured.Work(4, 1, 0, 1), "")
             self.assertEqual(command[command.index(flag) + 1], f"{server.address}:4790")
 
     def test_server_host_outside_a_star_is_refused(self):
@@ -272,15 +276,15 @@ class CommandLine(unittest.TestCase):
 
     def test_switchml_has_several_variants_unless_rank_flags_set_the_window(self):
         usual = arguments.parse(["--systems", "switchml"])
-        self.assertEqual(len(systems.SwitchMl("switchml", "bin", usual).variants), 3)
+        self.assertEqual(len(atp_systems.SwitchMl("switchml", "bin", usual).variants), 3)
         tuned = arguments.parse(["--systems", "switchml", "--rank-flags=--window 32"])
-        self.assertEqual(systems.SwitchMl("switchml", "bin", tuned).variants, ("",))
+        self.assertEqual(atp_systems.SwitchMl("switchml", "bin", tuned).variants, ("",))
 
     def test_another_operation_is_measured_through_pytorch(self):
         options = arguments.parse(["--collective", "broadcast", "--type", "int64", "--bytes", "8"])
         self.assertEqual(options.systems, ["torch-atp", "torch-gloo"])
         work = arguments.work_of(options, "bin")
-        rank = systems.Rank(0, 0, (options.topology.hosts[0],), ((),), "store", "eth0")
+        rank = measured.Rank(0, 0, (options.topology.hosts[0],), ((),), "store", "eth0")
         command = systems.TorchGloo("torch-gloo", "bin", options).rank_command(rank, work, "")
         self.assertIn("broadcast", command)
         self.assertIn("int64", command)
@@ -295,7 +299,7 @@ class CommandLine(unittest.TestCase):
 
     def test_hook_for_float8_is_a_collective_of_its_own(self):
         options = arguments.parse(["--lane-type", "int8", "--systems", "torch-atp,torch-gloo-float8"])
-        rank = systems.Rank(0, 0, (options.topology.hosts[0],), ((),), "store", "eth0")
+        rank = measured.Rank(0, 0, (options.topology.hosts[0],), ((),), "store", "eth0")
         command = systems.TorchGlooFloat8("torch-gloo-float8", "bin", options).rank_command(
             rank, arguments.work_of(options, "bin"), ""
         )
@@ -391,19 +395,19 @@ class Runs(unittest.TestCase):
         ]
         status, output, errors = self.run_small(programs, *flags, "--systems", "atp")
         self.assertEqual(status, 0, errors)
-        measured = json.loads(output)["systems"]
-        self.assertEqual(measured["atp-leaves0-no-root"]["layout"], "racks")
-        self.assertEqual(measured["atp-leaves2-no-root"]["layout"], "leaves")
+        result = json.loads(output)["systems"]
+        self.assertEqual(result["atp-leaves0-no-root"]["layout"], "racks")
+        self.assertEqual(result["atp-leaves2-no-root"]["layout"], "leaves")
 
     def test_switchml_is_measured_beside_atp(self):
         if not os.path.exists(os.path.join(programs, "atp")):
             self.skipTest("there is no atp")
         status, output, errors = self.run_small(programs, "--bytes", "256KiB", "--systems", "switchml,atp", "--json")
         self.assertEqual(status, 0, errors)
-        measured = json.loads(output)["systems"]
+        result = json.loads(output)["systems"]
         for name in ("switchml", "atp"):
             # Each rank sends its tensor once, and packets add headers.
-            self.assertGreater(measured[name]["traffic_of_an_operation"]["host_sent_bytes"], 262_144)
+            self.assertGreater(result[name]["traffic_of_an_operation"]["host_sent_bytes"], 262_144)
 
     def test_kernel_switch_adds_more_than_nine_tenths_of_the_gradients(self):
         if not os.path.exists(os.path.join(programs, "atp")):

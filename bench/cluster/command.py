@@ -8,10 +8,10 @@ import subprocess
 import sys
 
 import faults
+import measured
 import network
 import pipeline
 import processes
-import systems
 from arguments import ROOT
 
 BUILD = os.path.join(ROOT, "build", "release")
@@ -78,7 +78,7 @@ def _require_modules(python, folder, modules):
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": systems.package_folder(folder)},
+        env={**os.environ, "PYTHONPATH": measured.package_folder(folder)},
     )
     if tried.returncode != 0:
         raise network.Unavailable(f"{python} cannot import {' and '.join(sorted(modules))}: {tried.stderr.strip()}")

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Optional
 
 import faults
+import measured
 import processes
-import systems
 
 STREAM_PORT = 4780
 STREAM_SECONDS = 2.5
@@ -64,7 +64,7 @@ class Bench:
 
     network: object
     hosts: tuple
-    work: systems.Work
+    work: measured.Work
     timeout_seconds: float
     show: bool
     link_faults: Optional[faults.LinkFaults] = None
@@ -172,7 +172,7 @@ class Bench:
             entries = tuple(self.network.entry(host) for host in self.hosts)
             starting = self.hosts[:1] if system.first_rank_starts_others else self.hosts
             for number, host in enumerate(starting):
-                rank = systems.Rank(job, number, self.hosts, entries, store, self.network.host_device)
+                rank = measured.Rank(job, number, self.hosts, entries, store, self.network.host_device)
                 command = system.rank_command(rank, self.work, variant)
                 started.append(self._start(f"{system.name}-job{job}-rank{number}", host, command))
                 if number == 0:

@@ -15,10 +15,10 @@ import unittest
 
 import arguments
 import measure
+import measured
 import network
 import report
 import switch_report  # in tools/, which the import of `report` adds to sys.path
-import systems
 import topology
 import training_report
 from workloads import tables
@@ -86,7 +86,7 @@ class CommandLine(unittest.TestCase):
         work = arguments.work_of(options, programs)
         table = tables.load("vgg", programs).scaled(1 / 8, 200_000_000)
         self.assertEqual(work.bytes, table.gradient_bytes)
-        self.assertEqual(work.workload, systems.Workload("vgg", 1 / 8, "recorded", 200_000_000, table))
+        self.assertEqual(work.workload, measured.Workload("vgg", 1 / 8, "recorded", 200_000_000, table))
         self.assertEqual(work.warmup, 2)
 
     def test_workload_names_how_ranks_share_the_model(self):
@@ -122,7 +122,7 @@ class Reports(unittest.TestCase):
     LINKS = network.Links(host_bps=200_000_000, uplink_bps=200_000_000, queue_bytes=1 << 20)
 
     def setting(self, workload=None):
-        work = systems.Work(bytes=1_000_000, operations=2, warmup=2, jobs=1, workload=workload)
+        work = measured.Work(bytes=1_000_000, operations=2, warmup=2, jobs=1, workload=workload)
         return report.Setting(topology.parse("local:2"), self.LINKS, "packed", work)
 
     @staticmethod
@@ -131,7 +131,7 @@ class Reports(unittest.TestCase):
 
     def training(self, turns):
         table = tables.load("vgg", programs).scaled(1 / 16)
-        setting = self.setting(systems.Workload("vgg", 1 / 16, "recorded", None, table))
+        setting = self.setting(measured.Workload("vgg", 1 / 16, "recorded", None, table))
         return json.loads(training_report.TrainingReport(setting, turns).as_json())["systems"]
 
     def test_steps_per_second_are_of_the_median_round(self):
