@@ -270,14 +270,20 @@ void HostDriver::wait(const protocol::HostAction& action, Time until) {
     const Duration spare = network_ ? grace : Duration::zero();
     const Time deadline = parts_.empty() ? never : net::after(parts_.front().work->deadline(), spare);
     if (now >= deadline) return fail(error_of_silence(*memory_, numbers_, action.chunk));
-    if (spins_) {
-        const Time end = now + longest_spin;
-        do {
-            for (int i = 0; i < pauses_per_look; ++i) pause_core();
-            if (memory_->state_of(action.slot) != seen_) return;
-        } while (net::now() < end);
+    if (spins_ && spin_.looks()) {
+        const bool found = look_for_change(action.slot, now + longest_spin);
+        spin_.note(found);
+        if (found) return;
     }
     memory_->sleep(action.slot, seen_, std::min(until, deadline));
+}
+
+bool HostDriver::look_for_change(unsigned slot, Time until) const {
+    do {
+        for (int i = 0; i < pauses_per_look; ++i) pause_core();
+        if (memory_->state_of(slot) != seen_) return true;
+    } while (net::now() < until);
+    return false;
 }
 
 HostDriver::Part& HostDriver::part_of(std::uint64_t chunk) {

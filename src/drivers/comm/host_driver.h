@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "comm/spin_policy.h"
 #include "comm/work.h"
 #include "protocol/host_group.h"
 #include "shm/host_link.h"
@@ -104,6 +105,8 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
     [[nodiscard]] bool next_ready();
     [[nodiscard]] bool perform(const protocol::HostAction& action);
     void wait(const protocol::HostAction& action, Time until);
+    // True: the state of the slot is not `seen_` any more.
+    [[nodiscard]] bool look_for_change(unsigned slot, Time until) const;
     void load(const protocol::HostAction& action);
     void add(const protocol::HostAction& action);
     void add_floats(const protocol::HostAction& action, const Part& part, std::uint64_t first, std::size_t count);
@@ -143,6 +146,7 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
     std::vector<const std::byte*> ranks_;
     bool failed_ = false;
     std::uint32_t seen_ = 0;  // state of the slot that the group would wait for
+    SpinPolicy spin_;
 
     std::atomic<bool> driving_{false};
     std::atomic<bool> thread_needed_{false};  // a work needs the thread
