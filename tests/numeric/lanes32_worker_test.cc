@@ -181,8 +181,11 @@ TEST_P(Lanes32Worker, FloatsKeepTheirBitsOnTheWire) {
         }
         ASSERT_TRUE(wire.guards_intact());
         Host<float> back(count);
-        floats_from_wire(wire.data(), count, back.data());
+        const float largest = floats_from_wire(wire.data(), count, back.data());
         ASSERT_EQ(std::memcmp(back.data(), bits.data(), count * sizeof(float)), 0);
+        std::uint32_t expected = 0;
+        for (std::size_t at = 0; at < count; ++at) expected = std::max(expected, bits[at] & 0x7FFFFFFF);
+        ASSERT_EQ(bits_of(largest), expected);
         ASSERT_TRUE(back.guards_intact());
     });
 }

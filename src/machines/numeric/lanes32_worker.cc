@@ -65,6 +65,39 @@ struct Dequantise {
 #endif
 };
 
+// As integers, the bits of floats without sign are in order, with infinity and NaN at the top.
+struct TakeFloats {
+    static constexpr std::int32_t magnitude = 0x7FFFFFFF;
+
+    const std::byte* wire;
+    float* values;
+    std::int32_t* largest;  // of the values that were taken, as bits
+
+    bool single(std::size_t at) const {
+        const auto bits = static_cast<std::int32_t>(lane::load(wire + 4 * at));
+        std::memcpy(values + at, &bits, sizeof bits);
+        *largest = std::max(*largest, bits & magnitude);
+        return false;
+    }
+
+#if ATP_NUMERIC_VECTORS
+    template <class D>
+    HWY_INLINE bool vectors(D d, std::size_t& at, std::size_t count) const {
+        const hn::RebindToFloat<D> floats;
+        const std::size_t step = hn::Lanes(d);
+        if (at + step > count) return false;
+        auto most = hn::Zero(d);
+        for (; at + step <= count; at += step) {
+            const auto bits = load_wire(d, wire + 4 * at);
+            hn::StoreU(hn::BitCast(floats, bits), floats, values + at);
+            most = hn::Max(most, hn::And(bits, hn::Set(d, magnitude)));
+        }
+        *largest = std::max(*largest, hn::GetLane(hn::MaxOfLanes(d, most)));
+        return false;
+    }
+#endif
+};
+
 // ------------------------------------------------------------------------------- Entry points of this instruction set
 
 bool quantise(const float* values, std::size_t count, float scale, std::byte* wire) {
@@ -73,8 +106,7 @@ bool quantise(const float* values, std::size_t count, float scale, std::byte* wi
 void dequantise(const std::byte* wire, std::size_t count, float inverse_scale, float* values) {
     run32(Dequantise{wire, inverse_scale, values}, count);
 }
-// As integers, the bits of floats without sign are in order, with infinity and NaN at the top. Compilers vectorise
-// this loop.
+// Compilers vectorise this loop.
 float largest_magnitude(const float* values, std::size_t count) {
     constexpr std::uint32_t sign = 1U << 31U;
     std::int32_t largest = 0;
@@ -90,8 +122,12 @@ float largest_magnitude(const float* values, std::size_t count) {
 void floats_to_wire(const float* values, std::size_t count, std::byte* wire) {
     run32(Emit<float>{values, wire}, count);
 }
-void floats_from_wire(const std::byte* wire, std::size_t count, float* values) {
-    run32(StoreLanes<float>{wire, values}, count);
+float floats_from_wire(const std::byte* wire, std::size_t count, float* values) {
+    std::int32_t largest = 0;
+    run32(TakeFloats{wire, values, &largest}, count);
+    float found;
+    std::memcpy(&found, &largest, sizeof found);
+    return found;
 }
 
 }  // namespace atp::numeric::HWY_NAMESPACE
@@ -120,8 +156,8 @@ float largest_magnitude(const float* values, std::size_t count) {
 void floats_to_wire(const float* values, std::size_t count, std::byte* wire) {
     HWY_DYNAMIC_DISPATCH(floats_to_wire)(values, count, wire);
 }
-void floats_from_wire(const std::byte* wire, std::size_t count, float* values) {
-    HWY_DYNAMIC_DISPATCH(floats_from_wire)(wire, count, values);
+float floats_from_wire(const std::byte* wire, std::size_t count, float* values) {
+    return HWY_DYNAMIC_DISPATCH(floats_from_wire)(wire, count, values);
 }
 
 bool exceeds(const std::byte* wire, std::size_t count, std::uint32_t magnitude) {

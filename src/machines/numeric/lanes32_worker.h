@@ -27,8 +27,9 @@ void dequantise(const std::byte* wire, std::size_t count, float inverse_scale, f
 // Largest magnitude of the values; NaN if one of them is NaN.
 [[nodiscard]] float largest_magnitude(const float* values, std::size_t count);
 
-// Copy floats and change only their byte order; NaN keep their payloads.
+// Copy floats and change only their byte order; NaN keep their payloads. floats_from_wire() returns largest_magnitude()
+// of the values, which it finds on the way.
 void floats_to_wire(const float* values, std::size_t count, std::byte* wire);
-void floats_from_wire(const std::byte* wire, std::size_t count, float* values);
+float floats_from_wire(const std::byte* wire, std::size_t count, float* values);
 
 }  // namespace atp::numeric

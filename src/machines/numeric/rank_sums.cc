@@ -390,8 +390,7 @@ float sum_float_ranks(Ranks ranks, std::size_t count, double scale, std::byte* w
     std::array<float, block> floats;
     sum_in_blocks(ranks, count, scale, wire, HWY_DYNAMIC_DISPATCH(sum_floats), sum_large_floats,
                   [&](const std::byte* sums, std::size_t part) {
-                      floats_from_wire(sums, part, floats.data());
-                      largest = larger(largest, largest_magnitude(floats.data(), part));
+                      largest = larger(largest, floats_from_wire(sums, part, floats.data()));
                   });
     return largest;
 }

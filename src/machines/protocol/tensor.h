@@ -25,6 +25,9 @@ struct NativeElements {
     numeric::ElementType type = numeric::ElementType::float32;
     std::uint64_t count = 0;  // 0: the tensor has none, and its lanes are summed
     double factor = 1;        // applied to each sum before it is rounded to the type; 1 for integers
+    // Where the elements and their sums lie, one after the other; nullptr: load_native() and store_native() know.
+    const void* in = nullptr;
+    void* out = nullptr;
 };
 
 class Tensor {
@@ -124,7 +127,8 @@ class FloatTensor final : public Tensor {
         numeric::floats_from_wire(lanes.data(), lanes.size() / ATP_LANE_BYTES, output_.data() + first);
     }
     [[nodiscard]] NativeElements native() const override {
-        return {.type = numeric::ElementType::float32, .count = input_.size()};
+        return {
+            .type = numeric::ElementType::float32, .count = input_.size(), .in = input_.data(), .out = output_.data()};
     }
     void load_native(std::uint64_t first, std::span<std::byte> elements) const override {
         std::memcpy(elements.data(), input_.data() + first, elements.size());

@@ -63,36 +63,36 @@ std::uint8_t FittedTensor::scale(std::uint64_t first) const {
     return numbers_.scales == nullptr ? protocol::scale_of_job : numbers_.scales->scale(first / span_);
 }
 
+float FittedTensor::factor_of(std::uint8_t scale) const {
+    return static_cast<float>(protocol::scale_from(scale, numbers_.job_scale));
+}
+
 bool FittedTensor::load_integers(std::uint64_t first, std::span<std::byte> lanes) const {
     const Codec codec = codec_of(numbers_.form);
     const std::size_t elements = lanes.size() / codec.bytes;
-    const auto own = static_cast<float>(protocol::scale_from(scale(first), numbers_.job_scale));
-    std::array<float, block> values;
-    fragments_.fetch_add(1, std::memory_order_relaxed);
-    if (scale(first) == protocol::exact_scale) {
-        floats_.fetch_add(1, std::memory_order_relaxed);
-        return false;
-    }
-    for (std::size_t at = 0; at < elements; at += block) {
-        const std::size_t count = std::min(block, elements - at);
-        load_values(*tensor_, first + at, std::span(values).first(count));
-        if (!codec.quantise(values.data(), count, own, lanes.data() + at * codec.bytes)) {
-            floats_.fetch_add(1, std::memory_order_relaxed);
-            return false;
+    const std::uint8_t used = scale(first);
+    const float own = factor_of(used);
+    const auto quantise = [&](std::uint64_t at, std::span<const float> values) {
+        if (!codec.quantise(values.data(), values.size(), own, lanes.data() + (at - first) * codec.bytes)) return false;
+        for (std::size_t begin = 0; begin < values.size(); begin += block) {
+            const bool is_looked_at = (at + begin) / block % sampling == 0;
+            if (is_looked_at) tally(values.subspan(begin, std::min(block, values.size() - begin)), own);
         }
-        if ((first + at) / block % sampling == 0) tally(first + at, values.data(), count);
-    }
-    return true;
+        return true;
+    };
+    fragments_.fetch_add(1, std::memory_order_relaxed);
+    if (used != protocol::exact_scale && visit_values(*tensor_, first, elements, quantise)) return true;
+    floats_.fetch_add(1, std::memory_order_relaxed);
+    return false;
 }
 
-void FittedTensor::tally(std::uint64_t first, const float* values, std::size_t count) const {
-    const auto own = static_cast<float>(protocol::scale_from(scale(first), numbers_.job_scale));
+void FittedTensor::tally(std::span<const float> values, float factor) const {
     std::uint32_t some = 0;
     std::uint32_t zeros = 0;
-    for (std::size_t at = 0; at < count; ++at) {
-        const std::uint32_t is_some = values[at] != 0 ? 1 : 0;
+    for (const float value : values) {
+        const std::uint32_t is_some = value != 0 ? 1 : 0;
         some += is_some;
-        zeros += std::fabs(values[at] * own) <= 0.5F ? is_some : 0U;  // ties round to 0
+        zeros += std::fabs(value * factor) <= 0.5F ? is_some : 0U;  // ties round to 0
     }
     values_.fetch_add(some, std::memory_order_relaxed);
     vanished_.fetch_add(zeros, std::memory_order_relaxed);
@@ -110,27 +110,21 @@ void FittedTensor::decide(std::uint64_t first, std::uint32_t votes) {
 void FittedTensor::load_native(std::uint64_t first, std::span<std::byte> elements) const {
     tensor_->load_native(first, elements);
     if (numbers_.scales != nullptr && !numbers_.votes->accepts(first / span_)) return;
-    std::array<float, block> values;
-    const std::size_t count = std::min<std::uint64_t>(block, size() - first);
-    load_values(*tensor_, first, std::span(values).first(count));
-    tally(first, values.data(), count);
-}
-
-void FittedTensor::store_block(std::uint64_t first, std::span<const std::byte> floats) {
-    const std::size_t count = floats.size() / ATP_LANE_BYTES;
-    if (numbers_.scales == nullptr) return tensor_->store(first, floats);
-    std::array<float, block> sums;
-    numeric::floats_from_wire(floats.data(), count, sums.data());
-    store_values(*tensor_, first, std::span(sums).first(count), floats);
-    settle(first, count, numeric::largest_magnitude(sums.data(), count));
+    const float own = factor_of(scale(first));
+    visit_values(*tensor_, first, std::min<std::uint64_t>(block, size() - first),
+                 [&](std::uint64_t /*first*/, std::span<const float> values) {
+                     tally(values, own);
+                     return true;
+                 });
 }
 
 // The sums of one fragment or of one chunk: a chunk has several spans.
 void FittedTensor::store(std::uint64_t first, std::span<const std::byte> lanes) {
+    if (numbers_.scales == nullptr) return tensor_->store(first, lanes);
     while (!lanes.empty()) {
-        const std::uint64_t left = span_ - first % span_;
-        const std::size_t count = std::min<std::uint64_t>({block, left, lanes.size() / ATP_LANE_BYTES});
-        store_block(first, lanes.first(count * ATP_LANE_BYTES));
+        const std::size_t count = std::min<std::uint64_t>(span_ - first % span_, lanes.size() / ATP_LANE_BYTES);
+        const std::uint32_t largest = store_values(*tensor_, first, lanes.first(count * ATP_LANE_BYTES));
+        numbers_.scales->settle(first / span_, count, largest);
         lanes = lanes.subspan(count * ATP_LANE_BYTES);
         first += count;
     }
@@ -144,7 +138,7 @@ void FittedTensor::store_narrow(std::uint64_t first, std::span<const std::byte> 
     for (std::size_t at = 0; at < elements; at += block) {
         const std::size_t count = std::min(block, elements - at);
         codec.to_floats(lanes.data() + at * codec.bytes, count, inverse, wire.data());
-        store_block(first + at, std::span(wire).first(count * ATP_LANE_BYTES));
+        store(first + at, std::span(wire).first(count * ATP_LANE_BYTES));
     }
 }
 

@@ -70,14 +70,14 @@ class FittedTensor final : public protocol::Tensor {
     void decide(std::uint64_t first, std::uint32_t votes) override;
 
   private:
-    // Elements converted in one step.
+    // Elements converted or looked at in one step.
     static constexpr std::size_t block = values_max;
 
     // True: the span has its scale.
     [[nodiscard]] bool decided(std::uint64_t span) const;
-    // At most one block.
-    void store_block(std::uint64_t first, std::span<const std::byte> floats);
-    void tally(std::uint64_t first, const float* values, std::size_t count) const;
+    // What a number is multiplied with before it is rounded.
+    [[nodiscard]] float factor_of(std::uint8_t scale) const;
+    void tally(std::span<const float> values, float factor) const;
 
     std::shared_ptr<protocol::Tensor> tensor_;
     Numbers numbers_;

@@ -87,6 +87,7 @@ protocol::NativeElements DealtTensor::native() const {
         if (block.tensor->native().count != block.tensor->size()) return {};
     }
     native.count = native.count == 0 ? 0 : size();
+    native.in = native.out = nullptr;
     return native;
 }
 

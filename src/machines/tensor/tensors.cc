@@ -99,7 +99,7 @@ class ScaledTensor final : public protocol::Tensor {
     }
     [[nodiscard]] protocol::NativeElements native() const override {
         if (!Format::native) return {};
-        return {.type = *Format::native, .count = elements_, .factor = factor_};
+        return {.type = *Format::native, .count = elements_, .factor = factor_, .in = in_, .out = out_};
     }
     void load_native(std::uint64_t first, std::span<std::byte> elements) const override {
         std::memcpy(elements.data(), in_ + first, elements.size());

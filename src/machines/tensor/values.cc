@@ -6,6 +6,7 @@
 
 #include "numeric/half.h"
 #include "numeric/lanes32_worker.h"
+#include "tensor/span_scales.h"
 
 namespace atp::tensor {
 namespace {
@@ -19,7 +20,28 @@ void load_halves(const protocol::Tensor& tensor, std::uint64_t first, std::span<
     widen(halves.data(), values.size(), values.data());
 }
 
+// The elements of sums: a factor would come first.
+struct SumsInMemory {
+    explicit SumsInMemory(const protocol::NativeElements& native)
+        : type(native.type), out(native.count != 0 && native.factor == 1 ? native.out : nullptr) {}
+
+    [[nodiscard]] bool has(ElementType wanted) const { return out != nullptr && type == wanted; }
+    template <class Element>
+    [[nodiscard]] Element* at(std::uint64_t element) const {
+        return static_cast<Element*>(out) + element;
+    }
+
+    ElementType type;
+    void* out;
+};
+
 }  // namespace
+
+const float* values_in_memory(const protocol::Tensor& tensor) {
+    const protocol::NativeElements native = tensor.native();
+    const bool has_floats = native.count != 0 && native.type == ElementType::float32;
+    return has_floats ? static_cast<const float*>(native.in) : nullptr;
+}
 
 void load_values(const protocol::Tensor& tensor, std::uint64_t first, std::span<float> values) {
     assert(values.size() <= values_max);
@@ -38,13 +60,30 @@ void load_values(const protocol::Tensor& tensor, std::uint64_t first, std::span<
     numeric::floats_from_wire(wire.data(), values.size(), values.data());
 }
 
-void store_values(protocol::Tensor& tensor, std::uint64_t first, std::span<const float> sums,
-                  std::span<const std::byte> lanes) {
-    const protocol::NativeElements native = tensor.native();
-    if (native.count != 0 && native.type == ElementType::float32 && native.factor == 1) {
-        return tensor.store_native(first, std::as_bytes(sums));
+std::uint32_t store_values(protocol::Tensor& tensor, std::uint64_t first, std::span<const std::byte> lanes) {
+    const SumsInMemory memory(tensor.native());
+    std::size_t left = lanes.size() / ATP_LANE_BYTES;
+    if (memory.has(ElementType::float32)) {
+        return magnitude_bits(numeric::floats_from_wire(lanes.data(), left, memory.at<float>(first)));
     }
-    tensor.store(first, lanes);
+    std::array<float, values_max> sums;
+    std::uint32_t largest = 0;
+    while (left != 0) {
+        const std::size_t count = std::min(left, values_max);
+        const std::span<const std::byte> block = lanes.first(count * ATP_LANE_BYTES);
+        largest = std::max(largest, magnitude_bits(numeric::floats_from_wire(block.data(), count, sums.data())));
+        if (memory.has(ElementType::bfloat16)) {
+            numeric::floats_to_bfloats(sums.data(), count, memory.at<std::uint16_t>(first));
+        } else if (memory.has(ElementType::float16)) {
+            numeric::floats_to_halves(sums.data(), count, memory.at<std::uint16_t>(first));
+        } else {
+            tensor.store(first, block);
+        }
+        lanes = lanes.subspan(block.size());
+        first += count;
+        left -= count;
+    }
+    return largest;
 }
 
 }  // namespace atp::tensor
