@@ -196,6 +196,25 @@ TEST(Numbers, SumsBeyond32BitsOfTheScaleAreExact) {
     EXPECT_EQ(sum_on_each(inputs, ElementType::float32), std::vector<float>(200, 60.0F));
 }
 
+// The magnitude of a lane is at most (2^31 - 1) / 4, so no sum leaves 32 bits in a switch:
+// docs/protocol.md#bounded-lanes.
+TEST(Numbers, FragmentsWhoseSumCouldLeave32BitsBypassSwitches) {
+    const auto node = start(small_switch());
+    Job(4, {address_of(*node)}).run([](comm::Communicator& communicator) {
+        std::vector<float> values(std::size_t{small_lanes} * 10, 5.25F);
+        const bool large = communicator.rank() % 2 == 0;
+        values[small_lanes * 3 + 1] = large ? 5.5F : -5.5F;
+        values[small_lanes * 7] = large ? -20.0F : 20.0F;
+        EXPECT_TRUE(succeeds(communicator.all_reduce({values.data(), values.data(), values.size()},
+                                                     ElementType::float32, Reduction::sum)));
+        EXPECT_EQ(values[0], 4 * 5.25F);
+        EXPECT_EQ(values[small_lanes * 3 + 1], 0.0F);
+        EXPECT_EQ(values[small_lanes * 7], 0.0F);
+        EXPECT_TRUE(eventually([&] { return counters_of(communicator).bypassed == 2; }))
+            << counters_of(communicator).bypassed;
+    });
+}
+
 TEST(Numbers, DoublesAreRoundedToFloatAndHugeOnesBecomeInfinite) {
     const std::vector<std::vector<double>> inputs{{1e300, 0.1, -1e300}, {1, 0.2, 5}};
     const std::vector<double> sums = sum_on_each(inputs, ElementType::float64);

@@ -182,6 +182,7 @@ protocol::WorkerCounters counters_of(const comm::Communicator& communicator) {
         sum.readies += channel.worker.readies;
         sum.resent += channel.worker.resent;
         sum.forged += channel.worker.forged;
+        sum.bypassed += channel.worker.bypassed;
         sum.ecn_acks += channel.worker.ecn_acks;
         sum.halvings += channel.worker.halvings;
     }

@@ -288,7 +288,7 @@ TEST(Topology, MarksOfShortQueuesHalveWindows) {
 
 // ------------------------------------------------------------------------------------------------------- Same bits
 
-// Some values do not fit integers and some sums overflow, so the server uses each of its modes.
+// Some values do not fit integers, and some are too large for a sum in a switch, so the server uses each of its modes.
 Bytes mixed_numbers(std::uint32_t rank) {
     Bytes bytes = tensor_of(ElementType::float32, rank, several_windows, 7);
     for (std::size_t at = 0; at < several_windows; at += 331) {

@@ -134,6 +134,30 @@ TEST_P(Lanes32Worker, QuantiseRefusesExactlyWhatTheReferenceRefuses) {
     }
 }
 
+TEST_P(Lanes32Worker, ExceedsFindsEveryLaneAboveTheMagnitude) {
+    constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
+    constexpr std::size_t count = 37;
+    for (const std::int32_t magnitude : {0, 1, most / 3, most - 1, most}) {
+        for (const std::size_t misalignment : {0U, 1U}) {
+            Wire wire(count, misalignment);
+            for (std::size_t at = 0; at < count; ++at) {
+                wire.set(at, static_cast<std::uint32_t>(at % 2 == 0 ? magnitude : -magnitude));
+            }
+            EXPECT_FALSE(exceeds(wire.data(), count, static_cast<std::uint32_t>(magnitude))) << magnitude;
+            for (std::size_t at = 0; at < count; ++at) {
+                const std::uint32_t before = wire.get(at);
+                for (const std::int64_t value : {std::int64_t{magnitude} + 1, -std::int64_t{magnitude} - 1}) {
+                    if (value > most) continue;
+                    wire.set(at, static_cast<std::uint32_t>(value));
+                    EXPECT_TRUE(exceeds(wire.data(), count, static_cast<std::uint32_t>(magnitude)))
+                        << value << " at " << at;
+                }
+                wire.set(at, before);
+            }
+        }
+    }
+}
+
 TEST_P(Lanes32Worker, DequantiseMatchesTheReferenceForEveryShape) {
     constexpr float inverse_scale = 1e-8F;
     for_every_shape([&](std::size_t count, std::size_t misalignment) {

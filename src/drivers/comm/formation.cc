@@ -218,6 +218,7 @@ ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& opt
     machine.worker.place = place;
     machine.worker.senders = protocol::SenderMasks(*membership, rank16);
     machine.worker.scale = options.scale;
+    machine.worker.bypass_above = protocol::bounded_magnitude(membership->workers());
     machine.worker.channel.policy = options.policy;
     const std::size_t packet_bytes = ATP_HEADER_BYTES + std::size_t{machine.worker.channel.lanes} * ATP_LANE_BYTES;
     machine.worker.train = static_cast<std::uint32_t>(net::UdpSender::most_message_bytes / packet_bytes);

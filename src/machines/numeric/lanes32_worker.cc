@@ -98,10 +98,38 @@ struct TakeFloats {
 #endif
 };
 
+struct Exceeds {
+    const std::byte* wire;
+    std::int32_t magnitude;
+
+    bool single(std::size_t at) const {
+        const auto value = static_cast<std::int32_t>(lane::load(wire + 4 * at));
+        return value > magnitude || value < -magnitude;
+    }
+
+#if ATP_NUMERIC_VECTORS
+    template <class D>
+    HWY_INLINE bool vectors(D d, std::size_t& at, std::size_t count) const {
+        auto largest = hn::Zero(d);
+        auto smallest = largest;
+        for (const std::size_t step = hn::Lanes(d); at + step <= count; at += step) {
+            const auto integers = load_wire(d, wire + 4 * at);
+            largest = hn::Max(largest, integers);
+            smallest = hn::Min(smallest, integers);
+        }
+        const auto above = hn::Gt(largest, hn::Set(d, magnitude));
+        return !hn::AllFalse(d, hn::Or(above, hn::Lt(smallest, hn::Set(d, -magnitude))));
+    }
+#endif
+};
+
 // ------------------------------------------------------------------------------- Entry points of this instruction set
 
 bool quantise(const float* values, std::size_t count, float scale, std::byte* wire) {
     return !run32(Quantise{values, scale, wire}, count);
+}
+bool exceeds(const std::byte* wire, std::size_t count, std::uint32_t magnitude) {
+    return run32(Exceeds{wire, static_cast<std::int32_t>(magnitude)}, count);
 }
 void dequantise(const std::byte* wire, std::size_t count, float inverse_scale, float* values) {
     run32(Dequantise{wire, inverse_scale, values}, count);
@@ -138,6 +166,7 @@ namespace atp::numeric {
 
 namespace {
 HWY_EXPORT(quantise);
+HWY_EXPORT(exceeds);
 HWY_EXPORT(dequantise);
 HWY_EXPORT(largest_magnitude);
 HWY_EXPORT(floats_to_wire);
@@ -146,6 +175,9 @@ HWY_EXPORT(floats_from_wire);
 
 bool quantise(const float* values, std::size_t count, float scale, std::byte* wire) {
     return HWY_DYNAMIC_DISPATCH(quantise)(values, count, scale, wire);
+}
+bool exceeds(const std::byte* wire, std::size_t count, std::uint32_t magnitude) {
+    return HWY_DYNAMIC_DISPATCH(exceeds)(wire, count, magnitude);
 }
 void dequantise(const std::byte* wire, std::size_t count, float inverse_scale, float* values) {
     HWY_DYNAMIC_DISPATCH(dequantise)(wire, count, inverse_scale, values);
@@ -158,15 +190,6 @@ void floats_to_wire(const float* values, std::size_t count, std::byte* wire) {
 }
 float floats_from_wire(const std::byte* wire, std::size_t count, float* values) {
     return HWY_DYNAMIC_DISPATCH(floats_from_wire)(wire, count, values);
-}
-
-bool exceeds(const std::byte* wire, std::size_t count, std::uint32_t magnitude) {
-    bool found = false;
-    for (std::size_t at = 0; at < count; ++at) {
-        const auto value = std::int64_t{static_cast<std::int32_t>(lane::load(wire + 4 * at))};
-        found |= (value < 0 ? -value : value) > magnitude;
-    }
-    return found;
 }
 
 }  // namespace atp::numeric

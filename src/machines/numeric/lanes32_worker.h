@@ -18,7 +18,7 @@ namespace atp::numeric {
 // target that reserves both extremes as sentinels finds one only after an overflow.
 [[nodiscard]] bool quantise(const float* values, std::size_t count, float scale, std::byte* wire);
 
-// True: a lane is above this magnitude.
+// True if a lane is above this magnitude, which is at most 2^31 - 1.
 [[nodiscard]] bool exceeds(const std::byte* wire, std::size_t count, std::uint32_t magnitude);
 
 // values[i] = float(lane) * inverse_scale, each step rounded to float32.
