@@ -20,28 +20,11 @@ import unittest
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-_PASSED = "passed"
+from torch_results import PASSED, Results
+
 _EXCEPTION = "monitored_barrier"
 _PROGRESS_S = 15.0
 _fork = multiprocessing.get_context("fork")
-
-
-class _Results(unittest.TestResult):
-    """The result of one test."""
-
-    outcome = _PASSED
-    text = ""
-
-    def addSkip(self, test: unittest.TestCase, reason: str) -> None:
-        self.outcome, self.text = "skipped", reason
-
-    def addFailure(self, test: unittest.TestCase, err: Any) -> None:
-        super().addFailure(test, err)
-        self.outcome, self.text = "failed", self.failures[-1][1]
-
-    def addError(self, test: unittest.TestCase, err: Any) -> None:
-        super().addError(test, err)
-        self.outcome, self.text = "failed", self.errors[-1][1]
 
 
 def _work(backend: str, parent: Connection) -> None:
@@ -56,7 +39,7 @@ def _work(backend: str, parent: Connection) -> None:
     with contextlib.suppress(EOFError):
         while True:
             name = parent.recv()
-            results = _Results()
+            results = Results()
             begin = time.monotonic()
             torch_shim.TestDistributed(name).run(results)
             seconds = time.monotonic() - begin
@@ -85,7 +68,7 @@ class _Run:
         self.seconds = time.monotonic() - self._begin
 
     def passed(self) -> list[str]:
-        return sorted(name for name, report in self.outcomes.items() if report["outcome"] == _PASSED)
+        return sorted(name for name, report in self.outcomes.items() if report["outcome"] == PASSED)
 
     def _start_worker(self) -> None:
         ours, theirs = _fork.Pipe()
