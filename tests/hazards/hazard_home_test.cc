@@ -156,6 +156,31 @@ TEST(Home, H60_ALostReadyOrALostFirstFragmentCostsTimeOnly) {
     }
 }
 
+// Sums of the other owners complete. Those of worker 0 wait for its READY, and nothing is lost.
+TEST(Home, H61_ALateReadyIsNoLossAndNoCongestion) {
+    for (const NetworkConfig& config : home_placements()) {
+        HomeScene scene(config);
+        if (scene.workers() < 3) continue;
+        scene.fill(5U * scene.workers());
+        scene.network.set_rule([](const Flight& flight) {
+            const bool late = flight.is(ATP_TYPE_READY) && flight.from == worker_node(0);
+            return late ? Network::Disposition::drop : Network::Disposition::deliver;
+        });
+        scene.submit();
+        scene.network.run();
+        EXPECT_TRUE(scene.network.server().has_result(2));
+        for (unsigned rank = 0; rank < scene.workers(); ++rank) {
+            const protocol::WorkerCounters& counters = scene.network.worker(rank).counters();
+            EXPECT_GT(counters.acks, 3U);
+            EXPECT_EQ(counters.resent + counters.probes, 0U) << rank;
+            EXPECT_EQ(counters.halvings, 0U) << rank;
+        }
+        scene.network.clear_rule();
+        ASSERT_TRUE(scene.network.finish());
+        scene.expect_bits_of_all_reduce();
+    }
+}
+
 TEST(Home, SumOfAllOthersBeyond32BitsNeedsTheOwner) {
     for (const NetworkConfig& config : home_placements()) {
         HomeScene scene(config);

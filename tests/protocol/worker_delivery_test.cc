@@ -21,6 +21,22 @@ class WorkerDelivery : public ::testing::Test {
     WorkerBench bench;
     OwnedTensor tensor{{.workers = 3, .fragment = 2, .one_sender = true}, std::vector<std::int32_t>(2 * 30, 5)};
 
+    OwnedTensor sums{{.workers = 3, .fragment = 2}, std::vector<std::int32_t>(2 * 60, 5)};
+
+    // Without lanes, of a sum for another worker.
+    [[nodiscard]] testing::Bytes ack_of_sum(std::uint32_t seq) const {
+        atp_header header = bench.answer(ATP_TYPE_ACK, ATP_DTYPE_NONE, seq, ATP_FLAG_PLAIN);
+        header.peer = static_cast<std::uint16_t>(seq % 3);
+        return testing::make_packet(header, {});
+    }
+    // Of those, what the worker sends again.
+    static std::vector<std::uint32_t> resent(const std::vector<WorkerPacket>& packets) {
+        std::vector<std::uint32_t> found;
+        for (const WorkerPacket& packet : packets) {
+            if (packet.has(ATP_FLAG_RESEND)) found.push_back(packet.header.seq);
+        }
+        return found;
+    }
     [[nodiscard]] testing::Bytes ack(std::uint32_t seq, bool with_lanes, std::uint16_t owner) const {
         atp_header header = bench.answer(ATP_TYPE_ACK, with_lanes ? ATP_DTYPE_INT32 : ATP_DTYPE_NONE, seq,
                                          ATP_FLAG_ONE_SENDER | ATP_FLAG_PLAIN);
@@ -75,6 +91,35 @@ TEST_F(WorkerDelivery, ThreeLaterFragmentsOfTheSameOwnerProveALoss) {
     ASSERT_FALSE(resent.empty());
     EXPECT_TRUE(resent[0].is(ATP_TYPE_GRADIENT) && resent[0].has(ATP_FLAG_RESEND));
     EXPECT_EQ(resent[0].header.seq, 1U);
+}
+
+TEST_F(WorkerDelivery, H61_ThreeLaterSumsOfTheSameOwnerProveALoss) {
+    ASSERT_TRUE(bench.worker.submit(sums, bench.now));
+    (void)bench.packets();
+    for (const std::uint32_t seq : {2U, 5U, 8U, 3U, 6U}) bench.handle(ack_of_sum(seq));
+    EXPECT_EQ(resent(bench.packets()), std::vector<std::uint32_t>{});
+    EXPECT_EQ(bench.worker.counters().halvings, 0U);
+    bench.handle(ack_of_sum(9));
+    EXPECT_EQ(resent(bench.packets()), std::vector<std::uint32_t>{0});
+}
+
+// The first operation has 16 fragments, so the second one begins with an owner of 1.
+TEST_F(WorkerDelivery, ALostResendOfASumIsSentAgainAfterThreeNewerAcks) {
+    protocol::WorkerConfig config = WorkerBench::default_config();
+    config.channel.window_log2 = 6;
+    bench = WorkerBench(config);
+    OwnedTensor first{{.workers = 3, .fragment = 2}, std::vector<std::int32_t>(2 * 16, 5)};
+    OwnedTensor second{{.workers = 3, .fragment = 2, .first_owner = 1}, std::vector<std::int32_t>(2 * 16, 5)};
+    ASSERT_TRUE(bench.worker.submit(first, bench.now));
+    (void)bench.packets();
+    for (const std::uint32_t seq : {3U, 6U, 9U}) bench.handle(ack_of_sum(seq));
+    ASSERT_EQ(resent(bench.packets()), std::vector<std::uint32_t>{0});
+    ASSERT_TRUE(bench.worker.submit(second, bench.now));
+    (void)bench.packets();
+    for (const std::uint32_t seq : {12U, 15U, 18U, 21U}) bench.handle(ack_of_sum(seq));
+    EXPECT_EQ(resent(bench.packets()), std::vector<std::uint32_t>{}) << "two of them were sent before the resend";
+    bench.handle(ack_of_sum(24));
+    EXPECT_EQ(resent(bench.packets()), std::vector<std::uint32_t>{0});
 }
 
 TEST_F(WorkerDelivery, ACopyOfItsOwnLanesIsIgnored) {

@@ -117,7 +117,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     } else {
         congestion_.on_ack();
     }
-    if (acked.delivery.one_sender) {
+    if (acked.delivery.is_owned()) {
         note_newer(header.seq, acked.delivery);
     } else {
         losses_.note_ack(header.seq);
@@ -146,7 +146,7 @@ void Worker::advance(Time now) {
 
 void Worker::resend_overtaken() {
     while (const std::optional<std::uint32_t> seq = losses_.poll()) {
-        if (in_flight(*seq) && !delivery_of(*seq).one_sender) ask_for_overtaken(*seq);
+        if (in_flight(*seq) && !delivery_of(*seq).is_owned()) ask_for_overtaken(*seq);
     }
 }
 
@@ -310,6 +310,7 @@ std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Ti
         slot(seq).resend_queued = false;
         slot(seq).resent = true;
         losses_.note_resend(seq, next_seq_);
+        count_newer_from_now(slot(seq));
         ++counters_.resent;
         return write_gradient(seq, true, {}, buffer);
     }
@@ -336,6 +337,7 @@ std::uint32_t Worker::start_next_fragment(Time now) {
     announced_ = announced_ && seq != current.first_seq;
     const Delivery delivery = current.tensor->delivery(current.range(seq).first);
     slot(seq) = Slot{.sent_at = now, .tensor = tensors_started_, .state = State::sent, .delivery = delivery};
+    count_newer_from_now(slot(seq));
     if (delivery.one_sender) {
         slot(seq).mode = Mode::unaggregated;  // no switch adds it
         slot(seq).quiet = !delivery.contributes(config_.rank);

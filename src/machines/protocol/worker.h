@@ -156,7 +156,8 @@ class Worker {
         Delivery delivery{};            // as the tensor says
         bool quiet = false;             // sends no lanes: another worker does, or this one adds them at home
         bool unfit = false;             // of a sum for this worker: it has a number without an integer
-        std::uint8_t overtaken_by = 0;  // later fragments of the same sender that have an ACK
+        std::uint8_t overtaken_by = 0;  // fragments of the same owner, from newer_from on, that have an ACK
+        std::uint32_t newer_from = 0;   // next fragment at the last sending
     };
 
     using Entry = OperationQueue::Entry;
@@ -214,6 +215,7 @@ class Worker {
     [[nodiscard]] bool ready_due(bool ended) const;
     [[nodiscard]] const Delivery& delivery_of(std::uint32_t seq) const { return slot(seq).delivery; }
     void note_newer(std::uint32_t seq, const Delivery& delivery);
+    void count_newer_from_now(Slot& sent) const { sent.overtaken_by = 0, sent.newer_from = next_seq_; }
     void ask_for_overtaken(std::uint32_t seq);
     [[nodiscard]] bool is_for_others(const wire::Packet& packet) const;
     [[nodiscard]] bool ends_as_mismatch(const wire::Packet& packet, Time now);
@@ -278,7 +280,7 @@ void Worker::persist(Archive& archive) {
         archive.value(s.tensor), archive.value(s.mode), archive.value(s.resend_queued), archive.value(s.resent);
         archive.value(s.probed), archive.value(s.parts), archive.value(s.delivery.owner);
         archive.value(s.delivery.one_sender), archive.value(s.quiet), archive.value(s.unfit);
-        archive.value(s.overtaken_by), archive.time(s.sent_at);
+        archive.value(s.overtaken_by), archive.value(s.newer_from), archive.time(s.sent_at);
         archive.unread(s.sendings);
     }
     for (std::uint32_t& index : indices_) archive.value(index);

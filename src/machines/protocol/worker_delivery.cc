@@ -30,14 +30,15 @@ bool Worker::ends_as_mismatch(const wire::Packet& packet, Time now) {
     return true;
 }
 
-// Only a sender's own later fragments prove that it has sent this one. If three of them have ACKs, its lanes or the ACK
-// of this worker were lost.
+// Only later fragments of the same owner prove that this one was sent: with one sender its lanes, and of a sum the
+// READY without which it does not complete (H61, docs/protocol.md#h61). If three of them have ACKs, a packet was lost.
 void Worker::note_newer(std::uint32_t seq, const Delivery& delivery) {
     constexpr std::uint8_t proof = 3;
     for (std::uint32_t older = expected_; older != seq; ++older) {
         Slot& waiting = slot(older);
-        if (waiting.state != State::sent || waiting.delivery != delivery || waiting.overtaken_by == proof) continue;
+        if (waiting.state != State::sent || waiting.delivery != delivery || before(seq, waiting.newer_from)) continue;
         if (++waiting.overtaken_by != proof) continue;
+        count_newer_from_now(waiting);
         ask_for_overtaken(older);
     }
 }
