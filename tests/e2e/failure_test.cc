@@ -365,6 +365,54 @@ TEST(Mismatch, OfTheOrderOfOperationsFailsOnEveryRank) {
     });
 }
 
+// In place: rank r passes part r of the values.
+Call gather(comm::Communicator& communicator, std::vector<float>& values, Time deadline = never) {
+    constexpr std::size_t part = 50;
+    const std::vector<std::size_t> bytes(communicator.world(), part * sizeof(float));
+    return communicator.all_gather(values.data() + communicator.rank() * part, values.data(), bytes, deadline);
+}
+
+// They use channels of their own, and no rank calls a second operation.
+TEST(Mismatch, H61_OfAnAllGatherAndASumFailsOnEveryRank) {
+    const auto node = start(small_switch());
+    for (const std::uint32_t channels : {1U, 2U}) {
+        for (const std::uint32_t gathering : {0U, 2U}) {
+            expect_mismatch({address_of(*node)}, channels,
+                            [&](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+                                if (communicator.rank() == gathering) return gather(communicator, values);
+                                return communicator.all_reduce({values.data(), values.data(), values.size()},
+                                                               ElementType::float32, Reduction::sum);
+                            });
+        }
+    }
+}
+
+TEST(Mismatch, H61_OfASumAfterAllGathersFailsOnEveryRank) {
+    const auto node = start(small_switch());
+    expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+        std::vector<float> other(values.size(), 1.0F);
+        for (int call = 0; call < 2; ++call) EXPECT_TRUE(gather(communicator, other).value()->wait());
+        if (communicator.rank() != 1) return gather(communicator, values);
+        return communicator.barrier();
+    });
+}
+
+// The channels of all-gathers join with the first one.
+TEST(Mismatch, ARankThatCallsNoAllGatherIsNamedAtTheDeadline) {
+    const auto node = start(small_switch());
+    Job job(3, {address_of(*node)});
+    const auto ranks = job.formed();
+    ASSERT_EQ(ranks.size(), 3U);
+    each(2, [&](std::uint32_t rank) {
+        std::vector<float> values(several_windows, 1.0F);
+        const Error error = error_of(gather(*ranks[rank], values, net::now() + milliseconds(300)));
+        EXPECT_EQ(error.operation, Operation::all_gather);
+        EXPECT_EQ(error.reason, Reason::timed_out) << to_string(error);
+        EXPECT_TRUE(says(error, "rank 2")) << to_string(error);
+        EXPECT_EQ(error_of(sum(*ranks[rank], values)).reason, Reason::closed);
+    });
+}
+
 // ---------------------------------------------------------------------------------------------------------- Departures
 
 TEST(Departure, OfARankFailsTheOthersWithItsNumber) {

@@ -140,7 +140,7 @@ void ChannelDriver::handle_wake(Time now) {
 }
 
 void ChannelDriver::take_submissions(Time now) {
-    while (!waiting_.empty()) {
+    while (ready_ && !waiting_.empty()) {
         WorkPart& part = waiting_.front();
         if (!machine_.submit(part.work->slices()[part.number], now, part.work->deadline())) return;
         in_flight_.push_back(std::move(part));
@@ -161,7 +161,10 @@ void ChannelDriver::take_events(Time now) {
                 exchange_.set_waiting(
                     endpoint::waiting_text(std::get<control::MemberCause>(event->cause), machine_.config()));
                 break;
-            case endpoint::ChannelEvent::Kind::ready: exchange_.set_ready(); break;
+            case endpoint::ChannelEvent::Kind::ready:
+                ready_ = true;
+                exchange_.set_ready();
+                break;
             case endpoint::ChannelEvent::Kind::group_forgotten: group_forgotten_ = true; break;
             case endpoint::ChannelEvent::Kind::slow:
                 if (on_slow_) on_slow_(endpoint::slow_text(event->pace, machine_.config()));
@@ -206,7 +209,23 @@ void ChannelDriver::handle_timeout(Time now) {
     due_ = true;
     machine_.handle_timeout(now);
     take_events(now);
+    end_late(now);
     publish(now);
+}
+
+// The machine enforces the deadlines of the parts that it has. `never` if no part waits for the tree.
+Time ChannelDriver::earliest_waiting() const {
+    Time earliest = never;
+    if (ready_) return earliest;
+    for (const WorkPart& part : waiting_) earliest = std::min(earliest, part.work->deadline());
+    return earliest;
+}
+
+// Some ranks have not joined in the time that an operation has.
+void ChannelDriver::end_late(Time now) {
+    if (now < earliest_waiting()) return;
+    const Duration waited = now - waiting_.front().work->begun();
+    fail(endpoint::error_of_slow_join(exchange_.waiting(), waited, machine_.config()), now);
 }
 
 void ChannelDriver::finish_round(Time now) {
@@ -232,7 +251,9 @@ void ChannelDriver::handle_loop_failure(const Error& error) {
     leave();
 }
 
-Time ChannelDriver::poll_timeout() const { return std::min(machine_.poll_timeout(), counted_ ? publish_next_ : never); }
+Time ChannelDriver::poll_timeout() const {
+    return std::min({machine_.poll_timeout(), earliest_waiting(), counted_ ? publish_next_ : never});
+}
 
 // Ends the channel for good. The machine does not access tensors any more: their owners may free them once their part
 // is finished here.

@@ -36,9 +36,10 @@ struct ChannelPlan {
 // Ownership: owns its transport, group socket and machine. Shares each Work with the caller, and its thread with other
 // channels.
 // Calling order: open(), then the thread starts; wait_ready(); submit() and wake() any number of times; then stop() or
-// the destructor. The end of the channel sends LEAVE. Threads: one thread calls open() and stop(). Any thread calls the
-// other functions. Failure: if an operation fails or a switch refuses the channel, the channel ends. All parts, also
-// those submitted later, end with an error, and the caller must form another communicator.
+// the destructor. Parts that are submitted before the tree is ready wait for it. The end of the channel sends LEAVE.
+// Threads: one thread calls open() and stop(). Any thread calls the other functions. Failure: if an operation fails or
+// a switch refuses the channel, the channel ends. All parts, also those submitted later, end with an error, and the
+// caller must form another communicator.
 class ChannelDriver final : private ThreadedChannel {
   public:
     [[nodiscard]] static Result<std::unique_ptr<ChannelDriver>> open(std::unique_ptr<net::Transport> transport,
@@ -83,6 +84,8 @@ class ChannelDriver final : private ThreadedChannel {
     [[nodiscard]] Result<void> receive(net::Transport& from, Visit&& visit, Time now);
     void receive_errors(Time now);
     void take_submissions(Time now);
+    [[nodiscard]] Time earliest_waiting() const;
+    void end_late(Time now);
     void take_events(Time now);
     void transmit(Time now);
     void flush();
@@ -100,6 +103,7 @@ class ChannelDriver final : private ThreadedChannel {
     std::function<void(const protocol::WorkerCounters&)> on_floats_;  // empty after its call
     std::deque<WorkPart> in_flight_;                                  // accepted by the machine, in its order
     std::deque<WorkPart> waiting_;                                    // not accepted yet: the worker's queue is full
+    bool ready_ = false;                                              // the tree was ready
     bool blocked_ = false;                                            // the transport's buffer is full
     bool due_ = true;                                                 // packets may be due that transmit() has not sent
     bool errors_due_ = false;       // the transport may have reports about packets sent earlier

@@ -106,7 +106,9 @@ Communicator::Communicator(std::uint32_t rank, std::uint32_t world, const Option
 Communicator::~Communicator() {
     feed_->close();
     if (host_ != nullptr) host_->stop();
-    for (const auto& channel : channels_) channel->stop();
+    if (!failed_) finish_marks();
+    channels_.stop();
+    gathers_.stop();
     if (!failed_) end_service();
     const bool formed = host_ != nullptr || !channels_.empty();
     if (formed && !failed_) log_->write(observe::LogEvent::job_left, {{"job", formation_.job}, {"rank", rank_}});
@@ -255,13 +257,36 @@ void Communicator::submit_to_channels(const Handle& work, const protocol::Tensor
     }
     // A failure of one channel ends the communicator. Otherwise, parts on other channels would wait for their deadline,
     // and there the next operation of this rank could meet an earlier operation of other ranks.
-    if (channels_.size() > 1) work->on_failure([this](const Error& error) { end_channels(error); });
-    for (std::size_t part = 0; part < work->slices().size(); ++part) {
-        channels_[next_channel_++ % channels_.size()]->submit(work, part);
+    if (channels_.size() + gathers_.size() > 1) work->on_failure([this](const Error& error) { end_channels(error); });
+    submit_in_order(work, purpose);
+}
+
+// Every rank calls the operations of both kinds of channels in one order. Where the kind changes, a barrier in a
+// channel of the kind before keeps them in that order: ranks that call different operations find out there (H40, H61).
+void Communicator::submit_in_order(const Handle& work, std::uint16_t purpose) {
+    const bool gathers = work->operation() == Operation::all_gather && !gathers_.empty();
+    if (std::exchange(gathering_, gathers) != gathers) {
+        ChannelSet& before = gathers ? channels_ : gathers_;
+        auto mark = std::make_shared<Work>(
+            work->operation(), tensor::make_broadcast_tensor(nullptr, nullptr, ATP_LANE_BYTES), work->begun(), never);
+        mark->set_called(work->called());
+        mark->add_slice(0, 1, purpose);
+        mark->on_failure([this](const Error& error) { end_channels(error); });
+        before.mark(mark);
+        marks_[gathers ? 0 : 1] = std::move(mark);
     }
-    // Once for all parts: a channel then sends small ones together.
-    const std::size_t used = std::min(work->slices().size(), channels_.size());
-    for (std::size_t back = 1; back <= used; ++back) channels_[(next_channel_ - back) % channels_.size()]->wake();
+    ChannelSet& set = gathers ? gathers_ : channels_;
+    set.start();
+    set.submit(work);
+}
+
+// No operation waits for the last marks, but those of other ranks do.
+void Communicator::finish_marks() {
+    constexpr Duration longest_wait = std::chrono::seconds(1);
+    const Time until = net::now() + longest_wait;
+    for (const Handle& mark : marks_) {
+        if (mark != nullptr) static_cast<void>(mark->wait_until(until));
+    }
 }
 
 Result<Handle> Communicator::all_reduce(const Buffer& buffer, numeric::ElementType type, Reduction reduction,
@@ -332,27 +357,34 @@ void Communicator::abort() {
 
 void Communicator::wake_channels() {
     if (host_ != nullptr) host_->wake();
-    for (const auto& channel : channels_) channel->wake();
+    channels_.wake();
+    gathers_.wake();
 }
 
 void Communicator::end_channels(const Error& reason) {
     if (host_ != nullptr) host_->abort(reason);
-    for (const auto& channel : channels_) channel->abort(reason);
+    channels_.abort(reason);
+    gathers_.abort(reason);
 }
 
 std::vector<ChannelCounters> Communicator::counters() const {
     std::vector<ChannelCounters> counters;
-    for (const auto& channel : channels_) counters.push_back(channel->counters());
+    for (const ChannelSet* const set : {&channels_, &gathers_}) {
+        for (const auto& channel : set->channels()) counters.push_back(channel->counters());
+    }
     return counters;
 }
 
 bool Communicator::results_by_group() const {
-    return std::ranges::all_of(channels_, [](const auto& channel) { return channel->counters().results_by_group; });
+    return std::ranges::all_of(channels_.channels(),
+                               [](const auto& channel) { return channel->counters().results_by_group; });
 }
 
 std::vector<std::string> Communicator::without() const {
     std::vector<std::string> all;
-    for (const auto& channel : channels_) std::ranges::move(channel->without(), std::back_inserter(all));
+    for (const ChannelSet* const set : {&channels_, &gathers_}) {
+        for (const auto& channel : set->channels()) std::ranges::move(channel->without(), std::back_inserter(all));
+    }
     std::ranges::sort(all);
     all.erase(std::unique(all.begin(), all.end()), all.end());
     return all;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,7 @@
 
 #include "base/result.h"
 #include "comm/channel_driver.h"
+#include "comm/channel_set.h"
 #include "comm/feed.h"
 #include "comm/host_driver.h"
 #include "comm/host_formation.h"
@@ -141,8 +143,10 @@ class Communicator {
     // Ends the channels of this rank. Operations in flight fail with Reason::closed.
     void abort();
 
+    // Of the channels, then of the gather channels.
     [[nodiscard]] std::vector<ChannelCounters> counters() const;
-    // True if the last result of every channel came by multicast. False if at least one came as a unicast copy.
+    // True if the last result of every channel, but for gather channels, came by multicast. False if at least one came
+    // as a unicast copy.
     [[nodiscard]] bool results_by_group() const;
     // Features that the kernel refused to the sockets of this rank, and why: "gso: ...". Operations work without them,
     // but slower.
@@ -194,6 +198,9 @@ class Communicator {
     void submit_to_channels(const Handle& work, const protocol::Tensor& tensor, std::uint16_t purpose,
                             std::uint64_t alignment);
 
+    void submit_in_order(const Handle& work, std::uint16_t purpose);
+    void finish_marks();
+
     struct DealtCall;
     // sharded.cc: operations whose parts have owners.
     [[nodiscard]] Result<Handle> submit_dealt(DealtCall call, Time deadline);
@@ -225,11 +232,15 @@ class Communicator {
     std::optional<tensor::ChunkRules> chunks_;  // some ranks of the job share memory; nullopt: none do
     std::vector<std::uint16_t> members_;        // by rank, the member of the network that stands for it; empty: itself
     std::vector<std::unique_ptr<switchd::SwitchNode>> nodes_;  // servers and switches that this rank runs for the job
-    std::vector<std::unique_ptr<ChannelDriver>> channels_;
-    std::mutex order_;         // gives all channels the operations in one order
-    std::uint64_t calls_ = 0;  // operations submitted; `order_` guards it
-    std::uint64_t next_channel_ = 0;
-    tensor::NumberFitter fitter_;  // `order_` guards it
+    ChannelSet channels_;
+    // As many more, for all-gathers: these fill downlinks, while a reduce-scatter of other channels fills uplinks. They
+    // join with the first all-gather. Empty if ranks share memory.
+    ChannelSet gathers_;
+    std::mutex order_;               // gives all channels the operations in one order
+    std::uint64_t calls_ = 0;        // operations submitted; `order_` guards it, and all below
+    bool gathering_ = false;         // the last operation was one for gathers_
+    std::array<Handle, 2> marks_{};  // the last ones, in channels_ and in gathers_; nullptr: none
+    tensor::NumberFitter fitter_;    // `order_` guards it
     std::mutex keys_mutex_;
     std::map<std::uint64_t, Key> keys_;
 };

@@ -124,7 +124,7 @@ void Communicator::start_host(Hosts& hosts, std::optional<HostNetwork> network) 
     if (network) {
         ended = [this](const Error& error) {
             log_failure(error);
-            for (const auto& channel : channels_) channel->abort(error);
+            channels_.abort(error);
         };
     }
     host_ = HostDriver::start({.memory = std::move(hosts.shared.memory),
@@ -177,7 +177,7 @@ Result<void> Communicator::set_up_over_network(store::Store& store, store::Rende
     if (!channels_.empty()) {
         network.send = [this](const Handle& work, std::uint64_t chunk) {
             if (channels_.size() > 1) work->on_failure([this](const Error& error) { end_channels(error); });
-            ChannelDriver& channel = *channels_[chunk % channels_.size()];
+            ChannelDriver& channel = *channels_.channels()[chunk % channels_.size()];
             channel.submit(work, 0);
             channel.wake();
         };
@@ -194,25 +194,24 @@ Result<void> Communicator::open_channels(store::Rendezvous& rendezvous, const Ho
     if (!formed->layout.empty()) {
         log_->write(observe::LogEvent::layout_chosen, {{"rank", rank_}, {"reason", formed->layout}});
     }
-    std::vector<std::shared_ptr<ChannelThread>> threads;
     for (std::size_t i = 0; i < formed->plans.size(); ++i) {
         auto& socket = formed->sockets[i];
         if (trace_ != nullptr) socket = observe::trace_transport(std::move(socket), trace_);
         formed->plans[i].ended = [this](const Error& error) { log_failure(error); };
         formed->plans[i].slow = [this](const std::string& text) { log_slow(text); };
         formed->plans[i].floats = [this](const protocol::WorkerCounters& counters) { log_floats(counters); };
-        while (threads.size() <= formed->plans[i].thread) {
-            auto thread = ChannelThread::open(formed->plans[i].loop);
-            if (!thread) return tl::unexpected(thread.error());
-            threads.push_back(*std::move(thread));
-        }
-        auto channel = ChannelDriver::open(std::move(socket), formed->plans[i], threads[formed->plans[i].thread]);
-        if (!channel) return tl::unexpected(channel.error());
-        channels_.push_back(*std::move(channel));
     }
-    for (const auto& thread : threads) thread->start();
+    const std::span plans(formed->plans);
+    const std::span sockets(formed->sockets);
+    for (const bool gathers : {false, true}) {
+        const std::size_t first = gathers ? formation_.channels : 0;
+        const std::size_t count = gathers ? plans.size() - first : formation_.channels;
+        ChannelSet& set = gathers ? gathers_ : channels_;
+        if (auto opened = set.open(sockets.subspan(first, count), plans.subspan(first, count)); !opened) return opened;
+    }
+    channels_.start();
     const Time begin = net::now();
-    for (const auto& channel : channels_) {
+    for (const auto& channel : channels_.channels()) {
         if (auto ready = wait_ready(*channel, rendezvous, begin, deadline); !ready) return ready;
     }
     return {};

@@ -63,14 +63,14 @@ net::UdpConfig udp_config_of(const Options& options, const wire::Address& local)
             .busy_poll_us = options.busy_poll_us};
 }
 
-Result<std::vector<std::unique_ptr<net::Transport>>> open_sockets(const Options& options,
+Result<std::vector<std::unique_ptr<net::Transport>>> open_sockets(const Options& options, std::uint32_t count,
                                                                   const wire::Address& towards) {
     const auto local = net::local_address_towards(towards);
     if (!local) return tl::unexpected(local.error());
     net::UdpConfig config = udp_config_of(options, *local);
     config.reports_errors = true;
     std::vector<std::unique_ptr<net::Transport>> sockets;
-    for (std::uint32_t channel = 0; channel < options.channels; ++channel) {
+    for (std::uint32_t channel = 0; channel < count; ++channel) {
         auto socket = net::UdpSocket::open(config);
         if (!socket) return tl::unexpected(socket.error());
         sockets.push_back(*std::move(socket));
@@ -292,7 +292,10 @@ Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& giv
     Formed formed;
     formed.nodes = std::move(layout->nodes);
     formed.layout = layout->text;
-    auto sockets = open_sockets(options, layout->shares.front().switch_address);
+    // Where a rank speaks for others, one operation at a time passes through the memory of its host.
+    const bool gathers = options.protocol == nullptr && ranks_of_workers.empty();
+    const std::uint32_t plans = options.channels * (gathers ? 2 : 1);
+    auto sockets = open_sockets(options, plans, layout->shares.front().switch_address);
     if (!sockets) return tl::unexpected(sockets.error());
     formed.sockets = *std::move(sockets);
 
@@ -326,7 +329,7 @@ Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& giv
     formed.formation.layout = control::to_string(layout->layout.kind);
     formed.formation.units = first->units();
     formed.formation.levels = first->units() == 1 ? 1 : 2;
-    for (std::uint32_t channel = 0; channel < options.channels; ++channel) {
+    for (std::uint32_t channel = 0; channel < plans; ++channel) {
         const auto server = server_of(options, channel, announcements);
         if (!server) return tl::unexpected(server.error());
         const std::size_t number = channel % layout->shares.size();
@@ -335,7 +338,7 @@ Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& giv
                                        placed->memberships[number], *server));
         ChannelPlan& plan = formed.plans.back();
         // As many threads as the option says: the shares divide the work of one.
-        plan.thread = channel / layout->shares.size();
+        plan.thread = channel % options.channels / layout->shares.size();
         plan.machine.switch_address = share.switch_address;
         plan.machine.switch_rank = share.switch_rank;
         plan.machine.root_rank = share.root_rank;

@@ -21,8 +21,8 @@ namespace atp::comm {
 
 struct Formed {
     Formation formation;
-    std::vector<std::unique_ptr<net::Transport>> sockets;     // one per channel
-    std::vector<ChannelPlan> plans;                           // one per channel
+    std::vector<std::unique_ptr<net::Transport>> sockets;     // one per plan
+    std::vector<ChannelPlan> plans;                           // one per channel, then one per gather channel, if any
     std::vector<std::unique_ptr<switchd::SwitchNode>> nodes;  // which this rank runs for the job
     std::string layout;                                       // for the log
 };
