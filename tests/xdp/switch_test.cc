@@ -326,6 +326,41 @@ TEST_F(SwitchInTheKernel, OtherTrafficPassesUnchanged) {
     EXPECT_EQ(machine->counters().packets.forged, 0U);
 }
 
+// A READY concerns the server alone: the partial sum of its fragment stays.
+TEST_F(SwitchInTheKernel, ReadyAndLanesOfOneSenderPassUnchanged) {
+    if (machine == nullptr) return;
+    send(gradient(0), {1, 2, 3});
+    atp_header ready = down(ATP_TYPE_READY);
+    ready.argument = 9;
+    for (const int ip : {4, 6}) expect_untouched(wrap(conformance::bytes_of(ready, {}), {.ip = ip}));
+    atp_header lanes = gradient_with(1, ATP_FLAG_ONE_SENDER | ATP_FLAG_PLAIN | ATP_FLAG_BYPASS);
+    lanes.peer = 1;
+    expect_untouched(wrap(conformance::bytes_of(lanes, {4, 5, 6}), {}));
+    EXPECT_EQ(machine->occupied(), 1U);
+    EXPECT_EQ(machine->counters().packets.forged, 0U);
+}
+
+// The owner, member 1, stays at home: the others leave it out of the mask.
+TEST_F(SwitchInTheKernel, SumWithoutItsOwnerCompletes) {
+    if (machine == nullptr) return;
+    const auto for_owner = [](unsigned member) {
+        atp_header header = gradient(member);
+        header.peer = 1;
+        header.mask0 = members_mask & ~2U;
+        return header;
+    };
+    EXPECT_EQ(send(for_owner(0), {1, 2, 3}).disposition, xdp::Disposition::dropped);
+    const xdp::Outcome outcome = send(for_owner(2), {10, 20, 30});
+    ASSERT_EQ(outcome.disposition, xdp::Disposition::passed);
+    wire::Packet packet;
+    Unwrapped sum = unwrap(outcome.frame);
+    ASSERT_EQ(wire::decode(sum.payload, packet), wire::DecodeError::none);
+    EXPECT_EQ(packet.header.peer, 1U);
+    EXPECT_EQ(packet.header.hop, 1);
+    EXPECT_EQ(packet.header.bitmap0, members_mask & ~2U);
+    EXPECT_EQ(sum.payload, conformance::bytes_of(packet.header, {11, 22, 33}));
+}
+
 TEST_F(SwitchInTheKernel, TruncatedFramesPassUnchanged) {
     if (machine == nullptr) return;
     const Bytes whole = wrap(conformance::bytes_of(gradient(0), {1, 2, 3}), {});
