@@ -12,6 +12,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "fabric.h"
@@ -278,6 +279,50 @@ TEST_P(Sharded, OperationsOverlap) {
             EXPECT_EQ(part, std::vector<float>(each, 10.0F));
             EXPECT_EQ(summed, std::vector<float>(4 * each, 10.0F));
             for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(whole[rank * each], static_cast<float>(rank + 1));
+        }
+    });
+}
+
+// The exponents and votes of sums pass between all-gathers. In each round another rank is late with each call.
+TEST_P(Sharded, H61_VotesAndAllGathersKeepOneOrderWhenRanksAreLate) {
+    const DynamicJobs dynamic;
+    GetParam().run(4, [](Communicator& communicator) {
+        constexpr std::size_t each = 4'000;
+        const std::uint32_t rank = communicator.rank();
+        for (std::uint32_t round = 0; round < 4; ++round) {
+            const auto call = [&](auto submit) {
+                if (rank == round) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+                return submit();
+            };
+            const float unit = std::ldexp(1.0F, static_cast<int>(round) * 5 - 10);
+            const std::vector<float> input(4 * each, static_cast<float>(rank + 1) * unit);
+            std::vector<float> part(each);
+            std::vector<float> whole(4 * each);
+            std::vector<float> again(4 * each);
+            std::vector<float> summed = input;
+            std::vector<float> rooted = input;
+            const Sizes bytes(4, each * sizeof(float));
+            const comm::Buffer in_place{summed.data(), summed.data(), summed.size()};
+            const comm::Buffer to_root{input.data(), rank == round ? rooted.data() : nullptr, input.size()};
+            const std::vector works = {
+                call([&] {
+                    return communicator.reduce_scatter(input.data(), part.data(), Sizes(4, each), ElementType::float32,
+                                                       Reduction::sum);
+                }),
+                call([&] { return communicator.all_gather(input.data(), whole.data(), bytes); }),
+                call([&] { return communicator.all_reduce(in_place, ElementType::float32, Reduction::sum); }),
+                call([&] { return communicator.all_gather(input.data(), again.data(), bytes); }),
+                call([&] { return communicator.reduce(to_root, ElementType::float32, Reduction::sum, round); })};
+            for (const auto& work : works) {
+                if (!succeeds(work)) return;
+            }
+            EXPECT_EQ(part, std::vector<float>(each, 10 * unit));
+            EXPECT_EQ(summed, std::vector<float>(4 * each, 10 * unit));
+            EXPECT_EQ(rooted, rank == round ? std::vector<float>(4 * each, 10 * unit) : input);
+            EXPECT_EQ(again, whole);
+            for (std::size_t other = 0; other < 4; ++other) {
+                EXPECT_EQ(whole[other * each], static_cast<float>(other + 1) * unit);
+            }
         }
     });
 }

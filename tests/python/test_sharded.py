@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import time
 
 import torch
 import torch.distributed as dist
@@ -136,6 +137,32 @@ def overlap(rank, size):
 
 def test_asynchronous_operations_overlap():
     assert values_of(run_ranks(overlap, 4)) == [True] * 4
+
+
+def overlap_in_groups(rank, size):
+    pairs = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+    works = []
+    results = []
+    for number in range(4):
+        if rank == number:
+            time.sleep(0.02)
+        for group, members in ((None, range(size)), (pairs[rank // 2], range(rank // 2 * 2, rank // 2 * 2 + 2))):
+            tensor = torch.full((len(members) * 3000,), float(rank + number))
+            part = torch.empty(3000)
+            whole = torch.empty(len(members) * tensor.numel())
+            works.append(dist.all_gather_into_tensor(whole, tensor, group=group, async_op=True))
+            works.append(dist.reduce_scatter_tensor(part, tensor, group=group, async_op=True))
+            results.append((part, whole, [float(peer + number) for peer in members]))
+    for work in works:
+        work.wait()
+    for part, whole, numbers in results:
+        assert set(part.tolist()) == {sum(numbers)}
+        assert whole.reshape(len(numbers), -1)[:, 0].tolist() == numbers
+    return True
+
+
+def test_operations_of_groups_overlap_while_a_rank_is_late():
+    assert values_of(run_ranks(overlap_in_groups, 4)) == [True] * 4
 
 
 def model_and_data(size: int):
