@@ -153,13 +153,13 @@ float value_of(std::uint32_t rank, std::size_t at, float magnitude) {
 }
 
 // Sums of reduce-scatters of several magnitudes on four ranks: bits of the elements of rank 0, then of rank 1, ...
-std::vector<std::uint32_t> sums_at_many_magnitudes(const Placement& placement) {
+std::vector<std::uint32_t> sums_at(const std::vector<float>& magnitudes, const Placement& placement) {
     const Sizes sizes = {700, 5000, 0, 301};
     std::vector<std::vector<std::uint32_t>> of_rank(sizes.size());
     placement.run(4, [&](Communicator& communicator) {
         const std::uint32_t rank = communicator.rank();
         const std::size_t begin = std::reduce(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(rank));
-        for (const float magnitude : {1.0F, 1e4F, 1e-9F, 1e-25F, 6e8F, 0.0F}) {
+        for (const float magnitude : magnitudes) {
             std::vector<float> input(6001);
             for (std::size_t at = 0; at < input.size(); ++at) input[at] = value_of(rank, at, magnitude);
             std::vector<float> part(sizes[rank]);
@@ -175,7 +175,6 @@ std::vector<std::uint32_t> sums_at_many_magnitudes(const Placement& placement) {
                 of_rank[rank].push_back(std::bit_cast<std::uint32_t>(part[at]));
             }
         }
-        for (const auto& channel : communicator.counters()) EXPECT_EQ(channel.worker.float_fragments, 0U);
     });
     std::vector<std::uint32_t> all;
     for (const auto& bits : of_rank) all.insert(all.end(), bits.begin(), bits.end());
@@ -184,8 +183,26 @@ std::vector<std::uint32_t> sums_at_many_magnitudes(const Placement& placement) {
 
 TEST_P(Sharded, DynamicScaleSuitsEveryMagnitudeAndEqualsThatOfEveryPlacement) {
     const DynamicJobs dynamic;
-    static const std::vector<std::uint32_t> expected = sums_at_many_magnitudes({"switch", run_on_switch});
-    EXPECT_TRUE(sums_at_many_magnitudes(GetParam()) == expected);
+    const std::vector<float> magnitudes = {1.0F, 1e4F, 1e-9F, 1e-25F, 6e8F, 0.0F, 2.0F, 3.0F};
+    static const std::vector<std::uint32_t> expected = sums_at(magnitudes, {"switch", run_on_switch});
+    EXPECT_TRUE(sums_at(magnitudes, GetParam()) == expected);
+}
+
+// A scale has room for numbers of up to 64 times the largest one of the step before.
+TEST_P(Sharded, DynamicScaleFollowsTheStepBeforeWithoutFloats) {
+    const DynamicJobs dynamic;
+    for (const float first : {1e4F, 1e-12F}) {
+        const Placement watched{GetParam().name, [&](std::uint32_t world, const auto& body) {
+                                    GetParam().run(world, [&](Communicator& communicator) {
+                                        body(communicator);
+                                        EXPECT_TRUE(succeeds(communicator.barrier()));
+                                        for (const auto& channel : communicator.counters()) {
+                                            EXPECT_EQ(channel.worker.float_fragments, 0U);
+                                        }
+                                    });
+                                }};
+        EXPECT_FALSE(sums_at({first, first * 60, first * 50}, watched).empty());
+    }
 }
 
 TEST_P(Sharded, DynamicScaleOfAReduceSuitsItsNumbers) {

@@ -22,18 +22,25 @@ class CommonScaleTensorTest : public ::testing::Test {
         std::make_shared<SpanScales>(1, ATP_DTYPE_INT32, nullptr, std::make_shared<protocol::SilentWaker>());
     CommonScaleTensor tensor_{
         make_sum_tensor(numeric::ElementType::float32, values_.data(), values_.data(), elements, 1, 1), scale_};
+    void begin_at(std::uint8_t scale) {
+        scale_->begin(scale);
+        scale_->decide(0, true);
+    }
+
     std::vector<std::byte> lanes_ = std::vector<std::byte>(elements * ATP_LANE_BYTES);
 };
 
 TEST_F(CommonScaleTensorTest, WaitsForItsScale) {
     EXPECT_FALSE(tensor_.ready(0, elements));
     scale_->begin(protocol::scale_byte(10));
+    EXPECT_FALSE(tensor_.ready(0, elements)) << "only a proposal";
+    scale_->decide(0, true);
     EXPECT_TRUE(tensor_.ready(0, elements));
     EXPECT_EQ(tensor_.scale(elements - 1), protocol::scale_byte(10));
 }
 
 TEST_F(CommonScaleTensorTest, ElementsAreIntegersAtTheScale) {
-    scale_->begin(protocol::scale_byte(10));
+    begin_at(protocol::scale_byte(10));
     values_.back() = -3.0F;
     ASSERT_TRUE(tensor_.load_integers(0, lanes_));
     EXPECT_EQ(wire::load_u32(lanes_.data()), 768U);
@@ -43,7 +50,7 @@ TEST_F(CommonScaleTensorTest, ElementsAreIntegersAtTheScale) {
 }
 
 TEST_F(CommonScaleTensorTest, ExactScaleHasNoIntegers) {
-    scale_->begin(protocol::exact_scale);
+    begin_at(protocol::exact_scale);
     values_.assign(elements, 0.0F);
     EXPECT_FALSE(tensor_.load_integers(0, lanes_));
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tensor/tensors.h"
+#include "wire/packet.h"
 
 namespace atp::tensor {
 namespace {
@@ -76,6 +77,101 @@ TEST_F(NumberFitterTest, SmallTensorsAreExactAndNeedNothing) {
                      .fit(make_sum_tensor(ElementType::float32, more.data(), more.data(), more.size(), 1, 1),
                           ElementType::float32, {.elements = more.size()})
                      .before.empty());
+}
+
+// Operations with owners, of two ranks that have equal numbers.
+class OwnedFitTest : public NumberFitterTest {
+  protected:
+    NumberFitter::Fitted fit_owned() {
+        return fitter_.fit_owned(
+            make_sum_tensor(ElementType::float32, values_.data(), values_.data(), values_.size(), 1, 1),
+            {.detail = 7, .elements = values_.size()});
+    }
+    // Sums `tensor` of both ranks.
+    static void sum(protocol::Tensor& tensor) {
+        std::vector<std::byte> lanes(tensor.size() * ATP_LANE_BYTES);
+        ASSERT_TRUE(tensor.ready(0, tensor.size()));
+        ASSERT_TRUE(tensor.load_integers(0, lanes));
+        for (std::size_t at = 0; at < lanes.size(); at += ATP_LANE_BYTES) {
+            wire::store_u32(lanes.data() + at, 2 * wire::load_u32(lanes.data() + at));
+        }
+        tensor.store(0, lanes);
+    }
+    void send(const protocol::Tensor& tensor) {
+        std::vector<std::byte> lanes(values_.size() * ATP_LANE_BYTES);
+        fits_ = tensor.load_integers(0, lanes);
+    }
+    // The first operation of its kind.
+    void run_first() {
+        const auto first = fit_owned();
+        for (const auto& before : first.before) sum(*before);
+        send(*first.tensor);
+    }
+
+    NumberFitter fitter_ = fitter_of(Scaling::dynamic, LaneType::int32);
+    bool fits_ = false;
+};
+
+TEST_F(OwnedFitTest, FirstOperationAsksForExponentsAndLaterOnesForeseeTheVote) {
+    const auto first = fit_owned();
+    ASSERT_EQ(first.before.size(), 1U);
+    EXPECT_EQ(first.after, nullptr);
+    EXPECT_FALSE(first.tensor->ready(0, 8));
+    sum(*first.before[0]);
+    EXPECT_TRUE(first.tensor->ready(0, 8));
+    EXPECT_EQ(first.tensor->scale(0), protocol::scale_byte(23)) << "two numbers of 1: below 2^25, at least 2^24";
+
+    const auto second = fit_owned();
+    ASSERT_EQ(second.before.size(), 1U);
+    EXPECT_EQ(second.before[0]->size(), 1U) << "a vote";
+    EXPECT_TRUE(second.tensor->ready(0, 8)) << "this rank knows the decision";
+    EXPECT_EQ(second.tensor->scale(0), protocol::scale_byte(23));
+}
+
+TEST_F(OwnedFitTest, ScaleFollowsTheNumbersOfTheStepBefore) {
+    run_first();
+    values_[5] = -20.0F;  // 2^4 times as large
+    {
+        const auto second = fit_owned();
+        ASSERT_NE(second.after, nullptr);
+        EXPECT_FALSE(second.after->ready(0, 256)) << "nothing is sent yet";
+        sum(*second.before[0]);
+        send(*second.tensor);
+        EXPECT_TRUE(fits_);
+        sum(*second.after);
+    }
+    {
+        const auto third = fit_owned();
+        EXPECT_TRUE(third.tensor->ready(0, 8));
+        EXPECT_EQ(third.tensor->scale(0), protocol::scale_byte(23 - 4));
+        const auto early = fit_owned();
+        EXPECT_FALSE(early.tensor->ready(0, 8)) << "the exponents of the third are missing";
+    }
+}
+
+TEST_F(OwnedFitTest, NumbersThatFallAreSummedExactly) {
+    run_first();
+    values_.assign(values_.size(), 1e-9F);
+    const auto second = fit_owned();
+    EXPECT_FALSE(second.tensor->ready(0, 8)) << "the other rank may have large numbers";
+    sum(*second.before[0]);
+    EXPECT_TRUE(second.tensor->ready(0, 8));
+    EXPECT_EQ(second.tensor->scale(0), protocol::exact_scale);
+    std::vector<std::byte> floats(values_.size() * ATP_LANE_BYTES);
+    second.tensor->load_floats(0, floats);
+    EXPECT_TRUE(second.after->ready(0, 256));
+}
+
+TEST_F(OwnedFitTest, SmallTensorsAreExactAndNeedNothing) {
+    NumberFitter fitter(
+        {.form = {.scaling = Scaling::dynamic}, .ranks = 2, .feed = std::make_shared<protocol::SilentWaker>()});
+    const auto fitted =
+        fitter.fit_owned(make_sum_tensor(ElementType::float32, values_.data(), values_.data(), values_.size(), 1, 1),
+                         {.elements = values_.size()});
+    EXPECT_TRUE(fitted.before.empty());
+    EXPECT_EQ(fitted.after, nullptr);
+    EXPECT_TRUE(fitted.tensor->ready(0, values_.size()));
+    EXPECT_TRUE(fitted.tensor->floats_only());
 }
 
 TEST_F(NumberFitterTest, FixedScaleNeedsNothing) {

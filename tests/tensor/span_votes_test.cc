@@ -27,8 +27,9 @@ class SpanVotesTest : public ::testing::Test {
     std::shared_ptr<SpanScales> scales_ = std::make_shared<SpanScales>(values_.size(), ATP_DTYPE_INT16, nullptr,
                                                                        std::make_shared<protocol::SilentWaker>());
     SpanVotes votes_{
-        make_sum_tensor(numeric::ElementType::float32, values_.data(), values_.data(), values_.size(), 1, 1), scales_,
-        ranks, ATP_DTYPE_INT16};
+        make_sum_tensor(numeric::ElementType::float32, values_.data(), values_.data(), values_.size(), 1, 1),
+        scales_,
+        {.ranks = ranks, .form = ATP_DTYPE_INT16, .span = span}};
     float least_ = std::bit_cast<float>(least_magnitude(proposal, ranks, ATP_DTYPE_INT16));
 };
 

@@ -30,7 +30,7 @@ class VoteTensorTest : public ::testing::Test {
                                                                        std::make_shared<protocol::SilentWaker>());
     std::shared_ptr<SpanVotes> own_ = std::make_shared<SpanVotes>(
         make_sum_tensor(numeric::ElementType::float32, values_.data(), values_.data(), values_.size(), 1, 1), scales_,
-        two_ranks, ATP_DTYPE_INT16);
+        SpanVotes::Rules{.ranks = two_ranks, .form = ATP_DTYPE_INT16, .span = span});
     VoteTensor votes_{own_};
     float least_ = std::bit_cast<float>(least_magnitude(proposed, two_ranks, ATP_DTYPE_INT16));
 

@@ -194,57 +194,64 @@ Result<Handle> Communicator::submit(const OperationCall& call, std::unique_ptr<p
     const std::scoped_lock lock(order_);
     // Only owners know the sums of dealt parts, so no other rank can follow their magnitude.
     const bool is_dealt = call.operation == Operation::reduce_scatter || call.operation == Operation::reduce;
-    std::vector<std::unique_ptr<protocol::Tensor>> before;
-    std::shared_ptr<const tensor::SpanScales> scales;
-    if (fits_numbers() && !tensor->plain() && !is_empty && !is_dealt) {
-        auto fitted = fitter_.fit(
-            std::move(tensor), call.type,
-            {.operation = static_cast<std::uint32_t>(call.operation), .detail = call.detail, .elements = call.elements},
-            host_ != nullptr && !chunks_);
-        tensor = std::move(fitted.tensor);
-        before = std::move(fitted.before);
-        scales = std::move(fitted.scales);
-    } else if (options_.scaling == tensor::Scaling::dynamic && is_dealt && !tensor->plain() && !is_empty) {
-        auto fitted = fitter_.fit_owned(std::move(tensor));
-        tensor = std::move(fitted.tensor);
-        before = std::move(fitted.before);
+    const bool has_numbers = !tensor->plain() && !is_empty;
+    const tensor::OperationKind kind{
+        .operation = static_cast<std::uint32_t>(call.operation), .detail = call.detail, .elements = call.elements};
+    tensor::NumberFitter::Fitted fitted;
+    if (fits_numbers() && has_numbers && !is_dealt) {
+        fitted = fitter_.fit(std::move(tensor), call.type, kind, host_ != nullptr && !chunks_);
+    } else if (options_.scaling == tensor::Scaling::dynamic && has_numbers && is_dealt) {
+        fitted = fitter_.fit_owned(std::move(tensor), kind);
+    } else {
+        fitted.tensor = std::move(tensor);
     }
-    const protocol::Tensor& whole = *tensor;
-    auto work = std::make_shared<Work>(call.operation, std::move(tensor), now, deadline);
-    work->set_scales(std::move(scales));
+    const protocol::Tensor& whole = *fitted.tensor;
+    auto work = std::make_shared<Work>(call.operation, std::move(fitted.tensor), now, deadline);
+    if (!is_dealt) work->set_scales(std::move(fitted.scales));
     ++calls_;
     work->set_called(fmt::format("{} as call {}", call.text, calls_));
     if (is_empty) return work;
-    const std::uint16_t purpose_before = purpose_of(call.operation, call.elements, mix(call.detail));
+    const std::uint16_t purpose_beside = purpose_of(call.operation, call.elements, mix(call.detail));
     if (host_ != nullptr) {
         work->add_slice(0, whole.size(), purpose);
-        submit_on_host(work, std::move(before), purpose_before, call.alignment);
+        submit_on_host(work, std::move(fitted), purpose_beside, call.alignment);
     } else {
-        for (auto& first : before) {
-            const std::uint64_t lanes = first->size();
-            work->add_first(std::move(first), chunks_ ? tensor::lanes_of_chunk(*chunks_, lanes, 0) : lanes,
-                            purpose_before);
-        }
-        submit_to_channels(work, whole, purpose, call.alignment);
+        for (auto& first : fitted.before) add_beside(*work, std::move(first), purpose_beside);
+        add_slices(*work, whole, purpose, call.alignment);
+        if (fitted.after != nullptr) add_beside(*work, std::move(fitted.after), purpose_beside);
+        submit_in_order(work, purpose);
     }
     return work;
 }
 
-void Communicator::submit_on_host(const Handle& work, std::vector<std::unique_ptr<protocol::Tensor>> before,
-                                  std::uint16_t purpose, std::uint64_t alignment) {
-    for (auto& tensor : before) {
+void Communicator::submit_on_host(const Handle& work, tensor::NumberFitter::Fitted fitted, std::uint16_t purpose,
+                                  std::uint64_t alignment) {
+    const auto beside = [&](std::unique_ptr<protocol::Tensor> tensor) {
         const std::uint64_t lanes = tensor->size();
-        const auto first =
-            std::make_shared<Work>(work->operation(), std::move(tensor), work->begun(), work->deadline());
-        first->set_called(work->called());
-        first->add_slice(0, lanes, purpose);
-        host_->submit(first, 1);
-    }
+        auto own = std::make_shared<Work>(work->operation(), std::move(tensor), work->begun(), work->deadline());
+        own->set_called(work->called());
+        own->add_slice(0, lanes, purpose);
+        return own;
+    };
+    for (auto& first : fitted.before) host_->submit(beside(std::move(first)), 1);
+    if (fitted.after == nullptr) return host_->submit(work, alignment);
+    const Handle last = beside(std::move(fitted.after));
+    work->add_part();
+    last->call_when_done([work, raw = last.get()] {
+        const auto outcome = raw->outcome();
+        work->finish_part(outcome ? std::nullopt : std::optional(outcome.error()));
+    });
     host_->submit(work, alignment);
+    host_->submit(last, 1);
 }
 
-void Communicator::submit_to_channels(const Handle& work, const protocol::Tensor& tensor, std::uint16_t purpose,
-                                      std::uint64_t alignment) {
+void Communicator::add_beside(Work& work, std::unique_ptr<protocol::Tensor> tensor, std::uint16_t purpose) const {
+    const std::uint64_t lanes = tensor->size();
+    work.add_beside(std::move(tensor), chunks_ ? tensor::lanes_of_chunk(*chunks_, lanes, 0) : lanes, purpose);
+}
+
+void Communicator::add_slices(Work& work, const protocol::Tensor& tensor, std::uint16_t purpose,
+                              std::uint64_t alignment) const {
     const std::uint64_t lanes = tensor.size();
     const std::uint64_t fragment = fragment_elements(tensor.form());
     const std::uint64_t fragments = (lanes + fragment - 1) / fragment;
@@ -253,17 +260,16 @@ void Communicator::submit_to_channels(const Handle& work, const protocol::Tensor
     std::uint64_t step = (share + alignment - 1) / alignment * alignment;
     if (chunks_) step = tensor::lanes_of_chunk(*chunks_, lanes, tensor.spans().length);
     for (std::uint64_t first = 0; first < lanes; first += step) {
-        work->add_slice(first, std::min(step, lanes - first), purpose);
+        work.add_slice(first, std::min(step, lanes - first), purpose);
     }
-    // A failure of one channel ends the communicator. Otherwise, parts on other channels would wait for their deadline,
-    // and there the next operation of this rank could meet an earlier operation of other ranks.
-    if (channels_.size() + gathers_.size() > 1) work->on_failure([this](const Error& error) { end_channels(error); });
-    submit_in_order(work, purpose);
 }
 
 // Every rank calls the operations of both kinds of channels in one order. Where the kind changes, a barrier in a
 // channel of the kind before keeps them in that order: ranks that call different operations find out there (H40, H61).
 void Communicator::submit_in_order(const Handle& work, std::uint16_t purpose) {
+    // A failure of one channel ends the communicator. Otherwise, parts on other channels would wait for their deadline,
+    // and there the next operation of this rank could meet an earlier operation of other ranks.
+    if (channels_.size() + gathers_.size() > 1) work->on_failure([this](const Error& error) { end_channels(error); });
     const bool gathers = work->operation() == Operation::all_gather && !gathers_.empty();
     if (std::exchange(gathering_, gathers) != gathers) {
         ChannelSet& before = gathers ? channels_ : gathers_;

@@ -192,12 +192,12 @@ class Communicator {
     };
     [[nodiscard]] Result<Handle> submit(const OperationCall& call, std::unique_ptr<protocol::Tensor> tensor,
                                         Time deadline);
-    // On a host: a work of its own, since the memory takes one part of a work at a time.
-    void submit_on_host(const Handle& work, std::vector<std::unique_ptr<protocol::Tensor>> before,
-                        std::uint16_t purpose, std::uint64_t alignment);
-    void submit_to_channels(const Handle& work, const protocol::Tensor& tensor, std::uint16_t purpose,
-                            std::uint64_t alignment);
-
+    // The tensors beside that of the work are works of their own: the memory takes one part of a work at a time.
+    // `purpose`: theirs.
+    void submit_on_host(const Handle& work, tensor::NumberFitter::Fitted fitted, std::uint16_t purpose,
+                        std::uint64_t alignment);
+    void add_slices(Work& work, const protocol::Tensor& tensor, std::uint16_t purpose, std::uint64_t alignment) const;
+    void add_beside(Work& work, std::unique_ptr<protocol::Tensor> tensor, std::uint16_t purpose) const;
     void submit_in_order(const Handle& work, std::uint16_t purpose);
     void finish_marks();
 

@@ -16,10 +16,10 @@ void Work::add_slice(std::uint64_t first, std::uint64_t size, std::uint16_t purp
     parts_left_.store(static_cast<std::uint32_t>(slices_.size()), std::memory_order_release);
 }
 
-void Work::add_first(std::unique_ptr<protocol::Tensor> tensor, std::uint64_t step, std::uint16_t purpose) {
-    protocol::Tensor& before = *before_.emplace_back(std::move(tensor));
-    for (std::uint64_t first = 0; first < before.size(); first += step) {
-        slices_.emplace_back(before, first, std::min(step, before.size() - first), purpose);
+void Work::add_beside(std::unique_ptr<protocol::Tensor> tensor, std::uint64_t step, std::uint16_t purpose) {
+    protocol::Tensor& beside = *beside_.emplace_back(std::move(tensor));
+    for (std::uint64_t first = 0; first < beside.size(); first += step) {
+        slices_.emplace_back(beside, first, std::min(step, beside.size() - first), purpose);
     }
     parts_left_.store(static_cast<std::uint32_t>(slices_.size()), std::memory_order_release);
 }

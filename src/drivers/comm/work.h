@@ -42,8 +42,11 @@ class Work {
 
     // Only before any channel gets a part.
     void add_slice(std::uint64_t first, std::uint64_t size, std::uint16_t purpose);
-    // Parts for which the tensor of the operation waits: `tensor` in slices of `step` elements.
-    void add_first(std::unique_ptr<protocol::Tensor> tensor, std::uint64_t step, std::uint16_t purpose);
+    // Parts for what the ranks agree on before or after the tensor of the operation: `tensor` in slices of `step`
+    // elements.
+    void add_beside(std::unique_ptr<protocol::Tensor> tensor, std::uint64_t step, std::uint16_t purpose);
+    // A part without a slice, which finish_part() ends as it does the others.
+    void add_part() { parts_left_.fetch_add(1, std::memory_order_release); }
     [[nodiscard]] std::vector<tensor::Slice>& slices() { return slices_; }
 
     [[nodiscard]] bool done() const { return parts_left_.load(std::memory_order_acquire) == 0; }
@@ -85,7 +88,7 @@ class Work {
     Operation operation_;
     std::string called_;
     std::unique_ptr<protocol::Tensor> tensor_;
-    std::vector<std::unique_ptr<protocol::Tensor>> before_;  // for which the tensor waits
+    std::vector<std::unique_ptr<protocol::Tensor>> beside_;
     std::shared_ptr<const tensor::SpanScales> scales_;
     std::vector<tensor::Slice> slices_;
     std::weak_ptr<WorkAttendant> attendant_;

@@ -27,6 +27,8 @@ class ExactTensor final : public protocol::Tensor {
     [[nodiscard]] bool ready(std::uint64_t first, std::uint64_t count) const override {
         return tensor_->ready(first, count);
     }
+    [[nodiscard]] protocol::Spans spans() const override { return tensor_->spans(); }
+    [[nodiscard]] protocol::Delivery delivery(std::uint64_t first) const override { return tensor_->delivery(first); }
     [[nodiscard]] std::uint8_t scale(std::uint64_t /*first*/) const override { return protocol::exact_scale; }
     [[nodiscard]] bool floats_only() const override { return true; }
     [[nodiscard]] bool load_integers(std::uint64_t /*first*/, std::span<std::byte> /*lanes*/) const override {

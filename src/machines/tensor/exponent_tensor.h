@@ -8,13 +8,14 @@
 #include <span>
 
 #include "protocol/tensor.h"
+#include "tensor/exponent_source.h"
 
 namespace atp::tensor {
 
-// Finds the largest exponent of a finite element of a tensor on any rank, before any sum of the tensor is known: 256
-// plain lanes, of which each rank sets the one of its largest exponent to 1 (H51, docs/protocol.md#h51).
+// Finds the largest exponent of a finite element of a tensor on any rank, without any sum of the tensor: 256 plain
+// lanes, of which each rank sets the one of its largest exponent to 1 (H51, docs/protocol.md#h51).
 //
-// Ownership: shares the tensor that it reads.
+// Ownership: shares the source.
 // Calling order: that of protocol::Tensor. `found` is called once, by the store() that completes the sums.
 // Threads: one. Failure: none.
 class ExponentTensor final : public protocol::PlainTensor {
@@ -22,12 +23,12 @@ class ExponentTensor final : public protocol::PlainTensor {
     // The exponent as the 8 bits of a float32; nullopt: all finite elements of all ranks are 0.
     using Found = std::function<void(std::optional<unsigned> exponent)>;
 
-    ExponentTensor(std::shared_ptr<const protocol::Tensor> whole, Found found)
-        : whole_(std::move(whole)), found_(std::move(found)) {}
+    ExponentTensor(std::shared_ptr<ExponentSource> source, Found found)
+        : source_(std::move(source)), found_(std::move(found)) {}
 
     [[nodiscard]] std::uint64_t size() const override { return exponents; }
     [[nodiscard]] bool ready(std::uint64_t /*first*/, std::uint64_t /*count*/) const override {
-        return whole_->ready(0, whole_->size());
+        return source_->ready();
     }
     void store(std::uint64_t first, std::span<const std::byte> lanes) override;
 
@@ -37,13 +38,9 @@ class ExponentTensor final : public protocol::PlainTensor {
   private:
     static constexpr unsigned exponents = 256;
 
-    [[nodiscard]] std::optional<unsigned> own_exponent() const;
-
-    std::shared_ptr<const protocol::Tensor> whole_;
+    std::shared_ptr<ExponentSource> source_;
     Found found_;
-    mutable bool scanned_ = false;
-    mutable std::optional<unsigned> own_;  // valid if `scanned_`
-    std::optional<unsigned> largest_;      // of the sums that are stored
+    std::optional<unsigned> largest_;  // of the sums that are stored
     unsigned stored_ = 0;
 };
 

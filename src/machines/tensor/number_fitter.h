@@ -39,6 +39,8 @@ class NumberFitter {
         std::unique_ptr<protocol::Tensor> tensor;
         // To be summed before the tensor, in this order; it is not ready until then.
         std::vector<std::unique_ptr<protocol::Tensor>> before{};
+        // To be summed after it: not ready until all of its elements are sent.
+        std::unique_ptr<protocol::Tensor> after{};
         // Of the tensor, all known once it is summed; nullptr: the scale is fixed.
         std::shared_ptr<const SpanScales> scales{};
     };
@@ -50,14 +52,18 @@ class NumberFitter {
     [[nodiscard]] Fitted fit(std::unique_ptr<protocol::Tensor> tensor, numeric::ElementType type,
                              const OperationKind& kind, bool in_memory = false);
 
-    // For a tensor with owners: one scale for all of its elements, from their exponents. The form is int32.
-    [[nodiscard]] Fitted fit_owned(std::unique_ptr<protocol::Tensor> tensor) const;
+    // For a tensor with owners: one scale for all of its elements, from the exponents of all ranks. The form is int32.
+    [[nodiscard]] Fitted fit_owned(std::unique_ptr<protocol::Tensor> tensor, const OperationKind& kind);
 
   private:
     // Begins `scales` with the scale that suits the largest element of `whole` on all ranks.
     [[nodiscard]] std::unique_ptr<protocol::Tensor> exponents_of(std::shared_ptr<const protocol::Tensor> whole,
                                                                  std::shared_ptr<SpanScales> scales,
                                                                  std::uint8_t form) const;
+    [[nodiscard]] Fitted fit_exact(std::shared_ptr<protocol::Tensor> whole) const;
+    // The scales of this operation, of which later ones have the reference.
+    [[nodiscard]] std::shared_ptr<SpanScales> next_scales(const OperationKind& kind, std::uint64_t elements,
+                                                          std::uint8_t form);
 
     Config config_;
     CallSequence sequence_;

@@ -12,9 +12,15 @@ namespace atp::tensor {
 namespace {
 
 constexpr int exponent_bias = 127;
+constexpr int most_exponent = 127;  // of a float32
 
 std::uint8_t plus(std::uint8_t scale, int exponent) {
     return static_cast<std::uint8_t>(std::clamp(int{scale} + exponent, 1, 255));
+}
+
+// Of a sum of numbers that have this exponent, as the 8 bits of a float32, or a smaller one.
+int exponent_of_sum(unsigned exponent, std::uint32_t ranks) {
+    return std::max(static_cast<int>(exponent), 1) - exponent_bias + static_cast<int>(std::bit_width(ranks - 1));
 }
 
 // The scale at which a number with this exponent is an integer of `bits` bits.
@@ -41,8 +47,12 @@ std::uint8_t next_scale(std::uint8_t used, std::uint32_t largest, std::uint8_t f
 
 std::uint8_t first_scale(std::optional<unsigned> exponent, std::uint32_t ranks, std::uint8_t form, double job_scale) {
     if (!exponent) return protocol::scale_byte(std::ilogb(job_scale));
-    const int largest = std::max(static_cast<int>(*exponent), 1) - exponent_bias;
-    return scale_for(largest + static_cast<int>(std::bit_width(ranks - 1)), bits_of_sum(form));
+    return scale_for(exponent_of_sum(*exponent, ranks), bits_of_sum(form));
+}
+
+std::uint32_t magnitude_of_sum(std::optional<unsigned> exponent, std::uint32_t ranks) {
+    if (!exponent) return 0;
+    return magnitude_bits(std::ldexp(1.0F, std::min(exponent_of_sum(*exponent, ranks), most_exponent)));
 }
 
 std::uint32_t least_magnitude(std::uint8_t scale, std::uint32_t ranks, std::uint8_t form) {

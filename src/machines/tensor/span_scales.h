@@ -46,6 +46,9 @@ inline constexpr int most_rise = 4;
 [[nodiscard]] std::uint8_t first_scale(std::optional<unsigned> exponent, std::uint32_t ranks, std::uint8_t form,
                                        double job_scale);
 
+// A largest magnitude in sums that next_scale() takes: `exponent` as above, if nobody has all sums.
+[[nodiscard]] std::uint32_t magnitude_of_sum(std::optional<unsigned> exponent, std::uint32_t ranks);
+
 // Magnitude from which a number of one rank keeps a span at `scale`: the sum of `ranks` such numbers lies a third of
 // the form's bits below the sums for which the scale was made. At least one integer.
 [[nodiscard]] std::uint32_t least_magnitude(std::uint8_t scale, std::uint32_t ranks, std::uint8_t form);
@@ -64,6 +67,8 @@ class SpanScales {
                std::shared_ptr<protocol::Waker> feed);
 
     [[nodiscard]] std::uint64_t count() const { return spans_.size(); }
+    // Before forget_reference().
+    [[nodiscard]] bool has_reference() const { return reference_ != nullptr; }
     // Elements of each span but the last.
     [[nodiscard]] std::uint64_t span() const { return span_elements(form_); }
     // Without a reference: the scale of all spans.

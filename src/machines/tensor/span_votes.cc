@@ -21,19 +21,18 @@ static_assert(vote_block <= values_max);
 }  // namespace
 
 SpanVotes::SpanVotes(std::shared_ptr<const protocol::Tensor> whole, std::shared_ptr<SpanScales> scales,
-                     std::uint32_t ranks, std::uint8_t form)
+                     const Rules& rules)
     : whole_(std::move(whole)),
       scales_(std::move(scales)),
-      ranks_(ranks),
-      form_(form),
-      own_(spans_of(whole_->size(), form)) {
+      rules_(rules),
+      own_((whole_->size() + rules.span - 1) / rules.span) {
     for (std::atomic<std::uint32_t>& vote : own_) vote.store(unread, std::memory_order_relaxed);
 }
 
 bool SpanVotes::ready(std::uint64_t span) const {
     if (own_[span] != unread) return true;
-    const std::uint64_t first = span * span_elements(form_);
-    return whole_->ready(first, std::min(span_elements(form_), whole_->size() - first)) && scales_->ready(span);
+    const std::uint64_t first = span * rules_.span;
+    return whole_->ready(first, std::min(rules_.span, whole_->size() - first)) && scales_->ready(span);
 }
 
 std::uint32_t SpanVotes::own(std::uint64_t span) {
@@ -47,11 +46,11 @@ std::uint32_t SpanVotes::own(std::uint64_t span) {
 
 // Usually the first block decides.
 std::uint32_t SpanVotes::read(std::uint64_t span) const {
-    const std::uint32_t least = least_magnitude(scales_->proposal(span), ranks_, form_);
-    const std::uint64_t end = std::min((span + 1) * span_elements(form_), whole_->size());
+    const std::uint32_t least = least_magnitude(scales_->proposal(span), rules_.ranks, rules_.form);
+    const std::uint64_t end = std::min((span + 1) * rules_.span, whole_->size());
     std::array<float, vote_block> values;
     std::uint32_t largest = 0;
-    for (std::uint64_t first = span * span_elements(form_); first < end; first += vote_block) {
+    for (std::uint64_t first = span * rules_.span; first < end; first += vote_block) {
         const std::size_t count = std::min<std::uint64_t>(vote_block, end - first);
         load_values(*whole_, first, std::span(values).first(count));
         largest = std::max(largest, magnitude_bits(numeric::largest_magnitude(values.data(), count)));

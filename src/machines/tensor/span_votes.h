@@ -27,8 +27,13 @@ class SpanVotes {
     static constexpr std::uint32_t too_small = 1;
     static constexpr std::uint32_t large_enough = 1U << 16U;
 
-    SpanVotes(std::shared_ptr<const protocol::Tensor> whole, std::shared_ptr<SpanScales> scales, std::uint32_t ranks,
-              std::uint8_t form);
+    struct Rules {
+        std::uint32_t ranks = 1;
+        std::uint8_t form = ATP_DTYPE_INT32;
+        std::uint64_t span = span_elements(ATP_DTYPE_INT32);  // elements of each span but the last
+    };
+
+    SpanVotes(std::shared_ptr<const protocol::Tensor> whole, std::shared_ptr<SpanScales> scales, const Rules& rules);
 
     [[nodiscard]] std::uint64_t spans() const { return own_.size(); }
     // True: the numbers of the span can be read, and its proposal is known.
@@ -45,8 +50,7 @@ class SpanVotes {
 
     std::shared_ptr<const protocol::Tensor> whole_;
     std::shared_ptr<SpanScales> scales_;
-    std::uint32_t ranks_;
-    std::uint8_t form_;
+    Rules rules_;
     std::mutex reading_;
     std::vector<std::atomic<std::uint32_t>> own_;  // `unread` at first
 };
