@@ -103,7 +103,7 @@ control AtpIngress(inout headers_t headers, inout notes_t notes, inout standard_
             NoAction;
         }
         default_action = NoAction();
-        size = 128;
+        size = 256;
     }
     action serve(bit<8> number, bit<32> mask) {
         place.place = number;

@@ -23,7 +23,12 @@ class FakePlane final : public DataPlane {
         return true;
     }
     void dismiss(const JobKey& job) override { held.erase(job); }
-    void learn_group(const JobKey& job, std::uint64_t group_number) override { groups[job] = group_number; }
+    void learn_place(const JobKey& job, const AdmittedPlace& place) override {
+        if (held.contains(job)) places.push_back(place);
+    }
+    void learn_group(const ChannelKey& channel, std::uint64_t group_number) override {
+        groups[channel.of_job()] = group_number;
+    }
     void set_level(const JobKey& job, std::uint8_t level) override { held.at(job).level = level; }
     [[nodiscard]] std::vector<AdmittedJob> jobs() const override {
         std::vector<AdmittedJob> all;
@@ -36,6 +41,7 @@ class FakePlane final : public DataPlane {
 
     std::map<JobKey, AdmittedJob> held;
     std::map<JobKey, std::uint64_t> groups;
+    std::vector<AdmittedPlace> places;
     protocol::SwitchCounters packets;
 };
 
@@ -77,6 +83,15 @@ TEST(DataPlaneAgent, AdmitsAJobFromItsJoinAndRemovesItWhenJoinsStop) {
     EXPECT_TRUE(plane.held.empty());
 }
 
+TEST(DataPlaneAgent, LearnsThePlaceOfEachJoinAgainWhenItIsRepeated) {
+    FakePlane plane;
+    DataPlaneAgent agent(plane, 4, seconds(3), 0);
+    join(agent, at(0));
+    join(agent, at(1));
+    const AdmittedPlace place{.channel = 0, .unit = 1, .mask = 3};
+    EXPECT_EQ(plane.places, (std::vector{place, place}));
+}
+
 TEST(DataPlaneAgent, LearnsTheNumberOfAGroup) {
     FakePlane plane;
     DataPlaneAgent agent(plane, 4, seconds(3), 0);
@@ -113,6 +128,7 @@ TEST(DataPlaneAgent, RefusesJobsBeyondItsLimit) {
     DataPlaneAgent agent(plane, 0, seconds(3), 0);
     join(agent, at(0));
     EXPECT_TRUE(plane.held.empty());
+    EXPECT_TRUE(plane.places.empty());
     EXPECT_EQ(agent.not_admitted(), 1U);
 }
 

@@ -193,6 +193,20 @@ TEST(InPathAdmission, JobOfAnEarlierRunOfTheProgramStaysAdmitted) {
 // address.
 wire::Join join_of_rack(std::uint32_t job) { return join_of(job, 1, 1); }
 
+TEST(InPathAdmission, PlaceIsTheUnitAtLevel0AndAllUnitsAtLevel1) {
+    wire::Join join = join_of_rack(7);
+    join.terms.channel = 2;
+    join.terms.mask1 = 0b1111;
+    join.units.front().unit = 3;
+    InPathAgent rack(4, seconds(10), 0);
+    EXPECT_EQ(exchange(rack, join, at(0)).place, (AdmittedPlace{.channel = 2, .unit = 0b1000, .mask = 3}));
+    EXPECT_EQ(exchange(rack, join, at(1)).place, (AdmittedPlace{.channel = 2, .unit = 0b1000, .mask = 3}));
+    InPathAgent root(4, seconds(10), 1);
+    EXPECT_EQ(exchange(root, join, at(0)).place, (AdmittedPlace{.channel = 2, .unit = 0, .mask = 0b1111}));
+    InPathAgent full(0, seconds(10), 0);
+    EXPECT_EQ(exchange(full, join, at(0)).place.mask, 0U);
+}
+
 TEST(InPathAdmission, SwitchAdmitsOnlyJobsThatNeedItsLevel) {
     wire::Join of_switch = join_of_rack(8);
     of_switch.units = {{.unit = 0, .members = 3, .mask0 = 3, .direct = false, .ranks = {0, 1}}};

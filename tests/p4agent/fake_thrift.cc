@@ -38,6 +38,11 @@ bool has_input(int descriptor) {
 std::string reply_number32(std::int32_t value) { return field(8, 0, number(static_cast<std::uint32_t>(value), 4)); }
 std::string reply_number64(std::int64_t value) { return field(10, 0, number(static_cast<std::uint64_t>(value), 8)); }
 std::string reply_text(std::string_view value) { return field(11, 0, text_of(value)); }
+std::string reply_list64(const std::vector<std::int64_t>& values) {
+    std::string list = number(10, 1) + number(values.size(), 4);
+    for (const std::int64_t value : values) list += number(static_cast<std::uint64_t>(value), 8);
+    return field(15, 0, list);
+}
 std::string reply_counter(std::int64_t packets) {
     return field(
         12, 0,

@@ -19,6 +19,7 @@ namespace atp::p4agent {
 [[nodiscard]] std::string reply_number32(std::int32_t value);
 [[nodiscard]] std::string reply_number64(std::int64_t value);
 [[nodiscard]] std::string reply_text(std::string_view value);
+[[nodiscard]] std::string reply_list64(const std::vector<std::int64_t>& values);
 [[nodiscard]] std::string reply_counter(std::int64_t packets);
 [[nodiscard]] std::string reply_ports(const std::vector<std::string>& names);  // numbers from 0
 [[nodiscard]] std::string reply_exception();

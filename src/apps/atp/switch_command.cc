@@ -229,7 +229,7 @@ std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions) {
     flags.number("--level", options->kernel.level, 0, ATP_LEVELS - 1,
                  "Level of --xdp or --p4 for jobs with racks: 0 next to workers, 1 where racks meet [0]");
     flags.text("--p4", options->kernel.pipeline, "ADDRESS",
-               "Be the agent of a pipeline: the Thrift server of a simple_switch that runs p4/atp.v1model.p4 [none]");
+               "Be the agent of a pipeline: the Thrift server of a simple_switch that runs a program of p4/ [none]");
     flags.text("--p4-control", options->kernel.pipeline_control, "INTERFACE",
                "Interface at which the pipeline delivers control messages, the other end of its port 64 [none]");
     flags.flag("--pin", options->pin, "Pin each thread to its own core");

@@ -230,7 +230,7 @@ Result<ThriftValue> ThriftConnection::call(std::string_view service, std::string
     const bool is_reply = (static_cast<std::uint64_t>(kind) & 0xFFU) == message_reply;
     if (!is_reply || (!reply.fields.empty() && !reply.fields.contains(0))) {
         return fail(Operation::configure, Reason::rejected, peer_,
-                    std::string(function) + " failed: does the switch run p4/atp.v1model.p4?");
+                    std::string(function) + " failed: does the switch still run a program of p4/?");
     }
     return reply.field(0);
 }

@@ -19,8 +19,8 @@ class KernelPlane final : public control::DataPlane {
         return kernel_.admit(job.job, job.token, job.level);
     }
     void dismiss(const control::JobKey& job) override { kernel_.dismiss(job); }
-    void learn_group(const control::JobKey& job, std::uint64_t group_number) override {
-        kernel_.learn_group(job, group_number);
+    void learn_group(const control::ChannelKey& channel, std::uint64_t group_number) override {
+        kernel_.learn_group(channel.of_job(), group_number);
     }
     void set_level(const control::JobKey& job, std::uint8_t level) override { kernel_.set_level(job, level); }
     [[nodiscard]] std::vector<control::AdmittedJob> jobs() const override { return kernel_.jobs(); }

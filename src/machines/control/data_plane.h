@@ -20,6 +20,16 @@ struct AdmittedJob {
     bool operator==(const AdmittedJob&) const = default;
 };
 
+// Where the gradients of a channel are added: those of the members of one unit at level 0, those of all units at
+// level 1.
+struct AdmittedPlace {
+    std::uint16_t channel = 0;
+    std::uint32_t unit = 0;  // its bit in bitmap1; 0: level 1
+    std::uint32_t mask = 0;  // all members of the unit, or all units of the job
+
+    bool operator==(const AdmittedPlace&) const = default;
+};
+
 // The jobs that a data plane aggregates, and the counters of their packets. A driver implements it.
 //
 // Threads: one at a time. Failure: a call that fails changes nothing. The next JOINs of the job repeat it, or the job
@@ -31,8 +41,11 @@ class DataPlane {
     // False if there is no room for the job.
     [[nodiscard]] virtual bool admit(const AdmittedJob& job) = 0;
     virtual void dismiss(const JobKey& job) = 0;
+    // A place of the job. The next JOINs repeat it. No effect if the job is not admitted. A data plane that takes masks
+    // from the packets ignores it.
+    virtual void learn_place(const JobKey& /*job*/, const AdmittedPlace& /*place*/) {}
     // Results by group carry this number instead of the job's token. No effect if the job is not admitted.
-    virtual void learn_group(const JobKey& job, std::uint64_t group_number) = 0;
+    virtual void learn_group(const ChannelKey& channel, std::uint64_t group_number) = 0;
     // Sets the level of an admitted job. At level ATP_LEVELS, its packets are forwarded unaggregated.
     virtual void set_level(const JobKey& job, std::uint8_t level) = 0;
     [[nodiscard]] virtual std::vector<AdmittedJob> jobs() const = 0;

@@ -22,8 +22,9 @@ void DataPlaneAgent::handle_message(std::span<const std::byte> message, Time now
     if (change.change == InPathAgent::Change::admit) {
         static_cast<void>(plane_.admit(change.job));
     } else if (change.change == InPathAgent::Change::learn_group) {
-        plane_.learn_group(change.job.key(), change.group_number);
+        plane_.learn_group({change.job.job, change.job.token, change.place.channel}, change.group_number);
     }
+    if (change.place.mask != 0) plane_.learn_place(change.job.key(), change.place);
 }
 
 void DataPlaneAgent::poll(Time now) {

@@ -21,6 +21,12 @@ bool InPathAgent::passes_here(const wire::Join& join) const {
     return join.level == level_ || (join.level > level_ && unit.members != unit.mask0);
 }
 
+AdmittedPlace InPathAgent::place_of(const wire::Join& join) const {
+    const wire::JoiningUnit& unit = join.units.front();
+    if (level_ != 0) return {.channel = join.terms.channel, .unit = 0, .mask = join.terms.mask1};
+    return {.channel = join.terms.channel, .unit = 1U << unit.unit, .mask = unit.mask0};
+}
+
 void InPathAgent::remember(const AdmittedJob& job, Time now) {
     known_jobs_.insert_or_assign(JobKey{job.job, job.token}, KnownJob{.job = job, .until = now + hold_});
 }
@@ -42,16 +48,17 @@ void InPathAgent::handle_join(const wire::Join& join, Time now) {
     if (known != known_jobs_.end()) known->second.until = std::max(known->second.until, now + hold_);
     const Question question{join.nonce, key};
     if (questions_.size() >= most_questions && !questions_.contains(question)) {
-        std::erase_if(questions_, [&](const auto& each) { return now > each.second; });
+        std::erase_if(questions_, [&](const auto& each) { return now > each.second.until; });
         if (questions_.size() >= most_questions) return;
     }
-    questions_[question] = now + time_of_question;
+    questions_[question] = {.until = now + time_of_question, .place = place_of(join)};
 }
 
 InPathAgent::AgentChange InPathAgent::handle_joined(const wire::Joined& joined, Time now) {
     const ChannelKey key = key_of(joined);
     const auto question = questions_.find({joined.nonce, key});
-    if (question == questions_.end() || now > question->second) return {};
+    if (question == questions_.end() || now > question->second.until) return {};
+    const AdmittedPlace place = question->second.place;
     const AdmittedJob job{.job = key.job, .token = key.token, .level = level_};
     auto known = known_jobs_.find(key.of_job());
     if (known == known_jobs_.end()) {
@@ -60,12 +67,13 @@ InPathAgent::AgentChange InPathAgent::handle_joined(const wire::Joined& joined, 
             return {};
         }
         remember(job, now);
-        return {.change = Change::admit, .job = job};
+        return {.change = Change::admit, .job = job, .place = place};
     }
+    const AgentChange nothing{.job = job, .place = place};
     std::map<std::uint16_t, std::uint64_t>& groups = known->second.groups;
-    if (joined.group_number == 0 || (groups.size() >= most_groups && !groups.contains(key.channel))) return {};
-    if (std::exchange(groups[key.channel], joined.group_number) == joined.group_number) return {};
-    return {.change = Change::learn_group, .job = job, .group_number = joined.group_number};
+    if (joined.group_number == 0 || (groups.size() >= most_groups && !groups.contains(key.channel))) return nothing;
+    if (std::exchange(groups[key.channel], joined.group_number) == joined.group_number) return nothing;
+    return {.change = Change::learn_group, .job = job, .group_number = joined.group_number, .place = place};
 }
 
 void InPathAgent::handle_leave(const wire::Leave& leave, Time now) {
@@ -75,7 +83,7 @@ void InPathAgent::handle_leave(const wire::Leave& leave, Time now) {
 }
 
 std::optional<AdmittedJob> InPathAgent::poll_expired(Time now) {
-    std::erase_if(questions_, [&](const auto& each) { return now > each.second; });
+    std::erase_if(questions_, [&](const auto& each) { return now > each.second.until; });
     const auto silent = std::ranges::find_if(known_jobs_, [&](const auto& each) { return now > each.second.until; });
     if (silent == known_jobs_.end()) return std::nullopt;
     const AdmittedJob job = silent->second.job;

@@ -34,6 +34,8 @@ class InPathAgent {
         Change change = Change::none;
         AdmittedJob job;
         std::uint64_t group_number = 0;
+        // Of the member whose JOIN was answered, also if nothing changed. Mask 0: the job is not admitted.
+        AdmittedPlace place{};
     };
 
     InPathAgent(std::uint32_t jobs, Duration hold, std::uint8_t level)
@@ -55,10 +57,15 @@ class InPathAgent {
         std::map<std::uint16_t, std::uint64_t> groups{};  // by channel: its group number; at most most_groups
     };
     using Question = std::pair<std::uint64_t, ChannelKey>;  // nonce and channel of a JOIN
+    struct Asked {
+        Time until;  // when an answer counts no more
+        AdmittedPlace place;
+    };
     static constexpr std::size_t most_questions = 4096;
     static constexpr std::size_t most_groups = 64;
 
     [[nodiscard]] bool passes_here(const wire::Join& join) const;
+    [[nodiscard]] AdmittedPlace place_of(const wire::Join& join) const;
     void handle_join(const wire::Join& join, Time now);
     [[nodiscard]] AgentChange handle_joined(const wire::Joined& joined, Time now);
     void handle_leave(const wire::Leave& leave, Time now);
@@ -67,7 +74,7 @@ class InPathAgent {
     Duration hold_;
     std::uint8_t level_;
     std::map<JobKey, KnownJob> known_jobs_;  // at most jobs_limit_
-    std::map<Question, Time> questions_;     // JOINs of jobs that are not known, until an answer counts no more
+    std::map<Question, Asked> questions_;    // JOINs without an answer yet
     std::uint64_t not_admitted_ = 0;
 };
 

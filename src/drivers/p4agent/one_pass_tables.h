@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "p4agent/job_tables.h"
+
+namespace atp::p4agent {
+
+// Table `jobs` of p4/atp.v1model.p4: the job and its token, or the number of a group instead of the token.
+class OnePassTables final : public JobTables {
+  public:
+    explicit OnePassTables(Bmv2& bmv2) : bmv2_(bmv2) {}
+
+    void clear() override;
+    [[nodiscard]] bool admit(const control::AdmittedJob& job, std::uint16_t slot) override;
+    void dismiss(const control::JobKey& job) override;
+    void learn_place(const control::JobKey& /*job*/, const control::AdmittedPlace& /*place*/) override {}
+    void learn_group(const control::ChannelKey& channel, std::uint64_t group_number) override;
+    void set_level(const control::JobKey& job, std::uint8_t level) override;
+
+  private:
+    struct Entry {
+        std::uint64_t token = 0;  // or number of a group
+        Bmv2::Handle handle = 0;
+    };
+    struct Served {
+        control::AdmittedJob job;
+        std::uint16_t slot = 0;
+        std::vector<Entry> entries{};
+    };
+    [[nodiscard]] static Bmv2::Action action_of(const Served& served);
+    [[nodiscard]] bool add_entry(Served& served, std::uint64_t token);
+
+    Bmv2& bmv2_;
+    std::map<control::JobKey, Served> served_;
+};
+
+}  // namespace atp::p4agent
