@@ -48,8 +48,16 @@ def receive(port):
             arrivals[NUMBER.unpack_from(data)[0]] += 1
             sizes[len(data)] += 1
             marked += any(value[0] & ECN_BITS == CE for _, _, value in ancillary)
+    highest, overtaken = -1, 0
+    for number in arrivals:  # in the order of their first arrival
+        overtaken += number < highest
+        highest = max(highest, number)
     twice = sum(count - 1 for count in arrivals.values())
-    print(json.dumps({"arrived": sorted(arrivals), "repeated": twice, "marked": marked, "sizes": sizes}))
+    print(
+        json.dumps(
+            {"arrived": sorted(arrivals), "repeated": twice, "marked": marked, "overtaken": overtaken, "sizes": sizes}
+        )
+    )
 
 
 def send(address, port, count, size, ecn=0, segments=1):

@@ -10,7 +10,7 @@ import processes
 
 PROGRAM = "link_fault"
 DIRECTIONS = ("up", "down")
-COUNTS_OF_FAULTS = ("cut", "too_long", "lost", "marked", "duplicated")
+COUNTS_OF_FAULTS = ("cut", "too_long", "lost", "marked", "duplicated", "delayed")
 EXIT_UNAVAILABLE = 77
 
 LONGEST_BYTES = 65_535
@@ -21,7 +21,7 @@ BYTES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "kib": 2**10, "mib": 2**20}
 BITS = {"": 1, "bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 
 FORMS = "FAULT@LINK or FAULT@LINK:up or FAULT@LINK:down"
-KINDS = "loss=SHARE, drop>BYTES, duplicates=SHARE, mark=RATE/SIZE and cut"
+KINDS = "loss=SHARE, drop>BYTES, duplicates=SHARE, reorder=SHARE, mark=RATE/SIZE and cut"
 
 
 class Unavailable(Exception):
@@ -58,6 +58,8 @@ def _setting_of(text):
     name, sign, value = re.fullmatch(r"([a-z]*)([=>]?)(.*)", text).groups()
     if (name, sign) in (("loss", "="), ("duplicates", "=")):
         return f"{name}={_share(text, value):.12f}"
+    if (name, sign) == ("reorder", "="):
+        return f"delays={_share(text, value):.12f}"
     if (name, sign) == ("drop", ">"):
         return f"longest={_quantity(text, value, BYTES, LONGEST_BYTES)}"
     if (name, sign) == ("mark", "="):
@@ -131,6 +133,8 @@ class LinkFaults:
         for end, of_end in settings.items():
             number = self._ends.setdefault(end, len(self._ends))
             node, device, _ = self._network.end_of_link(*end)
+            if any(setting.startswith("delays=") for setting in of_end):
+                self._network.add_slow_class(node, device)
             self._run(node, "set", device, *of_end, f"seed={(seed + number) % 2**32}")
 
     def clear(self):

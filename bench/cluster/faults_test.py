@@ -210,6 +210,16 @@ class OtherFaults(LinkTest):
         self.assertAlmostEqual(result["repeated"], counts["duplicated"], delta=counts["frames"] - self.COUNT)
         self.assertAlmostEqual(counts["duplicated"] / self.COUNT, 0.25, delta=self.TOLERANCE)
 
+    def test_share_of_datagrams_is_overtaken_by_later_ones(self):
+        self.assertEqual(self.datagrams(self.left, self.right)["overtaken"], 0)
+        self.set("reorder=5%@host0:up")
+        result = self.datagrams(self.left, self.right, size=100)
+        counts = self.counts("h0", "sw")
+        self.assertEqual(len(result["arrived"]), self.COUNT, "nothing is lost")
+        self.assertAlmostEqual(counts["delayed"] / self.COUNT, 0.05, delta=self.TOLERANCE)
+        self.assertGreater(result["overtaken"], counts["delayed"] / 2)
+        self.assertLessEqual(result["overtaken"], counts["delayed"])
+
     def test_ecn_capable_packets_above_the_rate_are_marked(self):
         self.set("mark=100kbit/20kB@host0:up")
         result = self.datagrams(self.left, self.right, 200, ecn=2)

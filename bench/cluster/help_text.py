@@ -49,6 +49,7 @@ faults of links
     loss=SHARE       a share of the frames is lost by chance, above 0: loss=0.001 or loss=0.1%
     drop>BYTES       IP packets longer than so many bytes, 1 to 65535, are lost: drop>1400
     duplicates=SHARE a share of the frames arrives twice
+    reorder=SHARE    a share of the frames, in groups of 4, waits for milliseconds, so that later frames overtake them
     mark=RATE/SIZE   ECN-capable packets are marked (CE) while a virtual queue, which drains at the rate, is longer than
                      the size: mark=400mbit/64KiB
     cut              nothing passes

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Faults of a link in one direction, for every frame that leaves an interface, whatever its protocol. In this order: a
- * cut, a limit of the length, loss by chance, marks of a virtual queue, duplicates.
+ * cut, a limit of the length, loss by chance, marks of a virtual queue, duplicates, delays. A duplicate is never
+ * delayed.
  *
  * The sender of a lost frame receives no error, as on a wire, because the program returns TC_ACT_STOLEN. After
  * TC_ACT_SHOT, the kernel would report the loss to the sending socket, and TCP would react at once.
@@ -20,6 +21,12 @@
 #define ATP_COPY_MARK 0x41545043u /* of a duplicate, which passes this program a second time */
 #define ATP_NS_PER_BYTE_AT_1_BPS 8000000000ull
 #define ATP_DUPLICATE_STREAM 0x9e3779b9u /* separates the choice of duplicates from that of losses */
+#define ATP_DELAY_STREAM 0x7f4a7c15u
+/*
+ * Frames that are delayed in sequence. The slow class sends the first one at once, and the others when its rate allows:
+ * later frames of the link overtake them.
+ */
+#define ATP_DELAYED_GROUP 4u
 
 /* Lengths and offsets in bytes. */
 enum atp_header {
@@ -159,6 +166,10 @@ int atp_link_fault(struct __sk_buff* skb) {
         skb->mark = ATP_COPY_MARK;
         if (bpf_clone_redirect(skb, skb->ifindex, 0) == 0) atp_count(&counts->duplicated, frames.count);
         skb->mark = mark;
+    }
+    if (atp_happens(fault->delays, fault->seed ^ ATP_DELAY_STREAM, turn / ATP_DELAYED_GROUP)) {
+        skb->priority = ATP_LINK_SLOW_CLASS;
+        atp_count(&counts->delayed, frames.count);
     }
     return TC_ACT_UNSPEC; /* further filters of the interface see the frame, too */
 }

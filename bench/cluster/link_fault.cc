@@ -53,7 +53,10 @@ constexpr std::string_view usage =
     "is\n"
     "                    longer than BYTES (1 to 10^9).\n"
     "  duplicates=SHARE  Share of the frames that are sent twice, from 0 to 1.\n"
-    "  seed=N            Seed of the choice of lost and duplicated frames, 0 to 4294967295. [1]\n"
+    "  delays=SHARE      Share of the frames, in groups of 4, that wait in class 4154:2 of the qdisc htb, which must "
+    "exist,\n"
+    "                    from 0 to 1. Later frames overtake them.\n"
+    "  seed=N            Seed of the choice of lost, duplicated and delayed frames, 0 to 4294967295. [1]\n"
     "\n"
     "Exit status: 0 done, 1 failed, 2 bad arguments, 77 the kernel or the user's rights do not allow it.\n";
 
@@ -145,6 +148,7 @@ bool parse_fault(std::string_view word, atp_link_fault& fault) {
     if (name == "loss") return parse_share(value, fault.loss);
     if (name == "mark") return parse_mark(value, fault);
     if (name == "duplicates") return parse_share(value, fault.duplicates);
+    if (name == "delays") return parse_share(value, fault.delays);
     return name == "seed" && parse_number(value, 0, UINT32_MAX, fault.seed);
 }
 
@@ -182,9 +186,9 @@ int print_counts(const bpf_tc_hook& hook) {
     if (bpf_map_lookup_elem(map.number(), &zero, &counts) != 0) return failed("the counts", errno);
     fmt::print(
         "{{\"frames\": {}, \"bytes\": {}, \"merged\": {}, \"cut\": {}, \"too_long\": {}, \"lost\": {}, \"marked\": {}, "
-        "\"duplicated\": {}}}\n",
+        "\"duplicated\": {}, \"delayed\": {}}}\n",
         counts.frames, counts.bytes, counts.merged, counts.cut, counts.too_long, counts.lost, counts.marked,
-        counts.duplicated);
+        counts.duplicated, counts.delayed);
     return 0;
 }
 

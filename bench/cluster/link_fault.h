@@ -8,16 +8,18 @@
 #endif
 
 #define ATP_LINK_FAULT_ONE (1ull << 32) /* a share of 1 */
+#define ATP_LINK_SLOW_CLASS 0x41540002u /* class 4154:2 of the qdisc htb, in which frames wait */
 
 /* What to do with the frames that leave an interface. */
 struct atp_link_fault {
     uint64_t loss;       /* share of the frames that are lost, of ATP_LINK_FAULT_ONE */
     uint64_t duplicates; /* share of the frames that are sent twice, of ATP_LINK_FAULT_ONE */
+    uint64_t delays;     /* share of the frames that wait in the slow class, of ATP_LINK_FAULT_ONE */
     uint64_t mark_bps;   /* rate of the virtual queue in bit/s; 0: no marks */
     uint64_t mark_bytes; /* length of the virtual queue above which packets are marked, at most 10^9 */
     uint32_t longest;    /* length of the longest IP packet that passes, in bytes; 0: any length */
     uint32_t cut;        /* 1: no frame passes */
-    uint32_t seed;       /* of the choice of lost and of duplicated frames */
+    uint32_t seed;       /* of the choice of lost, duplicated and delayed frames */
     uint32_t unused;
 };
 
@@ -31,6 +33,7 @@ struct atp_link_counts {
     uint64_t lost; /* by chance */
     uint64_t marked;
     uint64_t duplicated;
+    uint64_t delayed;
     uint64_t turn; /* number of decisions by chance */
 };
 

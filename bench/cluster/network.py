@@ -22,6 +22,10 @@ import topology as topologies
 # saturate two cores, and the benchmark would measure the cores. The bucket is therefore a little larger than the
 # largest packet, and offloads stay on. The average rate is exact: only transfers that fit the bucket exceed the rate.
 BURST_BYTES = 72 * 1024
+# Of the class in which delayed frames wait: a frame of 1,500 bytes takes 47 ms, and a packet of few lanes 4 ms.
+SLOW_BPS = 256_000
+SLOW_HANDLE = "4154:"  # ATP_LINK_SLOW_CLASS is its class 2
+FAST_BPS = 100_000_000_000
 HOST_DEVICE = "eth0"
 WIRE_DEVICE = "wire0"  # of a host whose HOST_DEVICE is a bridge
 UPLINK_DEVICE = topologies.UPLINK_DEVICE
@@ -154,6 +158,15 @@ class Network:
         """Processor time for all packets received at the ports of the switches; None: it cannot be separated from the
         time of other work."""
         return None if self._links.offloads or self._links.faulty else receivers.cpu_seconds(self._port_threads)
+
+    def add_slow_class(self, node, device):
+        """Gives a device a class in which link_fault lets frames wait, behind the token bucket if it has one."""
+        present = json.loads(_call("tc", "-n", self._namespace(node), "-j", "qdisc", "show", "dev", device))
+        if any(qdisc["handle"] == SLOW_HANDLE for qdisc in present):
+            return
+        bucket = [qdisc["handle"] for qdisc in present if qdisc["kind"] == "tbf"]
+        place = ["parent", f"{bucket[0]}1"] if bucket else ["root"]
+        add_slow_class(["tc", "-n", self._namespace(node)], device, place, self._links.queue_bytes)
 
     def up_bytes(self, below):
         """Bytes that a node has sent to the switch above."""
@@ -382,6 +395,16 @@ def _limit(namespace, device, rate_bps, queue_bytes):
         "limit",
         str(queue_bytes),
     )
+
+
+def add_slow_class(tc, device, place, queue_bytes):
+    """Adds the classes of fast and slow frames at a place of a device. `tc` is the command with its namespace."""
+    _call(*tc, "qdisc", "add", "dev", device, *place, "handle", SLOW_HANDLE, "htb", "default", "1")
+    for number, rate_bps in ((1, FAST_BPS), (2, SLOW_BPS)):
+        own = f"{SLOW_HANDLE}{number}"
+        limits = ("rate", f"{rate_bps}bit", "burst", "16b", "cburst", "16b", "quantum", "1514")
+        _call(*tc, "class", "add", "dev", device, "parent", SLOW_HANDLE, "classid", own, "htb", *limits)
+        _call(*tc, "qdisc", "add", "dev", device, "parent", own, "bfifo", "limit", str(queue_bytes))
 
 
 def _send_single_frames(namespace, device):

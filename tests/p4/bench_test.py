@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/cluster/run --switch p4: verified sums through BMv2 in its namespaces, over links that lose and duplicate frames,
-and in racks.
+"""bench/cluster/run --switch p4: verified sums through BMv2 in its namespaces, over links that lose, duplicate and
+reorder frames, and in racks.
 
 usage: bench_test.py FOLDER_OF_PROGRAMS
 """
@@ -36,15 +36,22 @@ class BenchTest(unittest.TestCase):
         for system in measured.values():
             self.assertGreater(system["goodput_bps"], 0)
 
-    def test_lost_and_duplicated_frames_change_no_sum(self):
+    def check_faults(self, links, *flags):
         if not os.path.exists(os.path.join(sys.argv[1], "link_fault")):
             self.skipTest("there is no link_fault")
-        faults = ("--fault", "loss=1%@hosts", "--fault", "duplicates=2%@hosts")
-        measured = self.measure("--systems", "atp", "--bytes", "8000", *faults)["atp-p4"]
+        faults = [f"--fault={kind}@{link}" for kind in ("loss=1%", "duplicates=5%", "reorder=10%") for link in links]
+        measured = self.measure("--systems", "atp", *flags, *faults)["atp-p4"]
         counts = measured["faults"].values()
         self.assertGreater(sum(each["lost"] for each in counts), 0)
         self.assertGreater(sum(each["duplicated"] for each in counts), 0)
+        self.assertGreater(sum(each["delayed"] for each in counts), 0)
         self.assertGreater(measured["in_network_share"], 0.5)
+
+    def test_lost_duplicated_and_reordered_frames_change_no_sum(self):
+        self.check_faults(("hosts", "server"), "--bytes", "8000")
+
+    def test_lost_duplicated_and_reordered_frames_between_racks_change_no_sum(self):
+        self.check_faults(("hosts", "uplinks", "server"), "--racks", "2x2", "--bytes", "4000")
 
     def test_eight_workers_in_two_racks_sum_at_two_levels(self):
         measured = self.measure("--systems", "atp", "--racks", "2x4", "--bytes", "4000")["atp-p4"]
