@@ -35,15 +35,15 @@ bool OnePassTables::admit(const control::AdmittedJob& job, std::uint16_t slot) {
 void OnePassTables::dismiss(const control::JobKey& job) {
     const auto found = served_.find(job);
     if (found == served_.end()) return;
-    for (const Entry& entry : found->second.entries) bmv2_.remove_entry(table, entry.handle);
+    for (const TokenEntry& entry : found->second.entries) bmv2_.remove_entry(table, entry.handle);
     served_.erase(found);
 }
 
 void OnePassTables::learn_group(const control::ChannelKey& channel, std::uint64_t group_number) {
     const auto found = served_.find(channel.of_job());
     if (found == served_.end()) return;
-    const std::vector<Entry>& entries = found->second.entries;
-    if (std::ranges::find(entries, group_number, &Entry::token) != entries.end()) return;
+    const std::vector<TokenEntry>& entries = found->second.entries;
+    if (std::ranges::find(entries, group_number, &TokenEntry::token) != entries.end()) return;
     static_cast<void>(add_entry(found->second, group_number));
 }
 
@@ -51,7 +51,8 @@ void OnePassTables::set_level(const control::JobKey& job, std::uint8_t level) {
     const auto found = served_.find(job);
     if (found == served_.end() || found->second.job.level == level) return;
     found->second.job.level = level;
-    for (const Entry& entry : found->second.entries) bmv2_.change_entry(table, entry.handle, action_of(found->second));
+    for (const TokenEntry& entry : found->second.entries)
+        bmv2_.change_entry(table, entry.handle, action_of(found->second));
 }
 
 }  // namespace atp::p4agent

@@ -21,14 +21,14 @@ class OnePassTables final : public JobTables {
     void set_level(const control::JobKey& job, std::uint8_t level) override;
 
   private:
-    struct Entry {
+    struct TokenEntry {
         std::uint64_t token = 0;  // or number of a group
         Bmv2::Handle handle = 0;
     };
     struct Served {
         control::AdmittedJob job;
         std::uint16_t slot = 0;
-        std::vector<Entry> entries{};
+        std::vector<TokenEntry> entries{};
     };
     [[nodiscard]] static Bmv2::Action action_of(const Served& served);
     [[nodiscard]] bool add_entry(Served& served, std::uint64_t token);
