@@ -88,5 +88,21 @@ TEST(ServerFloats, H54_PacketsOfDifferentSizesAreMismatched) {
     }
 }
 
+// A record serves every fragment at a distance of 2W. The sum of a short one empties only as many elements.
+TEST(ServerFloats, SumsOfEarlierFragmentsInTheSameRecordDoNotCount) {
+    ServerBench bench(*Membership::star(1));
+    const std::uint32_t records = 2 * bench.channel.window();
+    for (std::uint32_t seq = 0; seq < 3 * records; ++seq) {
+        const Values values = seq / records == 1 ? Values{5} : Values{3, 1e30F};
+        atp_header header = gradient_of(bench.channel, bench.members, 0, seq);
+        header.lanes = atp_lanes_of(ATP_DTYPE_INT32, ATP_DTYPE_FLOAT32);
+        header.flags |= ATP_FLAG_BYPASS;
+        bench.handle(make_float_packet(header, values));
+        const std::vector<ServerAnswer> answers = bench.answers();
+        ASSERT_EQ(answers.size(), 1U) << seq;
+        EXPECT_EQ(answers[0].sums, values) << seq;
+    }
+}
+
 }  // namespace
 }  // namespace atp::testing

@@ -138,7 +138,7 @@ class Server {
     void notify_mismatch(Record& record, const atp_header& header, const WorkerSet& set, Time now);
     void mark_in(Record& record, const WorkerSet& set, bool replace);
     void raise_mode(Record& record, Mode mode, Time now);
-    void begin_floats(Record& record, const atp_header& header, Time now);
+    void begin_floats(Record& record, const wire::Packet& packet, Time now);
     void fetch_from_switches(Record& record, const atp_header& header, const WorkerSet& set);
     void finish(Record& record, AnswerQueue::Cause last);
     void freeze(Record& record);

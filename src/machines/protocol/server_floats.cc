@@ -36,7 +36,7 @@ void Server::merge_floats(Record& record, const wire::Packet& packet, const Work
         return;
     }
     const bool first = record.mode != Mode::floats;
-    if (first) begin_floats(record, packet.header, now);
+    if (first) begin_floats(record, packet, now);
     const FloatsOfMember floats = take_floats(record, packet.header, set);
     if (!floats.is_new) {
         ++counters_.duplicates;
@@ -49,8 +49,11 @@ void Server::merge_floats(Record& record, const wire::Packet& packet, const Work
     if (first && packet.header.scale != exact_scale) ask_missing(record, packet.header, now, set);
 }
 
-// In Mode::floats, the sum starts from zero.
-void Server::begin_floats(Record& record, const atp_header& header, Time now) {
+// In Mode::floats, the sum starts from zero. In the form int32, each rank has all of its floats in one packet, and all
+// these packets have the length of this one. On one machine, it may be far below that of the longest packet.
+void Server::begin_floats(Record& record, const wire::Packet& packet, Time now) {
+    const std::uint8_t form = atp_lanes_form(&packet.header);
+    const std::size_t longest = records_.payload() * atp_elements_per_word(form);
     raise_mode(record, Mode::floats, now);
     ++counters_.float_fragments;
     std::ranges::fill(records_.included(record), 0U);
@@ -59,7 +62,7 @@ void Server::begin_floats(Record& record, const atp_header& header, Time now) {
     record.filled = false;
     record.sized = false;
     record.elements = 0;
-    records_.clear_floats(record, records_.payload() * atp_elements_per_word(atp_lanes_form(&header)));
+    records_.clear_floats(record, form == ATP_DTYPE_INT32 ? range_of(records_, packet).end : longest);
 }
 
 }  // namespace ATP_VARIANT
