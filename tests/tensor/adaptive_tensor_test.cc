@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests scales that follow the last sum, and int16 lanes, with all state machines.
-#include "tensor/number_fitter.h"
+// Tests scales that follow the last sum, with all state machines.
+#include "tensor/adaptive_tensor.h"
 
 #include <gtest/gtest.h>
 
@@ -9,142 +9,19 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <set>
 #include <span>
-#include <stdexcept>
-#include <utility>
 #include <vector>
 
-#include "support/scenes.h"
-#include "tensor/tensors.h"
+#include "support/rounds.h"
 
 namespace atp::testing {
 namespace {
 
-using protocol::Membership;
 using tensor::LaneType;
-using tensor::NumberFitter;
-using tensor::NumberForm;
-using tensor::NumberTally;
 using tensor::Scaling;
-using Values = std::vector<float>;
 
 constexpr std::size_t span_elements = tensor::span_elements(ATP_DTYPE_INT32);
-constexpr std::size_t even_elements = 4;  // elements of a fragment, an even number
-
-// A job that sums one tensor in each round, as training does.
-class Rounds {
-  public:
-    // Tensors of up to `exact` elements are summed exactly.
-    Rounds(const NetworkConfig& config, const NumberForm& form, std::size_t elements, std::size_t exact = 0)
-        : network(at_scale(config, form.scale)), form_(form), elements_(elements), ranks_(config.membership.workers()) {
-        for (Rank& rank : ranks_) {
-            rank.fitter = std::make_unique<NumberFitter>(
-                NumberFitter::Config{.form = form,
-                                     .ranks = config.membership.workers(),
-                                     .feed = std::make_shared<protocol::SilentWaker>(),
-                                     .report = [this](const NumberTally& tally) { tallies_.push_back(tally); },
-                                     .exact = exact});
-        }
-    }
-
-    // Submits the tensor of the next round: rank r contributes value(r, element).
-    template <class Value>
-    void submit(const Value& value) {
-        for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
-            Rank& own = ranks_[rank];
-            own.rounds.push_back(std::make_unique<Round>());
-            Round& round = *own.rounds.back();
-            for (std::size_t element = 0; element < elements_; ++element) round.in.push_back(value(rank, element));
-            round.out.assign(elements_, 0);
-            auto tensor = tensor::make_sum_tensor(numeric::ElementType::float32, round.in.data(), round.out.data(),
-                                                  elements_, static_cast<float>(form_.scale), 1);
-            round.fitted = own.fitter->fit(std::move(tensor), numeric::ElementType::float32, {.elements = elements_});
-            for (const auto& before : round.fitted.before) network.submit(rank, *before);
-            network.submit(rank, *round.fitted.tensor);
-        }
-    }
-    template <class Value>
-    const Values& sum(const Value& value) {
-        submit(value);
-        EXPECT_TRUE(network.finish());
-        EXPECT_TRUE(all_ranks_agree());
-        return ranks_[0].rounds.back()->out;
-    }
-
-    [[nodiscard]] bool all_ranks_agree() const {
-        for (const Rank& rank : ranks_) {
-            if (bits_of(rank) != bits_of(ranks_[0])) return false;
-        }
-        return true;
-    }
-    [[nodiscard]] std::vector<std::uint32_t> bits() const { return bits_of(ranks_[0]); }
-
-    // Packets of scaled numbers.
-    [[nodiscard]] std::size_t count(std::uint8_t dtype, atp_type type = ATP_TYPE_GRADIENT) const {
-        return network.count_delivered([=](const Flight& flight) {
-            return flight.is(type) && !flight.has(ATP_FLAG_PLAIN) &&
-                   (flight.header().lanes & ATP_LANES_TYPE_MASK) == dtype;
-        });
-    }
-    // The tally of rank 0 for its first round, which ends here.
-    [[nodiscard]] NumberTally end_first_round() {
-        tallies_.clear();
-        ranks_[0].rounds.front()->fitted.tensor.reset();
-        return tallies_.at(0);
-    }
-
-    Network network;
-
-  private:
-    struct Round {
-        Values in, out;
-        NumberFitter::Fitted fitted;
-    };
-    struct Rank {
-        std::unique_ptr<NumberFitter> fitter;
-        std::vector<std::unique_ptr<Round>> rounds;
-    };
-
-    [[nodiscard]] static NetworkConfig at_scale(NetworkConfig config, double scale) {
-        config.scale = scale;
-        return config;
-    }
-    [[nodiscard]] static std::vector<std::uint32_t> bits_of(const Rank& rank) {
-        std::vector<std::uint32_t> bits;
-        for (const auto& round : rank.rounds) {
-            for (const float sum : round->out) bits.push_back(std::bit_cast<std::uint32_t>(sum));
-        }
-        return bits;
-    }
-
-    std::vector<NumberTally> tallies_;
-    NumberForm form_;
-    std::size_t elements_;
-    std::vector<Rank> ranks_;
-};
-
-constexpr NumberForm dynamic{.scaling = Scaling::dynamic};
-constexpr NumberForm dynamic_shorts{.scaling = Scaling::dynamic, .lane_type = LaneType::int16};
-constexpr NumberForm fixed_shorts{.scale = 1024, .lane_type = LaneType::int16};
-
-NetworkConfig with_even_fragments(NetworkConfig config) {
-    config.channel.lanes = even_elements + 1;  // with the audit lane
-    return config;
-}
-
-double relative_error(float sum, double expected) { return std::abs(sum - expected) / std::abs(expected); }
-
-// --- dynamic scaling
-
-// The first packet of worker 0 with scaled numbers.
-Flight numbers_sent(const Rounds& rounds) {
-    for (const Flight& flight : rounds.network.delivered()) {
-        if (is_gradient_of(flight, 0) && !flight.has(ATP_FLAG_PLAIN)) return flight;
-    }
-    throw std::logic_error("nothing was sent");
-}
 
 std::uint8_t scale_sent(const Rounds& rounds) { return numbers_sent(rounds).header().scale; }
 
@@ -427,158 +304,6 @@ TEST(DynamicScaling, WorkersWithDifferentScalesGetNoSum) {
             ASSERT_EQ(network.events(rank).size(), 1U);
             EXPECT_EQ(network.events(rank)[0].kind, protocol::WorkerEvent::Kind::mismatched);
         }
-    }
-}
-
-// --- int16 lanes
-
-TEST(ShortLanes, GradientsAndResultsHaveTwoBytesPerElement) {
-    constexpr std::size_t fragments = 6;
-    Rounds rounds(with_even_fragments(racks(2, 2)), fixed_shorts, even_elements * fragments);
-    const auto value = [](unsigned rank, std::size_t element) {
-        return static_cast<float>(rank + element) / 1024 - 0.01F;
-    };
-    const Values& sums = rounds.sum(value);
-    for (std::size_t at = 0; at < sums.size(); ++at) {
-        EXPECT_EQ(sums[at], (static_cast<float>(4 * at) + 6 - 40) / 1024) << "0.01 is rounded to 10 / 1024";
-    }
-    EXPECT_EQ(rounds.count(ATP_DTYPE_INT32) + rounds.count(ATP_DTYPE_FLOAT32), 0U);
-    EXPECT_EQ(rounds.count(ATP_DTYPE_FLOAT32, ATP_TYPE_ACK), 0U);
-    const std::size_t packet = ATP_HEADER_BYTES + (even_elements + 1) * ATP_LANE_BYTES;
-    for (const Flight& flight : rounds.network.delivered()) EXPECT_EQ(flight.bytes.size(), packet);
-    EXPECT_EQ(rounds.network.server().counters().added_here, 0U) << "the switches added all gradients";
-    EXPECT_EQ(rounds.network.server().counters().audit_failures, 0U);
-}
-
-TEST(ShortLanes, OddNumberOfElementsIsPadded) {
-    Rounds rounds(with_even_fragments(star(2)), fixed_shorts, even_elements + 1);
-    const auto value = [](unsigned, std::size_t) { return 2.0F; };
-    EXPECT_EQ(rounds.sum(value), Values(even_elements + 1, 4.0F));
-    EXPECT_EQ(rounds.count(ATP_DTYPE_INT32) + rounds.count(ATP_DTYPE_FLOAT32), 0U);
-}
-
-TEST(ShortLanes, SumsBeyond16BitsAreFetchedUnaggregatedAndExact) {
-    for (const NetworkConfig& config : {star(4), racks(2, 2)}) {
-        Rounds rounds(with_even_fragments(config), fixed_shorts, even_elements * 2);
-        const auto value = [](unsigned rank, std::size_t element) {
-            return (element % 2 == 0 ? 25.0F : -25.0F) + static_cast<float>(rank);
-        };
-        const Values& sums = rounds.sum(value);
-        for (std::size_t at = 0; at < sums.size(); ++at) EXPECT_EQ(sums[at], (at % 2 == 0 ? 100.0F : -100.0F) + 6);
-        EXPECT_GT(rounds.network.count_delivered([](const Flight& flight) { return flight.has(ATP_FLAG_OVERFLOW); }),
-                  0U);
-        EXPECT_EQ(rounds.count(ATP_DTYPE_FLOAT32), 0U);
-        EXPECT_EQ(rounds.network.server().counters().float_fragments, 0U);
-        EXPECT_EQ(rounds.network.occupied(), 0U);
-    }
-}
-
-TEST(ShortLanes, NumbersOutsideTheScaleAreSentAsFloats) {
-    Rounds rounds(with_even_fragments(racks(2, 2)), fixed_shorts, even_elements * 2);
-    const auto value = [](unsigned rank, std::size_t element) { return rank == 1 && element == 5 ? 1e20F : 0.25F; };
-    const Values& sums = rounds.sum(value);
-    EXPECT_EQ(sums[4], 1.0F);
-    EXPECT_EQ(sums[5], 1e20F);
-    EXPECT_EQ(rounds.network.server().counters().float_fragments, 1U);
-}
-
-TEST(ShortLanes, FlushedPartialSumKeepsItsInt16LanesAndScale) {
-    Rounds rounds(with_even_fragments(star(3)), dynamic_shorts, even_elements);
-    const auto value = [](unsigned rank, std::size_t) { return 0.125F * static_cast<float>(rank + 1); };
-    EXPECT_EQ(rounds.sum(value), Values(even_elements, 0.75F));
-    rounds.network.forget_delivered();
-    rounds.network.hold_next(
-        [](const Flight& flight) { return is_gradient_of(flight, 2) && !flight.has(ATP_FLAG_PLAIN); });
-    rounds.submit(value);
-    rounds.network.run();
-    const Flight first = numbers_sent(rounds);
-    ASSERT_EQ(first.header().lanes, ATP_INT16_LANES);
-    rounds.network.inject({server_node, rack_node(0), flush_of(first, 0)});
-    rounds.network.run();  // the server includes {0, 1}
-    EXPECT_EQ(rounds.network.server().counters().refused, 0U);
-    rounds.network.release();
-    EXPECT_TRUE(rounds.network.finish());
-    EXPECT_EQ(rounds.bits().back(), std::bit_cast<std::uint32_t>(0.75F));
-    EXPECT_EQ(rounds.network.server().counters().mismatched, 0U);
-}
-
-TEST(ShortLanes, DynamicScalingUsesInt16LanesFromTheStart) {
-    Rounds rounds(with_even_fragments(star(4)), dynamic_shorts, even_elements * 3);
-    const auto value = [](unsigned rank, std::size_t element) {
-        return std::sin(static_cast<float>(7 * rank + element + 1));
-    };
-    for (int round = 0; round < 2; ++round) {
-        const Values& sums = rounds.sum(value);
-        for (std::size_t at = 0; at < sums.size(); ++at) {
-            double expected = 0;
-            for (unsigned rank = 0; rank < 4; ++rank) expected += value(rank, at);
-            EXPECT_NEAR(sums[at], expected, 4 * 0x1p-10);
-        }
-    }
-    EXPECT_EQ(rounds.count(ATP_DTYPE_INT32) + rounds.count(ATP_DTYPE_FLOAT32), 0U);
-}
-
-// --- the same inputs, the same bits
-
-struct FormCase {
-    const char* name;
-    NumberForm form;
-};
-
-class FittedReproducible : public ::testing::TestWithParam<FormCase> {
-  protected:
-    static constexpr std::size_t elements = even_elements * 20 + 3;
-    static constexpr unsigned workers = 6;
-    static constexpr int rounds_each = 5;
-
-    // Values of a tensor. They grow and shrink from round to round, and one of them is infinity.
-    static float value(int round, unsigned rank, std::size_t element) {
-        const float ordinary = std::sin(static_cast<float>(element * 31 + rank * 7 + 1));
-        if (round == 3 && element == 9 && rank == 2) return std::numeric_limits<float>::infinity();
-        if (element < 12) return ordinary * std::ldexp(1.0F, round % 2 == 0 ? -20 : 13);
-        return ordinary * 30;
-    }
-    void submit_all(Rounds& rounds) const {
-        for (int round = 0; round < rounds_each; ++round) {
-            rounds.submit([=](unsigned rank, std::size_t element) { return value(round, rank, element); });
-        }
-    }
-    [[nodiscard]] std::vector<std::uint32_t> undisturbed() const {
-        Rounds rounds(with_even_fragments(star(workers)), GetParam().form, elements);
-        submit_all(rounds);
-        EXPECT_TRUE(rounds.network.finish());
-        EXPECT_TRUE(rounds.all_ranks_agree());
-        return rounds.bits();
-    }
-    [[nodiscard]] static NetworkConfig some_tree(std::uint32_t seed) {
-        const std::vector<NetworkConfig> trees{
-            star(workers), racks(3, 2), racks(2, 3), racks(6, 1),
-            network_of(*Membership::make(
-                {{.ranks = {0, 1, 2, 3}}, {.ranks = {4}, .direct = true}, {.ranks = {5}, .direct = true}}))};
-        NetworkConfig config = with_even_fragments(trees[seed % trees.size()]);
-        config.aggregators = std::vector<std::uint32_t>{1, 3, 8, 1024}[seed / 5 % 4];
-        config.racks_aggregate = seed % 7 != 0;
-        config.has_root = seed % 3 != 0;
-        config.channel.window_log2 = static_cast<std::uint8_t>(seed % 5);
-        return config;
-    }
-};
-INSTANTIATE_TEST_SUITE_P(Forms, FittedReproducible,
-                         ::testing::Values(FormCase{"Dynamic", dynamic}, FormCase{"FixedShorts", fixed_shorts},
-                                           FormCase{"DynamicShorts", dynamic_shorts}),
-                         [](const auto& values) { return std::string(values.param.name); });
-
-TEST_P(FittedReproducible, ResultBitsDependOnlyOnTheInputs) {
-    const std::vector<std::uint32_t> expected = undisturbed();
-    for (std::uint32_t seed = 1; seed <= 60; ++seed) {
-        Rounds rounds(some_tree(seed), GetParam().form, elements);
-        submit_all(rounds);
-        const Faults faults{.loss = seed % 4 * 0.02, .duplication = seed % 3 * 0.05, .reordering = seed % 5 * 0.2};
-        ASSERT_TRUE(rounds.network.finish_among(faults, seed)) << seed;
-        ASSERT_TRUE(rounds.all_ranks_agree()) << seed;
-        ASSERT_EQ(rounds.bits(), expected) << seed;
-        ASSERT_EQ(rounds.network.server().counters().audit_failures, 0U) << seed;
-        ASSERT_EQ(rounds.network.server().counters().mismatched, 0U) << seed;
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
@@ -77,6 +78,19 @@ TEST(FirstScale, OfZerosIsNearThatOfTheJob) {
 }
 
 TEST(FirstScale, SubnormalNumbersHaveTheLargestScale) { EXPECT_EQ(first_scale(0, 4, ATP_DTYPE_INT32, job_scale), 255); }
+
+TEST(LeastMagnitude, IsOneThirdOfTheBitsBelowTheSum) {
+    constexpr std::uint8_t scale = 140;
+    const auto integer = [](std::uint32_t ranks, std::uint8_t form) {
+        return protocol::scale_from(scale, 1) * std::bit_cast<float>(least_magnitude(scale, ranks, form));
+    };
+    EXPECT_EQ(integer(1, ATP_DTYPE_INT32), 0x1p16);
+    EXPECT_EQ(integer(4, ATP_DTYPE_INT32), 0x1p14);
+    EXPECT_EQ(integer(1, ATP_DTYPE_INT16), 0x1p8);
+    EXPECT_EQ(integer(5, ATP_DTYPE_INT16), 0x1p5);
+    EXPECT_EQ(integer(1024, ATP_DTYPE_INT16), 1) << "at least one integer";
+    EXPECT_EQ(integer(1, ATP_DTYPE_INT8), 0x1p3);
+}
 
 class AdvanceCounter final : public protocol::Waker {
   public:

@@ -31,6 +31,8 @@ class SpanVotesTest : public ::testing::Test {
         scales_,
         {.ranks = ranks, .form = ATP_DTYPE_INT16, .span = span}};
     float least_ = std::bit_cast<float>(least_magnitude(proposal, ranks, ATP_DTYPE_INT16));
+
+    std::vector<std::uint32_t> own() { return {votes_.own(0), votes_.own(1), votes_.own(2)}; }
 };
 
 // Sums may replace the numbers before the vote is sent again.
@@ -59,7 +61,23 @@ TEST_F(SpanVotesTest, RankWithLargeNumbersWaitsForNoVotes) {
     EXPECT_FALSE(scales_->decided(1));
 }
 
-TEST_F(SpanVotesTest, SumOfTheVotesDecidesForTheOthers) {
+TEST_F(SpanVotesTest, LargestNumberOfEachSpanVotes) {
+    scales_->begin(proposal);
+    values_[span - 1] = least_;
+    values_[span] = std::nextafter(-least_, 0.0F);
+    values_.back() = std::numeric_limits<float>::denorm_min();
+    EXPECT_EQ(own(), (std::vector<std::uint32_t>{SpanVotes::large_enough, SpanVotes::too_small, SpanVotes::too_small}));
+}
+
+TEST_F(SpanVotesTest, SignsDoNotCountAndNaNIsLarge) {
+    scales_->begin(proposal);
+    values_.back() = std::numeric_limits<float>::quiet_NaN();
+    values_[span + 1] = -least_;
+    values_[0] = -0.0F;
+    EXPECT_EQ(own(), (std::vector<std::uint32_t>{0, SpanVotes::large_enough, SpanVotes::large_enough}));
+}
+
+TEST_F(SpanVotesTest, H52_SpanIsExactIfSomeNumbersAreTooSmallAndNoneIsLargeEnough) {
     scales_->begin(proposal);
     votes_.decide(0, 0);
     votes_.decide(1, ranks * SpanVotes::too_small);
@@ -67,6 +85,7 @@ TEST_F(SpanVotesTest, SumOfTheVotesDecidesForTheOthers) {
     EXPECT_EQ(scales_->scale(0), proposal);
     EXPECT_EQ(scales_->scale(1), protocol::exact_scale);
     EXPECT_EQ(scales_->scale(2), proposal);
+    EXPECT_EQ(scales_->proposal(1), proposal) << "the next scale follows from it";
 }
 
 }  // namespace
