@@ -37,6 +37,7 @@ TEST_F(CommonScaleTensorTest, WaitsForItsScale) {
     scale_->decide(0, true);
     EXPECT_TRUE(tensor_.ready(0, elements));
     EXPECT_EQ(tensor_.scale(elements - 1), protocol::scale_byte(10));
+    EXPECT_FALSE(tensor_.floats_only());
 }
 
 TEST_F(CommonScaleTensorTest, ElementsAreIntegersAtTheScale) {
@@ -53,6 +54,7 @@ TEST_F(CommonScaleTensorTest, ExactScaleHasNoIntegers) {
     begin_at(protocol::exact_scale);
     values_.assign(elements, 0.0F);
     EXPECT_FALSE(tensor_.load_integers(0, lanes_));
+    EXPECT_TRUE(tensor_.floats_only());
 }
 
 }  // namespace

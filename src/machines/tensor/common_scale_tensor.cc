@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor/common_scale_tensor.h"
 
-#include <algorithm>
-#include <array>
-
 #include "numeric/lanes32_worker.h"
 #include "tensor/values.h"
 
@@ -19,15 +16,10 @@ bool CommonScaleTensor::load_integers(std::uint64_t first, std::span<std::byte> 
     see(first, lanes.size() / ATP_LANE_BYTES);
     if (scale(first) == protocol::exact_scale) return false;
     const auto own = static_cast<float>(protocol::scale_from(scale(first), 1));
-    std::array<float, values_max> values;
-    while (!lanes.empty()) {
-        const std::size_t count = std::min(values_max, lanes.size() / ATP_LANE_BYTES);
-        load_values(*tensor_, first, std::span(values).first(count));
-        if (!numeric::quantise(values.data(), count, own, lanes.data())) return false;
-        lanes = lanes.subspan(count * ATP_LANE_BYTES);
-        first += count;
-    }
-    return true;
+    const auto quantise = [&](std::uint64_t at, std::span<const float> values) {
+        return numeric::quantise(values.data(), values.size(), own, lanes.data() + (at - first) * ATP_LANE_BYTES);
+    };
+    return visit_values(*tensor_, first, lanes.size() / ATP_LANE_BYTES, quantise);
 }
 
 }  // namespace atp::tensor

@@ -15,8 +15,12 @@
 
 namespace atp::tensor {
 
-// A tensor of floats with one scale for all of its elements. Parts of a tensor may have owners, who alone know the
-// sums. So the scale follows from the largest number of any rank, in this operation or in its reference.
+// A tensor of floats with one scale for all of its elements. Two kinds of tensors have it:
+//
+//   with owners: they alone know the sums of their parts. So the scale follows from the largest number of any rank, in
+//                this operation or in its reference.
+//   of few elements: protocol::exact_scale. They travel as float32 and their sums are exact, so they need neither a
+//                scale that suits them nor a vote about it.
 //
 // Ownership: owns the wrapped tensor, which must not be plain; shares the scale, the votes and the exponent.
 // Calling order: that of protocol::Tensor. Nothing is ready before the scale is decided.
@@ -44,6 +48,9 @@ class CommonScaleTensor final : public protocol::Tensor {
     }
     [[nodiscard]] protocol::Spans spans() const override { return tensor_->spans(); }
     [[nodiscard]] std::uint8_t scale(std::uint64_t /*first*/) const override { return scale_->scale(0); }
+    [[nodiscard]] bool floats_only() const override {
+        return follows_.votes == nullptr && scale(0) == protocol::exact_scale;
+    }
     [[nodiscard]] protocol::Delivery delivery(std::uint64_t first) const override { return tensor_->delivery(first); }
     [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override;
     void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {

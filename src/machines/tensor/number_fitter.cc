@@ -45,7 +45,7 @@ NumberFitter::Fitted NumberFitter::fit_exact(std::shared_ptr<protocol::Tensor> w
     const auto scales = std::make_shared<SpanScales>(whole->size(), ATP_DTYPE_INT32, nullptr, config_.feed);
     scales->begin(protocol::exact_scale);
     scales->decide(0, true);
-    return {.tensor = std::make_unique<ExactTensor>(std::move(whole)), .scales = scales};
+    return {.tensor = std::make_unique<CommonScaleTensor>(std::move(whole), scales), .scales = scales};
 }
 
 // All numbers that are looked at are there: the scale that follows needs no vote.

@@ -12,11 +12,14 @@
 #include "protocol/waker.h"
 #include "tensor/adaptive_tensor.h"
 #include "tensor/call_sequence.h"
-#include "tensor/exact_tensor.h"
 #include "tensor/number_form.h"
 #include "tensor/span_scales.h"
 
 namespace atp::tensor {
+
+// Elements up to which a tensor with dynamic scaling is summed exactly: so few gain less from a switch that adds them
+// than a vote about their scale would cost.
+inline constexpr std::uint64_t exact_elements = 256;
 
 // Gives the float tensors of a communicator their form and, with dynamic scaling, scales that follow from earlier
 // operations. All ranks call equal operations in equal order, so they propose equal scales without a message. A vote
