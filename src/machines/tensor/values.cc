@@ -25,7 +25,7 @@ struct SumsInMemory {
     explicit SumsInMemory(const protocol::NativeElements& native)
         : type(native.type), out(native.count != 0 && native.factor == 1 ? native.out : nullptr) {}
 
-    [[nodiscard]] bool has(ElementType wanted) const { return out != nullptr && type == wanted; }
+    [[nodiscard]] bool has(ElementType required) const { return out != nullptr && type == required; }
     template <class Element>
     [[nodiscard]] Element* at(std::uint64_t element) const {
         return static_cast<Element*>(out) + element;
