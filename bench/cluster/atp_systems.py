@@ -151,11 +151,12 @@ class AtpInPipeline(Atp):
 
     def switch_command(self, switch):
         level = 1 if self._topology.has_racks and switch.parent is None else 0
-        return [self._program, "switch", "--listen", endpoint(switch, SWITCH_PORT), *pipeline.agent_flags(level)]
+        flags = [*pipeline.agent_flags(level), *pipeline.HOLD]
+        return [self._program, "switch", "--listen", endpoint(switch, SWITCH_PORT), *flags]
 
     def server_command(self, host):
-        memory = ["--memory", self._memory, "--lanes", str(PIPELINE_LANES)]
-        return [self._program, "switch", "--listen", endpoint(host, SWITCH_PORT), *memory, *self._switch_flags]
+        flags = ["--memory", self._memory, "--lanes", str(PIPELINE_LANES), *pipeline.HOLD]
+        return [self._program, "switch", "--listen", endpoint(host, SWITCH_PORT), *flags, *self._switch_flags]
 
     def address_flags(self, rank):
         rack = ["--rack", rank.host.switch.name] if self._topology.has_racks else []

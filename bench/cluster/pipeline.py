@@ -14,6 +14,8 @@ FOLDERS = "ATP_P4_TOOLS"
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "p4", "atp.v1model.p4")
 THRIFT_PORT = 9090
 CONTROL_PORT = 64  # to which the program copies control messages
+# On a busy machine, a JOIN waits in the model behind other packets for longer than the usual hold time.
+HOLD = ("--hold", "15s")
 
 
 def find(tool):

@@ -140,6 +140,7 @@ class NetworkTest(unittest.TestCase):
     ip = 4
     server_memory = "64MB"
     server_lanes = LANES
+    server_flags = ()
     network_kind = Network
 
     def setUp(self):
@@ -150,7 +151,7 @@ class NetworkTest(unittest.TestCase):
         self.network.build()
         self.workers = [node for node in self.network.nodes if node.startswith("w")]
         self.start_atp("server", "switch", "--listen", self.network.any_endpoint, "--memory", self.server_memory, "--lanes",
-                       str(self.server_lanes), "--quiet")  # fmt: skip
+                       str(self.server_lanes), "--quiet", *self.server_flags)  # fmt: skip
         wait_until(lambda: self.report("server"), "the server answers")
 
     def clean_up(self):
