@@ -63,8 +63,8 @@ class AtpReducer final : public Reducer {
 
     [[nodiscard]] std::vector<float> scales() const override {
         std::vector<float> scales;
-        for (std::uint64_t span = 0; scales_ != nullptr && span < scales_->count(); ++span) {
-            scales.push_back(static_cast<float>(protocol::scale_from(scales_->scale(span), config_.form.scale)));
+        for (std::uint64_t cell = 0; scales_ != nullptr && cell < scales_->cells(); ++cell) {
+            scales.push_back(static_cast<float>(scales_->units(cell)));
         }
         return scales;
     }

@@ -37,7 +37,7 @@ class Reducer {
     virtual ~Reducer() = default;
     // `inputs` holds `elements` values of worker 0, then of worker 1, and so on; `sums` gets as many.
     virtual void sum(const std::byte* inputs, std::byte* sums, std::size_t elements) = 0;
-    // The scale of each 5,632 elements in the last sum; empty: it was the fixed one.
+    // The scale of each cell in the last sum; empty: it was the fixed one.
     [[nodiscard]] virtual std::vector<float> scales() const = 0;
     [[nodiscard]] virtual Counters counters() const = 0;
 };

@@ -185,7 +185,7 @@ class Machines(Reducer):
         return sums
 
     def scales(self):
-        """The scale of each 5,632 elements in the last sum. The scaling is dynamic."""
+        """The scale of each cell in the last sum. The scaling is dynamic."""
         scales = torch.empty(self._elements)
         return scales[: self._library.accuracy_scales(self._machines, scales.data_ptr(), len(scales))]
 

@@ -163,7 +163,7 @@ def half_precision(figure):
     return f"""\
 Workers round the gradients of each step to the type. ATP, with dynamic scaling and each type of lanes, and Gloo sum the
 same elements. The error is that of the whole sum of a step, as a vector, relative to the exact sum of these elements.
-"of Gloo's" divides it by the error of Gloo. Lanes of type `auto` are int16 for bfloat16, and int32 for float16.
+"of Gloo's" divides it by the error of Gloo. Lanes of type `auto` are int16.
 
 {table(head, rows)}"""
 

@@ -231,8 +231,8 @@ struct atp_options {
      */
     int32_t scaling;
     /*
-     * Type of a scaled value in a packet; auto: int16 for bfloat16 if the scale is dynamic (enum atp_lane_type).
-     * [ATP_LANE_AUTOMATIC]
+     * Type of a scaled value in a packet; auto: int16 for bfloat16 and float16 if the scale is dynamic (enum
+     * atp_lane_type). [ATP_LANE_AUTOMATIC]
      */
     int32_t lane_type;
     /* Name of the rack of this rank; needed if the racks have switches that workers do not address. Own. [none] */

@@ -31,8 +31,8 @@ class Options:
         channels: Independent streams of a rank, each with an I/O thread (1 to 64). Variable ATP_CHANNELS. [1]
         scaling: Scale of float values: that of the job, or one that follows the magnitude of earlier sums
             (fixed, dynamic). Variable ATP_SCALING. [dynamic]
-        lanes: Type of a scaled value in a packet; auto: int16 for bfloat16 if the scale is dynamic (int32,
-            int16, auto, int8). Variable ATP_LANES. [auto]
+        lanes: Type of a scaled value in a packet; auto: int16 for bfloat16 and float16 if the scale is dynamic
+            (int32, int16, auto, int8). Variable ATP_LANES. [auto]
         multicast: Send each result once, to a multicast group, if every rank receives the group (off, on, or
             IPv4 groups such as 239.192.0.0/16). Variable ATP_MULTICAST. [off]
         server: Layout: where the servers are, and which switches add (auto, switch, hosts, leaves, racks,

@@ -46,20 +46,20 @@ class ErrorFeedback:
         return error
 
 
-def rounding_error(values: torch.Tensor, scales: torch.Tensor, span: int = _C.ELEMENTS_OF_SPAN) -> torch.Tensor:
+def rounding_error(values: torch.Tensor, scales: torch.Tensor, cell: int = _C.ELEMENTS_OF_CELL) -> torch.Tensor:
     """Returns `values` less the multiples to which a rank rounds them.
 
     Numbers that do not fit 32 bits at their scale, infinities and NaN travel unrounded; their error is 0.
 
     Args:
         values: one dimension, float32.
-        scales: for each span of the values, from the first one on, the inverse of the multiple.
-        span: number of values that have one scale. Default: that of narrow lanes.
+        scales: for each cell of the values, from the first one on, the inverse of the multiple.
+        cell: number of values that have one scale. Default: that of narrow lanes.
     """
-    whole = len(values) // span * span
+    whole = len(values) // cell * cell
     error = torch.empty_like(values)
     scales = scales.to(values.device)
-    parts = [(slice(0, whole), scales[: whole // span, None], (-1, span)), (slice(whole, None), scales[-1:], (-1,))]
+    parts = [(slice(0, whole), scales[: whole // cell, None], (-1, cell)), (slice(whole, None), scales[-1:], (-1,))]
     for part, scale, shape in parts:
         units = values[part].view(shape) * scale
         lost = (units - units.round()).masked_fill_(~(units.abs() < _INTEGERS), 0)
@@ -88,10 +88,10 @@ def error_feedback_hook(state: ErrorFeedback, bucket: dist.GradBucket) -> torch.
         )
 
     def keep_error(_: object) -> torch.Tensor:
-        scales, span = _C.scales_of(work), _C.span_of(work)
-        assert scales is not None and span is not None
+        scales, cell = _C.scales_of(work), _C.cell_of(work)
+        assert scales is not None and cell is not None
         sent = corrected.to(gradients.dtype).float()
-        lost = (corrected - sent).add_(rounding_error(sent, scales, span))
+        lost = (corrected - sent).add_(rounding_error(sent, scales, cell))
         error.copy_(lost.nan_to_num_(nan=0, posinf=0, neginf=0))
         return gradients
 

@@ -140,9 +140,9 @@ std::optional<at::Tensor> scales_of(const c10::intrusive_ptr<c10d::Work>& work) 
 }
 
 // Elements with one scale. None as above.
-std::optional<std::uint64_t> span_of(const c10::intrusive_ptr<c10d::Work>& work) {
+std::optional<std::uint64_t> cell_of(const c10::intrusive_ptr<c10d::Work>& work) {
     const auto* own = dynamic_cast<const NetworkWork*>(work.get());
-    return own == nullptr ? std::nullopt : own->span();
+    return own == nullptr ? std::nullopt : own->cell();
 }
 
 PYBIND11_MODULE(_C, module) {
@@ -180,8 +180,8 @@ PYBIND11_MODULE(_C, module) {
         "close_log_lines", [] { log_lines().close(); }, no_lock);
     module.def("address_towards", &address_towards, py::arg("address"), no_lock);
     module.def("scales_of", &scales_of, py::arg("work"), no_lock);
-    module.def("span_of", &span_of, py::arg("work"), no_lock);
-    module.attr("ELEMENTS_OF_SPAN") = tensor::span_elements(ATP_DTYPE_INT8);
+    module.def("cell_of", &cell_of, py::arg("work"), no_lock);
+    module.attr("ELEMENTS_OF_CELL") = tensor::cell_elements(ATP_DTYPE_INT8);
     register_push_pull(module);
 }
 

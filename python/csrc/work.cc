@@ -107,17 +107,17 @@ void NetworkWork::give_up(std::chrono::milliseconds timeout) const {
 std::optional<at::Tensor> NetworkWork::scales() const {
     const auto& scales = operation_->scales();
     if (scales == nullptr) return std::nullopt;
-    at::Tensor values = at::empty({static_cast<std::int64_t>(scales->count())}, at::kFloat);
+    at::Tensor values = at::empty({static_cast<std::int64_t>(scales->cells())}, at::kFloat);
     auto* const value = values.mutable_data_ptr<float>();
-    for (std::uint64_t span = 0; span < scales->count(); ++span) {
-        value[span] = static_cast<float>(scales->units(span));
+    for (std::uint64_t cell = 0; cell < scales->cells(); ++cell) {
+        value[cell] = static_cast<float>(scales->units(cell));
     }
     return values;
 }
 
-std::optional<std::uint64_t> NetworkWork::span() const {
+std::optional<std::uint64_t> NetworkWork::cell() const {
     const auto& scales = operation_->scales();
-    return scales == nullptr ? std::nullopt : std::optional(scales->span());
+    return scales == nullptr ? std::nullopt : std::optional(scales->cell());
 }
 
 std::vector<at::Tensor> NetworkWork::outputs() const { return tensors_of(staged_); }

@@ -141,7 +141,7 @@ TEST(Hosts, H48_FloatsOfRanksOfOneHostSurviveLosses) {
     EXPECT_EQ(bits_of_sum(together, several_windows * 3), bits_of_sum(apart, several_windows * 3));
 }
 
-// Sums of float32 and bfloat16 tensors whose magnitude changes from round to round, equal on all ranks.
+// Sums of float32, bfloat16 and float16 tensors whose magnitude changes from round to round, equal on all ranks.
 constexpr std::size_t span_elements = tensor::span_elements(ATP_DTYPE_INT32);
 constexpr std::size_t several_spans = 3 * span_elements + 1000;
 
@@ -149,6 +149,12 @@ float value_of_round(std::uint32_t rank, std::size_t at, int round) {
     constexpr std::array magnitudes{1e-12F, 1e-9F, 1.0F, 3.0F, 0.0F, 1e4F, 65536e4F, 1e6F, 1e-12F, 1.0F, 1e-30F};
     const float spread = at / span_elements % 2 == 0 ? 1.0F : 1e-3F;
     return value_of(rank, at, round % 3 != 0) * spread * magnitudes.at(static_cast<std::size_t>(round));
+}
+
+// The cells of a span have numbers of different magnitude.
+float value_in_cell(float value, std::size_t at) {
+    constexpr std::array spread{1.0F, 0.4F, 0.0F, 1e-3F};
+    return value * spread.at(at / tensor::cell_elements(ATP_DTYPE_INT16) % spread.size());
 }
 
 std::vector<std::uint32_t> bits_of_rounds(HostsJob& job) {
@@ -162,20 +168,28 @@ std::vector<std::uint32_t> bits_of_rounds(HostsJob& job) {
             for (std::size_t at = 0; at < values.size(); ++at) {
                 values[at] = value_of_round(communicator.rank(), at, round);
             }
+            std::vector<float> cells(values.size());
+            for (std::size_t at = 0; at < cells.size(); ++at) cells[at] = value_in_cell(values[at], at);
             std::vector<std::uint16_t> shorts(values.size());
-            numeric::floats_to_bfloats(values.data(), values.size(), shorts.data());
+            std::vector<std::uint16_t> halves(values.size());
+            numeric::floats_to_bfloats(cells.data(), cells.size(), shorts.data());
+            numeric::floats_to_halves(cells.data(), cells.size(), halves.data());
             const auto first = communicator.all_reduce({values.data(), values.data(), values.size()},
                                                        ElementType::float32, Reduction::sum);
             const auto second = communicator.all_reduce({shorts.data(), shorts.data(), shorts.size()},
                                                         ElementType::bfloat16, Reduction::average);
             ASSERT_TRUE(succeeds(first));
+            const auto third = communicator.all_reduce({halves.data(), halves.data(), halves.size()},
+                                                       ElementType::float16, Reduction::sum);
             ASSERT_TRUE(succeeds(second));
+            ASSERT_TRUE(succeeds(third));
             // Far below the numbers of the round before: docs/protocol.md#h52.
             if (round == 8 || round == 10) {
                 EXPECT_NE(values[5], 0) << round;
             }
             for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
             bits.insert(bits.end(), shorts.begin(), shorts.end());
+            bits.insert(bits.end(), halves.begin(), halves.end());
         }
         const std::scoped_lock lock(mutex);
         results.push_back(std::move(bits));

@@ -13,6 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 from training import digest_of, make_model, train
 
 import atp
+from atp._C import ELEMENTS_OF_CELL
 from atp.error_feedback import rounding_error
 
 EIGHT_BITS = {"ATP_SCALING": "dynamic", "ATP_LANES": "int8"}
@@ -132,10 +133,10 @@ def test_rounding_error_is_what_the_nearest_integers_lack():
     assert error.tolist() == pytest.approx([0.3, -0.5, -0.5, 0, 0, 0, 0])
 
 
-def test_each_span_has_the_rounding_error_of_its_own_scale():
-    values = torch.full((5632 + 1,), 0.3)
+def test_each_cell_has_the_rounding_error_of_its_own_scale():
+    values = torch.full((ELEMENTS_OF_CELL + 1,), 0.3)
     error = rounding_error(values, torch.tensor([1.0, 2.0]))
-    assert error[:-1].tolist() == pytest.approx([0.3] * 5632)
+    assert error[:-1].tolist() == pytest.approx([0.3] * ELEMENTS_OF_CELL)
     assert error[-1].item() == pytest.approx(-0.2)
 
 

@@ -184,13 +184,14 @@ TEST_F(NumberFitterTest, FixedScaleNeedsNothing) {
     EXPECT_EQ(fitted.tensor->form(), ATP_DTYPE_INT16);
 }
 
-TEST_F(NumberFitterTest, AutomaticFormIsNarrowForBfloat16WithADynamicScale) {
+TEST_F(NumberFitterTest, AutomaticFormIsNarrowForHalvesWithADynamicScale) {
     NumberFitter dynamic = fitter_of(Scaling::dynamic, LaneType::automatic);
     NumberFitter fixed = fitter_of(Scaling::fixed, LaneType::automatic);
     EXPECT_EQ(fit(dynamic, ElementType::bfloat16, 1).tensor->form(), ATP_DTYPE_INT16);
     EXPECT_EQ(fit(fixed, ElementType::bfloat16, 1).tensor->form(), ATP_DTYPE_INT32);
     EXPECT_EQ(fit(dynamic, ElementType::float32, 2).tensor->form(), ATP_DTYPE_INT32);
-    EXPECT_EQ(fit(dynamic, ElementType::float16, 3).tensor->form(), ATP_DTYPE_INT32);
+    EXPECT_EQ(fit(dynamic, ElementType::float16, 3).tensor->form(), ATP_DTYPE_INT16);
+    EXPECT_EQ(fit(fixed, ElementType::float16, 3).tensor->form(), ATP_DTYPE_INT32);
 }
 
 }  // namespace

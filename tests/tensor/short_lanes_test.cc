@@ -41,6 +41,47 @@ TEST(ShortLanes, OddNumberOfElementsIsPadded) {
     EXPECT_EQ(rounds.count(ATP_DTYPE_INT32) + rounds.count(ATP_DTYPE_FLOAT32), 0U);
 }
 
+// Numbers of two cells: those of the second one have a quarter of the magnitude.
+constexpr std::size_t cell_elements = tensor::cell_elements(ATP_DTYPE_INT16);
+
+float value_in_cells(unsigned rank, std::size_t element) {
+    const float part = 1 - static_cast<float>((7 * element + 3 * rank) % cell_elements) * 1e-3F;
+    return element < cell_elements ? part : part / 4;
+}
+
+TEST(ShortLanes, SmallNumbersBesideLargerOnesKeepTheirDigits) {
+    Rounds rounds(star(2), dynamic_shorts, 2 * cell_elements);
+    for (int round = 0; round < 2; ++round) rounds.sum(value_in_cells);
+    const Values& sums = rounds.sum(value_in_cells);
+    for (std::size_t at = cell_elements; at < sums.size(); ++at) {
+        EXPECT_NEAR(sums[at], double{value_in_cells(0, at)} + value_in_cells(1, at), 0x1p-13);
+    }
+    EXPECT_EQ(rounds.count(ATP_DTYPE_FLOAT32), 0U);
+}
+
+TEST(ShortLanes, NumbersOfACellHaveTheSameSumAsFloatsAndAsIntegers) {
+    for (const NetworkConfig& config : {star(2), racks(2, 2)}) {
+        const auto sums = [&](float last) {
+            Rounds rounds(config, dynamic_shorts, 2 * cell_elements);
+            rounds.sum(value_in_cells);
+            return rounds.sum([last](unsigned rank, std::size_t element) {
+                return rank == 1 && element % elements_each == 0 ? last : value_in_cells(rank, element);
+            });
+        };
+        const Values integers = sums(0.125F);
+        for (const float large : {1e10F, -1e35F, INFINITY}) {
+            const Values floats = sums(large);
+            for (std::size_t at = 0; at < floats.size(); ++at) {
+                if (at % elements_each == 0) {
+                    EXPECT_EQ(floats[at], large) << at;
+                } else {
+                    EXPECT_EQ(floats[at], integers[at]) << at;
+                }
+            }
+        }
+    }
+}
+
 TEST(ShortLanes, SumsBeyond16BitsAreFetchedUnaggregatedAndExact) {
     for (const NetworkConfig& config : {star(4), racks(2, 2)}) {
         Rounds rounds(with_even_fragments(config), fixed_shorts, even_elements * 2);

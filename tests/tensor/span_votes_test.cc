@@ -29,8 +29,8 @@ class SpanVotesTest : public ::testing::Test {
     SpanVotes votes_{
         make_sum_tensor(numeric::ElementType::float32, values_.data(), values_.data(), values_.size(), 1, 1),
         scales_,
-        {.ranks = ranks, .form = ATP_DTYPE_INT16, .span = span}};
-    float least_ = std::bit_cast<float>(least_magnitude(proposal, ranks, ATP_DTYPE_INT16));
+        {.ranks = ranks, .span = span}};
+    float least_ = std::bit_cast<float>(least_magnitude(proposal, ranks, bits_of_sum(ATP_DTYPE_INT16)));
 
     std::vector<std::uint32_t> own() { return {votes_.own(0), votes_.own(1), votes_.own(2)}; }
 };

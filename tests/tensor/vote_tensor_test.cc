@@ -25,7 +25,7 @@ class VoteTensorTest : public ::testing::Test {
                                                                        std::make_shared<protocol::SilentWaker>());
     VoteTensor votes_{std::make_shared<SpanVotes>(
         make_sum_tensor(numeric::ElementType::float32, values_.data(), values_.data(), values_.size(), 1, 1), scales_,
-        SpanVotes::Rules{.ranks = two_ranks, .form = ATP_DTYPE_INT16, .span = span})};
+        SpanVotes::Rules{.ranks = two_ranks, .span = span})};
     std::vector<std::byte> lanes_ = std::vector<std::byte>(2 * ATP_LANE_BYTES);
 };
 

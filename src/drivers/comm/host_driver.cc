@@ -221,6 +221,8 @@ HostDriver::Part HostDriver::part_from(const Submission& submission) const {
     part.owned = delivery.is_owned() && !network_;
     // A span is never divided, so one rank adds it and finds its largest magnitude.
     part.span = delivery.is_owned() ? 0 : tensor.spans().length;
+    // Over the network, the sums have the scale of the span, as packets do.
+    part.cell = part.span == 0 || network_ ? part.span : tensor.cell();
     const auto whole_spans = [&](std::uint64_t units) {
         return part.span == 0 ? units : std::max<std::uint64_t>(units / part.span, 1) * part.span;
     };

@@ -76,7 +76,8 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
         std::uint64_t size = 0;         // in units
         std::uint64_t chunk_units = 0;  // of each chunk but the last
         std::uint64_t range_units = 0;  // of each range but the last
-        std::uint64_t span = 0;         // units with a scale of their own; 0: all have the scale of the job
+        std::uint64_t span = 0;         // units about whose scale the ranks vote; 0: all have the scale of the job
+        std::uint64_t cell = 0;         // units with a scale of their own, which divide a span; 0: likewise
         std::size_t unit_bytes = 0;     // of a lane, or of a native element
         protocol::NativeElements native{};
         // Index of the only rank whose elements are not all zero; ranks(): it is on another host.

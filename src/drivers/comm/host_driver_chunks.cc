@@ -53,16 +53,19 @@ void HostDriver::add(const protocol::HostAction& action) {
     }
 }
 
-// Units of the chunk from `first` on, span by span. `ranks_` are their places.
+// Units of the chunk from `first` on, cell by cell. `ranks_` are their places.
 void HostDriver::add_floats(const protocol::HostAction& action, const Part& part, std::uint64_t first,
                             std::size_t count) {
     tensor::Slice& tensor = part.work->slices().front();
     const std::uint64_t chunk = units_of(part, action.chunk).first;
     std::byte* sums = memory_->sums_of(action.slot) + first * part.unit_bytes;
     while (count != 0) {
-        const std::size_t some = part.span == 0 ? count : std::min<std::size_t>(count, part.span);
-        if (votes(part)) tensor.decide(chunk + first, sum_of_votes(action.slot, first / part.span));
-        const double scale = protocol::scale_from(tensor.scale(chunk + first), scale_);
+        const std::size_t some = part.cell == 0 ? count : std::min<std::size_t>(count, part.cell);
+        if (votes(part) && first % part.span == 0) {
+            tensor.decide(chunk + first, sum_of_votes(action.slot, first / part.span));
+        }
+        const std::uint8_t byte = network_ ? tensor.scale(chunk + first) : tensor.cell_scale(chunk + first);
+        const double scale = protocol::scale_from(byte, scale_);
         float largest = 0;
         if (part.native.count != 0) {
             const numeric::NativeSum sum{.type = part.native.type, .scale = scale, .factor = part.native.factor};
@@ -72,7 +75,7 @@ void HostDriver::add_floats(const protocol::HostAction& action, const Part& part
         } else {
             largest = numeric::sum_float_ranks(ranks_, some, scale, sums);
         }
-        if (part.span != 0) memory_->magnitudes_of(action.slot)[first / part.span] = largest;
+        if (part.cell != 0) memory_->magnitudes_of(action.slot)[first / part.cell] = largest;
         for (const std::byte*& rank : ranks_) rank += some * part.unit_bytes;
         sums += some * part.unit_bytes;
         first += some;
@@ -138,7 +141,7 @@ void HostDriver::settle(const protocol::HostAction& action, const Part& part) {
     const std::span<const float> magnitudes = memory_->magnitudes_of(action.slot);
     for (std::uint64_t at = 0; at < units.count; at += part.span) {
         tensor.settle(units.first + at, std::min<std::uint64_t>(part.span, units.count - at),
-                      magnitudes[at / part.span]);
+                      magnitudes.subspan(at / part.cell));
     }
 }
 

@@ -40,7 +40,8 @@ shm::HostShape shape_of(std::size_t ranks, std::size_t most_ranks, bool over_net
     return {.ranks = static_cast<unsigned>(ranks),
             .slots = slots,
             .chunk_lanes = chunk_lanes,
-            .chunk_spans = 2 * chunk_lanes / tensor::span_elements(ATP_DTYPE_INT8)};
+            .chunk_spans = 2 * chunk_lanes / tensor::span_elements(ATP_DTYPE_INT8),
+            .chunk_cells = 2 * chunk_lanes / tensor::cell_elements(ATP_DTYPE_INT8)};
 }
 
 // The start of this kernel, and the network namespace, which bounds the names of abstract sockets.

@@ -62,8 +62,8 @@ struct Options {
     // Scale of float values: that of the job, or one that follows the magnitude of earlier sums (fixed, dynamic).
     // [dynamic]
     tensor::Scaling scaling = tensor::Scaling::dynamic;
-    // Type of a scaled value in a packet; auto: int16 for bfloat16 if the scale is dynamic (int32, int16, auto, int8).
-    // [auto]
+    // Type of a scaled value in a packet; auto: int16 for bfloat16 and float16 if the scale is dynamic (int32, int16,
+    // auto, int8). [auto]
     tensor::LaneType lane_type = tensor::LaneType::automatic;
     // Add an audit lane of four bytes to each packet; the server checks this lane before it adds. [false]
     bool audit = false;

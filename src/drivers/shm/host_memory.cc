@@ -70,11 +70,17 @@ struct HostMemory::Call {
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<Presence>::is_always_lock_free);
 
+std::size_t HostShape::vote_bytes() const { return rounded_up(chunk_spans * sizeof(std::uint32_t), line); }
+
+std::size_t HostShape::notes_bytes() const {
+    return ranks * vote_bytes() + rounded_up(chunk_cells * sizeof(float), line);
+}
+
 std::size_t HostShape::bytes() const {
     const std::size_t words = slots_at + (slots + std::size_t{1}) * slot_bytes + ranks * member_bytes +
                               std::size_t{slots} * ranks * call_bytes;
     const std::size_t place = rounded_up(chunk_lanes * ATP_LANE_BYTES, page);
-    const std::size_t notes = (ranks + std::size_t{1}) * rounded_up(chunk_spans * sizeof(float), line);
+    const std::size_t notes = notes_bytes();
     return rounded_up(words + slots * notes, page) + slots * (ranks + std::size_t{1}) * place;
 }
 
@@ -107,12 +113,11 @@ HostMemory::Call& HostMemory::call(unsigned slot, unsigned rank) const {
 std::byte* HostMemory::notes_of(unsigned slot, unsigned place) const {
     const std::size_t before = slots_at + (shape_.slots + std::size_t{1}) * slot_bytes + shape_.ranks * member_bytes +
                                std::size_t{shape_.slots} * shape_.ranks * call_bytes;
-    const std::size_t bytes = rounded_up(shape_.chunk_spans * sizeof(float), line);
-    return memory_.data() + before + (std::size_t{slot} * (shape_.ranks + 1) + place) * bytes;
+    return memory_.data() + before + slot * shape_.notes_bytes() + place * shape_.vote_bytes();
 }
 
 std::span<float> HostMemory::magnitudes_of(unsigned slot) const {
-    return {std::launder(reinterpret_cast<float*>(notes_of(slot, shape_.ranks))), shape_.chunk_spans};
+    return {std::launder(reinterpret_cast<float*>(notes_of(slot, shape_.ranks))), shape_.chunk_cells};
 }
 
 std::span<std::uint32_t> HostMemory::votes_of(unsigned slot, unsigned rank) const {

@@ -21,8 +21,11 @@ struct HostShape {
     unsigned ranks = 1;
     unsigned slots = 4;
     std::size_t chunk_lanes = 65536;
-    std::size_t chunk_spans = 0;  // parts of a chunk with a largest magnitude and votes each
+    std::size_t chunk_spans = 0;  // parts of a chunk about which the ranks vote
+    std::size_t chunk_cells = 0;  // parts of a chunk with a largest magnitude each; at least chunk_spans
 
+    [[nodiscard]] std::size_t vote_bytes() const;   // of the votes of one rank on a chunk
+    [[nodiscard]] std::size_t notes_bytes() const;  // of all votes and magnitudes of a chunk
     [[nodiscard]] std::size_t bytes() const;
 };
 
@@ -62,7 +65,7 @@ class HostMemory final : public protocol::HostBoard {
     [[nodiscard]] unsigned rank() const { return rank_; }
     [[nodiscard]] std::byte* lanes_of(unsigned slot, unsigned rank) const;
     [[nodiscard]] std::byte* sums_of(unsigned slot) const { return lanes_of(slot, shape_.ranks); }
-    // One for each span of the chunk: the largest magnitude of its sums. The rank that adds the span writes it with
+    // One for each cell of the chunk: the largest magnitude of its sums. The rank that adds the cell writes it with
     // them.
     [[nodiscard]] std::span<float> magnitudes_of(unsigned slot) const;
     // One for each span of the chunk: what the rank says about its scale. It writes them with its lanes.

@@ -79,9 +79,12 @@ class Tensor {
     [[nodiscard]] virtual NativeElements native() const { return {}; }
     virtual void load_native(std::uint64_t /*first*/, std::span<std::byte> /*elements*/) const { assert(false); }
     virtual void store_native(std::uint64_t /*first*/, std::span<const std::byte> /*sums*/) { assert(false); }
-    // After store_native(): the largest magnitude in the sums of these elements of one span, before the factor; NaN if
-    // one of them is NaN. The tensor finds it in the sums of store() and store_narrow() itself.
-    virtual void settle(std::uint64_t /*first*/, std::uint64_t /*count*/, float /*largest*/) {}
+    // Elements with a scale of their own where all ranks share memory: those of a span, or fewer, which divide it.
+    [[nodiscard]] virtual std::uint64_t cell() const { return spans().length; }
+    [[nodiscard]] virtual std::uint8_t cell_scale(std::uint64_t first) const { return scale(first); }
+    // After store_native() of elements that begin a span: the largest magnitude in the sums of each cell, before the
+    // factor; NaN if one of them is NaN. The tensor finds it in the sums of store() and store_narrow() itself.
+    virtual void settle(std::uint64_t /*first*/, std::uint64_t /*count*/, std::span<const float> /*largest*/) {}
     // Where all ranks share memory, the scale of a span is known only when all have loaded it: each rank writes its
     // vote with its elements, and the rank that adds them passes the sum of the votes to decide(). Then scale() is
     // known.

@@ -25,6 +25,10 @@ struct NumberTally {
 
 // A tensor of floats with a scale for each span (dynamic scaling), with narrow integers, or with both.
 //
+// The numbers of a packet have one scale, which the cells of a span share: the tensor multiplies the numbers of each
+// cell by a power of two, and divides their sums by it. Ranks that share memory without a network use the scales of
+// cells.
+//
 // A scale leaves room for the sums to grow before they overflow. In int32 lanes, the largest number keeps all bits of
 // its float32. A number that is too large for its scale costs time and no precision: its fragment travels as floats.
 //
@@ -43,7 +47,10 @@ class FittedTensor final : public protocol::Tensor {
     };
 
     FittedTensor(std::shared_ptr<protocol::Tensor> tensor, Numbers numbers)
-        : tensor_(std::move(tensor)), numbers_(std::move(numbers)), span_(span_elements(numbers_.form)) {}
+        : tensor_(std::move(tensor)),
+          numbers_(std::move(numbers)),
+          span_(span_elements(numbers_.form)),
+          cell_(numbers_.scales == nullptr ? ~std::uint64_t{0} : cell_elements(numbers_.form)) {}
     ~FittedTensor() override;
     FittedTensor(const FittedTensor&) = delete;
     FittedTensor& operator=(const FittedTensor&) = delete;
@@ -54,9 +61,7 @@ class FittedTensor final : public protocol::Tensor {
     [[nodiscard]] protocol::Spans spans() const override;
     [[nodiscard]] std::uint8_t scale(std::uint64_t first) const override;
     [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override;
-    void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
-        tensor_->load_floats(first, lanes);
-    }
+    void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override;
     void store(std::uint64_t first, std::span<const std::byte> lanes) override;
     void store_narrow(std::uint64_t first, std::span<const std::byte> lanes) override;
 
@@ -65,7 +70,9 @@ class FittedTensor final : public protocol::Tensor {
     void store_native(std::uint64_t first, std::span<const std::byte> sums) override {
         tensor_->store_native(first, sums);
     }
-    void settle(std::uint64_t first, std::uint64_t count, float largest) override;
+    [[nodiscard]] std::uint64_t cell() const override { return numbers_.scales == nullptr ? 0 : cell_; }
+    [[nodiscard]] std::uint8_t cell_scale(std::uint64_t first) const override;
+    void settle(std::uint64_t first, std::uint64_t count, std::span<const float> largest) override;
     [[nodiscard]] std::uint32_t vote(std::uint64_t first) const override;
     void decide(std::uint64_t first, std::uint32_t votes) override;
 
@@ -77,11 +84,18 @@ class FittedTensor final : public protocol::Tensor {
     [[nodiscard]] bool decided(std::uint64_t span) const;
     // What a number is multiplied with before it is rounded.
     [[nodiscard]] float factor_of(std::uint8_t scale) const;
-    void tally(std::span<const float> values, float factor) const;
+    // The numbers of some cells are smaller in packets than in the tensor (span_scales.h).
+    [[nodiscard]] bool has_cells() const { return numbers_.scales != nullptr && cell_ < span_; }
+    // Calls visit(first element, count) for the part of each cell. Ends with false when `visit` returns false.
+    template <class Visit>
+    bool visit_cells(std::uint64_t first, std::size_t count, const Visit& visit) const;
+    void store_own(std::uint64_t first, std::span<const std::byte> lanes);
+    void tally(std::uint64_t first, std::span<const float> values) const;
 
     std::shared_ptr<protocol::Tensor> tensor_;
     Numbers numbers_;
     std::uint64_t span_;  // elements
+    std::uint64_t cell_;  // elements; without scales, all
     mutable std::atomic<std::uint64_t> fragments_{0};
     mutable std::atomic<std::uint64_t> floats_{0};
     mutable std::atomic<std::uint64_t> values_{0};

@@ -26,9 +26,9 @@ NumberFitter::Fitted NumberFitter::fit(std::unique_ptr<protocol::Tensor> tensor,
                                                                                       .report = config_.report})};
     }
     if (whole->size() <= config_.exact) return fit_exact(whole);
-    const auto scales = next_scales(kind, whole->size(), form);
-    const auto votes = std::make_shared<SpanVotes>(
-        whole, scales, SpanVotes::Rules{.ranks = config_.ranks, .form = form, .span = scales->span()});
+    const auto scales = next_scales(kind, whole->size(), form, type);
+    const auto votes =
+        std::make_shared<SpanVotes>(whole, scales, SpanVotes::Rules{.ranks = config_.ranks, .span = scales->span()});
     Fitted fitted{.tensor = std::make_unique<FittedTensor>(whole, FittedTensor::Numbers{.form = form,
                                                                                         .job_scale = job_scale,
                                                                                         .scales = scales,
@@ -36,7 +36,7 @@ NumberFitter::Fitted NumberFitter::fit(std::unique_ptr<protocol::Tensor> tensor,
                                                                                         .in_memory = in_memory,
                                                                                         .report = config_.report}),
                   .scales = scales};
-    if (!scales->has_reference()) fitted.before.push_back(exponents_of(whole, scales, form));
+    if (!scales->has_reference()) fitted.before.push_back(exponents_of(whole, scales));
     if (!in_memory) fitted.before.push_back(std::make_unique<VoteTensor>(votes));
     return fitted;
 }
@@ -50,27 +50,27 @@ NumberFitter::Fitted NumberFitter::fit_exact(std::shared_ptr<protocol::Tensor> w
 
 // All numbers that are looked at are there: the scale that follows needs no vote.
 NumberFitter::Fitted NumberFitter::fit_owned(std::unique_ptr<protocol::Tensor> tensor, const OperationKind& kind) {
-    constexpr std::uint8_t form = ATP_DTYPE_INT32;
     const std::shared_ptr<protocol::Tensor> whole = std::move(tensor);
     if (kind.elements <= config_.exact) return fit_exact(whole);
-    const auto scale = next_scales(kind, 1, form);
+    const auto scale = next_scales(kind, 1, ATP_DTYPE_INT32, numeric::ElementType::float32);
     const auto settle = [scale, ranks = config_.ranks](std::optional<unsigned> exponent) {
-        scale->settle(0, 1, magnitude_of_sum(exponent, ranks));
+        scale->record(0, magnitude_of_sum(exponent, ranks));
+        scale->settle(0, 1);
     };
     Fitted fitted;
     if (!scale->has_reference()) {
         fitted.before.push_back(std::make_unique<ExponentTensor>(
             std::make_shared<ScannedExponent>(whole),
             [=, ranks = config_.ranks, job_scale = config_.form.scale](std::optional<unsigned> exponent) {
-                scale->begin(first_scale(exponent, ranks, form, job_scale));
+                scale->begin(first_scale(exponent, ranks, scale->bits(), job_scale));
                 scale->decide(0, true);
                 settle(exponent);
             }));
         fitted.tensor = std::make_unique<CommonScaleTensor>(whole, scale);
         return fitted;
     }
-    const auto votes = std::make_shared<SpanVotes>(
-        whole, scale, SpanVotes::Rules{.ranks = config_.ranks, .form = form, .span = whole->size()});
+    const auto votes =
+        std::make_shared<SpanVotes>(whole, scale, SpanVotes::Rules{.ranks = config_.ranks, .span = whole->size()});
     const auto exponent = std::make_shared<SeenExponent>(whole, config_.feed);
     fitted.before.push_back(std::make_unique<VoteTensor>(votes));
     fitted.tensor = std::make_unique<CommonScaleTensor>(
@@ -80,21 +80,21 @@ NumberFitter::Fitted NumberFitter::fit_owned(std::unique_ptr<protocol::Tensor> t
 }
 
 std::shared_ptr<SpanScales> NumberFitter::next_scales(const OperationKind& kind, std::uint64_t elements,
-                                                      std::uint8_t form) {
+                                                      std::uint8_t form, numeric::ElementType type) {
     const auto reference = sequence_.add(kind);
     auto scales = std::make_shared<SpanScales>(
-        elements, form, reference ? scales_[*reference % scales_.size()] : nullptr, config_.feed);
+        elements, form, reference ? scales_[*reference % scales_.size()] : nullptr, config_.feed, type);
     scales_[(sequence_.calls() - 1) % scales_.size()] = scales;
     return scales;
 }
 
 std::unique_ptr<protocol::Tensor> NumberFitter::exponents_of(std::shared_ptr<const protocol::Tensor> whole,
-                                                             std::shared_ptr<SpanScales> scales,
-                                                             std::uint8_t form) const {
-    return std::make_unique<ExponentTensor>(
-        std::make_shared<ScannedExponent>(std::move(whole)),
-        [scales = std::move(scales), ranks = config_.ranks, form, job_scale = config_.form.scale](
-            std::optional<unsigned> exponent) { scales->begin(first_scale(exponent, ranks, form, job_scale)); });
+                                                             std::shared_ptr<SpanScales> scales) const {
+    return std::make_unique<ExponentTensor>(std::make_shared<ScannedExponent>(std::move(whole)),
+                                            [scales = std::move(scales), ranks = config_.ranks,
+                                             job_scale = config_.form.scale](std::optional<unsigned> exponent) {
+                                                scales->begin(first_scale(exponent, ranks, scales->bits(), job_scale));
+                                            });
 }
 
 }  // namespace atp::tensor

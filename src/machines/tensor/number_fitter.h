@@ -61,12 +61,11 @@ class NumberFitter {
   private:
     // Begins `scales` with the scale that suits the largest element of `whole` on all ranks.
     [[nodiscard]] std::unique_ptr<protocol::Tensor> exponents_of(std::shared_ptr<const protocol::Tensor> whole,
-                                                                 std::shared_ptr<SpanScales> scales,
-                                                                 std::uint8_t form) const;
+                                                                 std::shared_ptr<SpanScales> scales) const;
     [[nodiscard]] Fitted fit_exact(std::shared_ptr<protocol::Tensor> whole) const;
     // The scales of this operation, of which later ones have the reference.
     [[nodiscard]] std::shared_ptr<SpanScales> next_scales(const OperationKind& kind, std::uint64_t elements,
-                                                          std::uint8_t form);
+                                                          std::uint8_t form, numeric::ElementType type);
 
     Config config_;
     CallSequence sequence_;

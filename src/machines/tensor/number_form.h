@@ -19,7 +19,7 @@ enum class Scaling : std::uint8_t {
 enum class LaneType : std::uint8_t {
     int32,
     int16,
-    automatic,  // int16 for bfloat16, unless the scale is fixed; int32 for others
+    automatic,  // int16 for bfloat16 and float16, unless the scale is fixed; int32 for others
     int8,
 };
 
@@ -34,8 +34,8 @@ struct NumberForm {
     // Type of the integers of a tensor with such elements, as ATP_DTYPE_*.
     [[nodiscard]] std::uint8_t form_of(numeric::ElementType type) const {
         if (lane_type == LaneType::int8) return ATP_DTYPE_INT8;
-        // float16 has more digits than int16 lanes keep (docs/pytorch.md#which-bits-come-out).
-        const bool fits = type == numeric::ElementType::bfloat16 && scaling == Scaling::dynamic;
+        const bool is_half = type == numeric::ElementType::bfloat16 || type == numeric::ElementType::float16;
+        const bool fits = is_half && scaling == Scaling::dynamic;
         const bool narrow = lane_type == LaneType::int16 || (lane_type == LaneType::automatic && fits);
         return narrow ? ATP_DTYPE_INT16 : ATP_DTYPE_INT32;
     }

@@ -58,7 +58,11 @@ class Slice final : public protocol::Tensor {
     void store_native(std::uint64_t first, std::span<const std::byte> sums) override {
         whole_.store_native(first, sums);
     }
-    void settle(std::uint64_t first, std::uint64_t count, float largest) override {
+    [[nodiscard]] std::uint64_t cell() const override { return whole_.cell(); }
+    [[nodiscard]] std::uint8_t cell_scale(std::uint64_t first) const override {
+        return whole_.cell_scale(first_ + first);
+    }
+    void settle(std::uint64_t first, std::uint64_t count, std::span<const float> largest) override {
         whole_.settle(first_ + first, count, largest);
     }
     [[nodiscard]] std::uint32_t vote(std::uint64_t first) const override { return whole_.vote(first_ + first); }

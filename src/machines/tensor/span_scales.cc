@@ -2,6 +2,7 @@
 #include "tensor/span_scales.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <utility>
@@ -13,9 +14,17 @@ namespace {
 
 constexpr int exponent_bias = 127;
 constexpr int most_exponent = 127;  // of a float32
+constexpr std::size_t most_cells = span_elements(ATP_DTYPE_INT16) / cell_elements(ATP_DTYPE_INT16);
+static_assert(most_cells == span_elements(ATP_DTYPE_INT8) / cell_elements(ATP_DTYPE_INT8));
 
 std::uint8_t plus(std::uint8_t scale, int exponent) {
     return static_cast<std::uint8_t>(std::clamp(int{scale} + exponent, 1, 255));
+}
+
+// The exponent of a magnitude above 0. Of a subnormal number one that is too large, whose scale is the finest anyway.
+int exponent_of(std::uint32_t magnitude) {
+    constexpr unsigned mantissa_bits = 23;
+    return static_cast<int>(magnitude >> mantissa_bits) - exponent_bias;
 }
 
 // Of a sum of numbers that have this exponent, as the 8 bits of a float32, or a smaller one.
@@ -28,26 +37,28 @@ std::uint8_t scale_for(int exponent, int bits) { return protocol::scale_byte(bit
 
 }  // namespace
 
-int bits_of_sum(std::uint8_t form) {
+int bits_of_sum(std::uint8_t form, numeric::ElementType type) {
     constexpr int wide = 25;
     constexpr int short_bits = 13;
+    constexpr int half_bits = 14;
     constexpr int byte_bits = 5;
     if (form == ATP_DTYPE_INT8) return byte_bits;
-    return form == ATP_DTYPE_INT16 ? short_bits : wide;
+    if (form == ATP_DTYPE_INT32) return wide;
+    return type == numeric::ElementType::float16 ? half_bits : short_bits;
 }
 
 std::uint32_t magnitude_bits(float value) { return std::bit_cast<std::uint32_t>(value) & ~(1U << 31U); }
 
-std::uint8_t next_scale(std::uint8_t used, std::uint32_t largest, std::uint8_t form) {
+std::uint8_t next_scale(std::uint8_t used, std::uint32_t largest, int bits) {
     if (largest == 0) return used;
     if (largest >= infinity_bits) return plus(used, -1);
-    const std::uint8_t fitting = scale_for(std::ilogb(std::bit_cast<float>(largest)), bits_of_sum(form));
+    const std::uint8_t fitting = scale_for(exponent_of(largest), bits);
     return std::min(fitting, plus(used, most_rise));
 }
 
-std::uint8_t first_scale(std::optional<unsigned> exponent, std::uint32_t ranks, std::uint8_t form, double job_scale) {
+std::uint8_t first_scale(std::optional<unsigned> exponent, std::uint32_t ranks, int bits, double job_scale) {
     if (!exponent) return protocol::scale_byte(std::ilogb(job_scale));
-    return scale_for(exponent_of_sum(*exponent, ranks), bits_of_sum(form));
+    return scale_for(exponent_of_sum(*exponent, ranks), bits);
 }
 
 std::uint32_t magnitude_of_sum(std::optional<unsigned> exponent, std::uint32_t ranks) {
@@ -55,15 +66,21 @@ std::uint32_t magnitude_of_sum(std::optional<unsigned> exponent, std::uint32_t r
     return magnitude_bits(std::ldexp(1.0F, std::min(exponent_of_sum(*exponent, ranks), most_exponent)));
 }
 
-std::uint32_t least_magnitude(std::uint8_t scale, std::uint32_t ranks, std::uint8_t form) {
-    const int bits = bits_of_sum(form) - 1;
-    const int least = std::max(bits - bits / 3 - static_cast<int>(std::bit_width(ranks - 1)), 0);
+std::uint32_t least_magnitude(std::uint8_t scale, std::uint32_t ranks, int bits) {
+    const int above = bits - 1;
+    const int least = std::max(above - above / 3 - static_cast<int>(std::bit_width(ranks - 1)), 0);
     return std::bit_cast<std::uint32_t>(static_cast<float>(std::ldexp(1.0, least - int{scale} + int{ATP_SCALE_ONE})));
 }
 
 SpanScales::SpanScales(std::uint64_t elements, std::uint8_t form, std::shared_ptr<SpanScales> reference,
-                       std::shared_ptr<protocol::Waker> feed)
-    : form_(form), spans_(spans_of(elements, form)), reference_(std::move(reference)), feed_(std::move(feed)) {
+                       std::shared_ptr<protocol::Waker> feed, numeric::ElementType type)
+    : form_(form),
+      bits_(bits_of_sum(form, type)),
+      cells_of_span_(span_elements(form) / cell_elements(form)),
+      spans_(spans_of(elements, form)),
+      cells_((elements + cell_elements(form) - 1) / cell_elements(form)),
+      reference_(std::move(reference)),
+      feed_(std::move(feed)) {
     for (Span& span : spans_) {
         span.missing = static_cast<std::uint32_t>(std::min(span_elements(form), elements));
         elements -= span.missing;
@@ -71,21 +88,40 @@ SpanScales::SpanScales(std::uint64_t elements, std::uint8_t form, std::shared_pt
 }
 
 void SpanScales::begin(std::uint8_t common) {
-    for (Span& span : spans_) span.used = common;
+    for (Cell& cell : cells_) cell.used.store(common, std::memory_order_relaxed);
+    for (Span& span : spans_) {
+        span.coarsest = common;
+        span.used = common;
+    }
     if (waited_for_.exchange(false)) feed_->advance();
 }
 
+std::uint64_t SpanScales::end_cell(std::uint64_t span) const {
+    return std::min<std::uint64_t>(first_cell(span + 1), cells_.size());
+}
+
 bool SpanScales::ready(std::uint64_t number) {
-    Span& span = spans_[number];
+    const Span& span = spans_[number];
     if (span.used != protocol::scale_of_job) return true;
-    if (reference_ == nullptr) {
-        // begin() may run between the first load and the store. After the store it sees the flag.
-        waited_for_ = true;
-        return span.used != protocol::scale_of_job;
+    if (reference_ != nullptr) return follow(number);
+    // begin() may run between the first load and the store. After the store it sees the flag.
+    waited_for_ = true;
+    return span.used != protocol::scale_of_job;
+}
+
+// Several threads may follow at once: they write the same scales. That of the span comes last, and says that all are
+// known.
+bool SpanScales::follow(std::uint64_t number) {
+    if (!reference_->settled_or_wait(number)) return false;
+    std::array<std::uint8_t, most_cells> next;
+    const std::span scales = std::span(next).first(end_cell(number) - first_cell(number));
+    reference_->next_scales(number, scales);
+    for (std::size_t at = 0; at < scales.size(); ++at) {
+        cells_[first_cell(number) + at].used.store(scales[at], std::memory_order_relaxed);
     }
-    const auto scale = reference_->next_or_wait(number);
-    if (scale) span.used = *scale;
-    return scale.has_value();
+    spans_[number].coarsest = *std::ranges::min_element(scales);
+    spans_[number].used = *std::ranges::max_element(scales);
+    return true;
 }
 
 void SpanScales::decide(std::uint64_t number, bool accept) {
@@ -101,25 +137,45 @@ bool SpanScales::decided(std::uint64_t number) {
     return scale != protocol::scale_of_job;
 }
 
-void SpanScales::settle(std::uint64_t number, std::uint64_t count, std::uint32_t largest) {
-    Span& span = spans_[number];
-    std::uint32_t known = span.largest;
-    while (known < largest && !span.largest.compare_exchange_weak(known, largest)) continue;
-    if (span.missing.fetch_sub(static_cast<std::uint32_t>(count)) != count) return;
+std::uint8_t SpanScales::cell_scale(std::uint64_t cell) const {
+    const std::uint8_t of_span = scale(cell / cells_of_span_);
+    return of_span == protocol::exact_scale ? of_span : cells_[cell].used.load(std::memory_order_relaxed);
+}
+
+void SpanScales::record(std::uint64_t cell, std::uint32_t largest) {
+    std::atomic<std::uint32_t>& found = cells_[cell].largest;
+    std::uint32_t known = found.load(std::memory_order_relaxed);
+    while (known < largest && !found.compare_exchange_weak(known, largest, std::memory_order_relaxed)) continue;
+}
+
+// Who sees that nothing is missing sees what was recorded before.
+void SpanScales::settle(std::uint64_t span, std::uint64_t count) {
+    if (spans_[span].missing.fetch_sub(static_cast<std::uint32_t>(count)) != count) return;
     if (waited_for_.exchange(false)) feed_->advance();
 }
 
-std::optional<std::uint8_t> SpanScales::next(std::uint64_t number) const {
-    const Span& span = spans_[number];
-    if (span.missing != 0) return std::nullopt;
-    return next_scale(span.used, span.largest, form_);
+// Nothing is known of a cell of zeros, so it takes the scale of the largest numbers near it.
+void SpanScales::next_scales(std::uint64_t span, std::span<std::uint8_t> scales) const {
+    const std::span cells = std::span(cells_).subspan(first_cell(span), scales.size());
+    std::optional<std::uint8_t> coarsest;
+    for (std::size_t at = 0; at < cells.size(); ++at) {
+        const std::uint32_t largest = cells[at].largest.load(std::memory_order_relaxed);
+        scales[at] = next_scale(cells[at].used.load(std::memory_order_relaxed), largest, bits_);
+        if (largest != 0) coarsest = std::min(coarsest.value_or(scales[at]), scales[at]);
+    }
+    if (!coarsest) return;
+    const std::uint8_t most = std::max(*coarsest, std::min(plus(*coarsest, most_gain), finest_gain));
+    for (std::size_t at = 0; at < cells.size(); ++at) {
+        const bool is_zero = cells[at].largest.load(std::memory_order_relaxed) == 0;
+        scales[at] = is_zero ? *coarsest : std::min(scales[at], most);
+    }
 }
 
 // The span may settle between the first look and the store. After the store, settle() sees the flag.
-std::optional<std::uint8_t> SpanScales::next_or_wait(std::uint64_t number) {
-    if (const auto scale = next(number)) return scale;
+bool SpanScales::settled_or_wait(std::uint64_t span) {
+    if (settled(span)) return true;
     waited_for_ = true;
-    return next(number);
+    return settled(span);
 }
 
 }  // namespace atp::tensor

@@ -46,7 +46,7 @@ std::uint32_t SpanVotes::own(std::uint64_t span) {
 
 // Usually the first block decides.
 std::uint32_t SpanVotes::read(std::uint64_t span) const {
-    const std::uint32_t least = least_magnitude(scales_->proposal(span), rules_.ranks, rules_.form);
+    const std::uint32_t least = least_magnitude(scales_->coarsest(span), rules_.ranks, scales_->bits());
     const std::uint64_t end = std::min((span + 1) * rules_.span, whole_->size());
     std::array<float, vote_block> values;
     std::uint32_t largest = 0;

@@ -29,7 +29,6 @@ class SpanVotes {
 
     struct Rules {
         std::uint32_t ranks = 1;
-        std::uint8_t form = ATP_DTYPE_INT32;
         std::uint64_t span = span_elements(ATP_DTYPE_INT32);  // elements of each span but the last
     };
 
