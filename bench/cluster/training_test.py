@@ -226,10 +226,11 @@ class Runs(unittest.TestCase):
 
     def test_sharded_parameters_are_trained_with_recorded_and_real_layers(self):
         for workload, compute in (("gpt-fsdp2-async", "recorded"), ("resnet-fsdp2", "real")):
-            flags = ("--workload", workload, "--compute", compute, "--scale", "1/500", "--systems", "gloo")
-            result = self.run_small("--topology", "local:2", *flags)
+            flags = ("--workload", workload, "--compute", compute, "--scale", "1/500", "--systems", "atp,gloo")
+            result = self.run_small("--topology", "local:4", *flags)
             self.assertEqual((result["workload"], result["parallel"]), tables.parts_of(workload))
-            self.assertGreater(result["systems"]["gloo"]["steps_per_second"], 0)
+            for system in ("atp", "gloo"):
+                self.assertGreater(result["systems"][system]["steps_per_second"], 0)
 
     def test_all_reduce_with_and_without_torch_is_measured(self):
         result = self.run_small("--topology", "local:2", "--bytes", "256KiB", "--systems", "atp,torch-atp,torch-gloo")
