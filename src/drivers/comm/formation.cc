@@ -247,6 +247,12 @@ std::uint32_t channels_of(const Options& options, std::size_t roots) {
     return std::max(count, std::min(options.channels * count, most_channels / count * count));
 }
 
+// If servers on several hosts send to each host at once, their windows share what one switch would have.
+std::uint32_t window_beside(std::size_t servers, std::uint32_t window) {
+    const std::uint32_t share = window / std::bit_ceil(static_cast<std::uint32_t>(servers));
+    return std::max(share, std::min(window, least_window));
+}
+
 }  // namespace
 
 std::span<const std::string_view> names_of_formation() { return names; }
@@ -321,9 +327,7 @@ Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& giv
     }
     formed.formation = formation_of(options, announcements);
     if (options.window == 0) {
-        // The servers send to this host at once: their windows share what one switch would have.
-        const auto share = formed.formation.window / std::bit_ceil(static_cast<std::uint32_t>(layout->shares.size()));
-        formed.formation.window = std::max(share, std::min(formed.formation.window, least_window));
+        formed.formation.window = window_beside(layout->shares.size(), formed.formation.window);
     }
     formed.formation.job = decision->job;
     formed.formation.layout = control::to_string(layout->layout.kind);
