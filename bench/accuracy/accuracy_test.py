@@ -60,8 +60,8 @@ def check_half_precision(figure):
         for element, sums in types.items():
             assert sums["atp auto"]["times_gloo_median"] < 1, (element, sums)
             assert sums["atp int32"]["times_gloo_worst"] < 1, (element, sums)
-        short = {element: sums["atp auto"]["bytes_of_a_step"] for element, sums in types.items()}
-        assert short["bfloat16"] < 0.6 * short["float16"], "auto: int16 lanes for bfloat16, int32 for float16"
+            # Fragments whose numbers or sums do not fit 16 bits travel twice.
+            assert sums["atp auto"]["bytes_of_a_step"] < 0.75 * sums["atp int32"]["bytes_of_a_step"], (element, sums)
 
 
 def check_narrow_lanes(figure):
