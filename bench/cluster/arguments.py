@@ -16,7 +16,6 @@ import systems
 import topology as topologies
 from workloads import tables
 
-COLLECTIVES = ("all_reduce", "broadcast", "barrier", "reduce_scatter", "all_gather", "both")
 LANE_TYPES = ("int32", "int16", "int8")
 TYPES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "int32": 4, "int64": 8}  # with their sizes
 DEFAULT_BYTES = 25_000_000
@@ -115,11 +114,13 @@ def _settle_operation(parser, options):
         parser.error("argument --workload: excludes --collective, --type and --magnitude")
     options.operation = dataclasses.replace(options.operation, lane_type=options.lane_type)
     options.systems = options.systems or (["atp", "gloo"] if is_usual else list(systems.OF_TORCH))
-    others = [name for name in options.systems if name not in systems.OF_TORCH]
+    known = systems.OF_ALL_REDUCE_AND_LEAVES
+    others = [name for name in options.systems if name in known and options.collective not in known[name].collectives]
     if others and not is_usual:
+        able = [name for name in systems.OF_ALL_REDUCE if options.collective in known[name].collectives]
         parser.error(
-            "argument --systems: --collective, --type and --magnitude are measured through PyTorch, with "
-            f"{' and '.join(systems.OF_TORCH)}, not with {', '.join(others)}"
+            f"argument --systems: {', '.join(others)} cannot measure {options.collective} with another --collective, "
+            f"--type or --magnitude than the default; use {', '.join(able)}"
         )
 
 
@@ -247,7 +248,7 @@ def _add_work(group):
     )
     group.add_argument(
         "--collective",
-        choices=COLLECTIVES,
+        choices=measured.COLLECTIVES,
         default="all_reduce",
         help="operation on the tensor; both: a reduce-scatter and an all-gather at a time [all_reduce]",
     )

@@ -86,6 +86,7 @@ class Atp(AtpSwitches):
     """Ranks are processes of `atp bench` in the namespaces of the hosts."""
 
     sums_on_hosts = True
+    collectives = ("all_reduce", "reduce_scatter", "all_gather", "both")
 
     def __init__(self, name, programs, options):
         super().__init__(name, programs, options)
@@ -110,9 +111,18 @@ class Atp(AtpSwitches):
             str(work.warmup),
             "--json",
             *(["--host-level"] if rank.shares_host else []),
-            *(["--lanes", work.operation.lane_type] if work.operation.lane_type else []),
+            *self._operation_flags(work.operation),
             *self._rank_flags,
         ]
+
+    @staticmethod
+    def _operation_flags(operation):
+        flags = ["--collective", operation.collective, "--type", operation.type]
+        if operation.magnitude:
+            flags += ["--magnitude", str(operation.magnitude)]
+        if operation.lane_type:
+            flags += ["--lanes", operation.lane_type]
+        return flags
 
     def address_flags(self, rank):
         """Flags with the address of the switch of a rank and, if there is one, of the dedicated server."""
@@ -223,6 +233,7 @@ class SwitchMl(Atp):
     spans_racks = False
     shares_hosts = False
     sums_on_hosts = False
+    collectives = ()
     tunings = {
         f"{slots} slots, {timeout}": ("--window", str(slots), "--switchml-timeout", timeout)
         for slots, timeout in ((16, "1ms"), (64, "5ms"), (256, "20ms"))

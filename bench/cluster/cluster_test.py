@@ -291,12 +291,27 @@ class CommandLine(unittest.TestCase):
         self.assertIn("int64", command)
         for flags in (
             ["--type", "float64", "--bytes", "4"],
-            ["--type", "bfloat16", "--systems", "atp,torch-gloo"],
+            ["--type", "bfloat16", "--systems", "gloo,torch-gloo"],
+            ["--type", "bfloat16", "--systems", "switchml"],
+            ["--collective", "broadcast", "--systems", "atp"],
             ["--magnitude", "1e-9", "--workload", "vgg"],
             ["--type", "bfloat16", "--systems", "torch-gloo-float8"],
         ):
             with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
                 arguments.parse(flags)
+
+    def test_atp_bench_measures_another_operation(self):
+        flags = ["--collective", "both", "--type", "bfloat16", "--magnitude", "1e-9", "--lane-type", "int16"]
+        options = arguments.parse([*flags, "--systems", "atp,torch-gloo"])
+        rank = measured.Rank(0, 0, (options.topology.hosts[0],), ((),), "store", "eth0")
+        command = atp_systems.Atp("atp", "bin", options).rank_command(rank, arguments.work_of(options, "bin"), "")
+        for flag, value in (
+            ("--collective", "both"),
+            ("--type", "bfloat16"),
+            ("--magnitude", "1e-09"),
+            ("--lanes", "int16"),
+        ):
+            self.assertEqual(command[command.index(flag) + 1], value)
 
     def test_hook_for_float8_is_a_collective_of_its_own(self):
         options = arguments.parse(["--lane-type", "int8", "--systems", "torch-atp,torch-gloo-float8"])

@@ -23,9 +23,12 @@ class Workload:
     parallel: str = "ddp"  # how ranks share the model: one of tables.PARALLEL
 
 
+COLLECTIVES = ("all_reduce", "broadcast", "barrier", "reduce_scatter", "all_gather", "both")
+
+
 @dataclass(frozen=True)
 class Operation:
-    """A collective on a tensor of elements of a type. Only PyTorch's systems measure others than this default.
+    """A collective on a tensor of elements of a type. A system measures this default, and the others of its `collectives`.
     `magnitude` is the largest element of the first rank; None: the usual one of the system. `lane_type` is that of ATP;
     None: its default."""
 
@@ -84,7 +87,8 @@ class System:
     benchmark starts only the first rank, which starts the other ranks. Without `spans_racks`, the system supports one
     switch only; without `shares_hosts`, one rank on each host. With `sums_on_hosts`, the result states how many ranks
     of a host summed in memory. With `takes_ports`, its switches replace the bridges, and its counters are
-    `counters_age_seconds` old at most. `tools` are programs that the build does not make."""
+    `counters_age_seconds` old at most. `tools` are programs that the build does not make. It measures `collectives` with
+    each type and magnitude; without any, only an all-reduce of float32."""
 
     programs = ()
     tools = ()
@@ -97,6 +101,7 @@ class System:
     sums_on_hosts = False
     takes_ports = False
     counters_age_seconds = 0
+    collectives = ()
 
     def __init__(self, name):
         self.name = name

@@ -16,7 +16,7 @@ from atp_systems import (
     InKernel,
     SwitchMl,
 )
-from measured import SWITCH_PORT, System, endpoint, package_folder
+from measured import COLLECTIVES, SWITCH_PORT, System, endpoint, package_folder
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 TORCH_COLLECTIVE = os.path.join(FOLDER, "torch_collective.py")
@@ -112,6 +112,7 @@ class TorchAtp(AtpSwitches):
 
     modules = ("torch", "atp")
     targets = ("atp", "atp_torch")
+    collectives = COLLECTIVES
 
     def __init__(self, name, programs, options):
         super().__init__(name, programs, options)
@@ -131,6 +132,7 @@ class TorchGloo(System):
     programs = ("atp",)
     modules = ("torch",)
     targets = ("atp",)
+    collectives = COLLECTIVES
 
     def __init__(self, name, programs, options):
         super().__init__(name)
@@ -142,6 +144,8 @@ class TorchGloo(System):
 
 class TorchGlooFloat8(TorchGloo):
     """The same, with a communication hook that sends float8 and adds in float32."""
+
+    collectives = ()
 
     def rank_command(self, rank, work, _variant):
         operation = dataclasses.replace(work.operation, collective="all_reduce_float8")
@@ -226,7 +230,7 @@ OF_ALL_REDUCE = {
     "torch-gloo-float8": TorchGlooFloat8,
     "switchml": SwitchMl,
 }
-# These measure every collective and type.
+# Systems of a collective that is not the default.
 OF_TORCH = ("torch-atp", "torch-gloo")
 OF_TRAINING = {"atp": TorchAtp, "atp-xdp": TorchAtpInKernel, "gloo": TorchGloo}
 

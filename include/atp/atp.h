@@ -170,7 +170,7 @@ enum atp_scaling {
 enum atp_lane_type {
     ATP_LANE_INT32 = 0,
     ATP_LANE_INT16 = 1,     /* half the bytes */
-    ATP_LANE_AUTOMATIC = 2, /* int16 for bfloat16 with a dynamic scale, int32 for others */
+    ATP_LANE_AUTOMATIC = 2, /* int16 for bfloat16 and float16 with a dynamic scale, else int32 */
     ATP_LANE_INT8 = 3       /* a quarter of the bytes */
 };
 

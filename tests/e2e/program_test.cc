@@ -176,6 +176,51 @@ TEST(BenchFleet, SumsAreVerifiedInEveryForm) {
     }
 }
 
+TEST(BenchFleet, EveryCollectiveOfEveryTypeIsVerified) {
+    for (const std::string_view collective : {"all_reduce", "reduce_scatter", "all_gather", "both"}) {
+        for (const std::string_view type : {"float32", "float64", "float16", "bfloat16", "int32", "int64"}) {
+            Program program({"bench", "--workers", "3", "--bytes", "100kB", "--collective", std::string(collective),
+                             "--type", std::string(type), "--rounds", "4", "--json"});
+            EXPECT_EQ(program.status(), 0) << program.output();
+            // Ranks warn before it that float64 travels as float32.
+            const std::string output = program.output();
+            const auto size =
+                nlohmann::json::parse(output.substr(std::min(output.find('{'), output.size())), nullptr, false);
+            ASSERT_TRUE(size.is_object()) << program.output();
+            EXPECT_EQ(size["collective"], collective);
+            EXPECT_EQ(size["type"], type);
+            EXPECT_EQ(size["verified"], true);
+            EXPECT_EQ(size["float_fragments"], 0) << collective << ' ' << type;
+        }
+    }
+}
+
+// With the scale that adapts, numbers of any magnitude travel as integers.
+TEST(BenchFleet, NumbersOfAnyMagnitudeFitIntegers) {
+    for (const char* magnitude : {"1e-9", "1e4", "65536"}) {
+        Program program(
+            {"bench", "--workers", "3", "--bytes", "100kB", "--magnitude", magnitude, "--rounds", "4", "--json"});
+        EXPECT_EQ(program.status(), 0) << program.output();
+        const auto size = nlohmann::json::parse(program.output(), nullptr, false);
+        ASSERT_TRUE(size.is_object()) << program.output();
+        EXPECT_EQ(size["float_fragments"], 0) << magnitude;
+    }
+}
+
+TEST(BenchFleet, MagnitudesThatNoValueCanHaveAreRefused) {
+    const std::vector<std::vector<std::string>> commands{
+        {"bench", "--magnitude", "0"},
+        {"bench", "--magnitude", "1e-9", "--type", "float16"},
+        {"bench", "--magnitude", "1", "--type", "int32"},
+        {"bench", "--magnitude", "1", "--scaling", "fixed"},
+        {"bench", "--collective", "both", "--peer", "gloo"},
+    };
+    for (const std::vector<std::string>& command : commands) {
+        Program program(command);
+        EXPECT_EQ(program.status(), 2) << program.output();
+    }
+}
+
 TEST(BenchFleet, MalformedLanesAreRefusedWithTheAcceptedTypes) {
     for (const char* lanes : {"1", "int4", "64:", ":int16", "64int16", "64:int16:2"}) {
         Program program({"bench", "--lanes", lanes});

@@ -27,10 +27,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Values of the benchmark are multiples of 1 / scale. This scale is a power of two, so that all scales of dynamic
-// scaling represent these values exactly.
-constexpr double dynamic_bench_scale = 0x1p27;
-
 constexpr std::array<std::uint64_t, 9> usual_sizes{1'024,     4'096,     16'384,     65'536,    262'144,
                                                    1'048'576, 4'194'304, 16'777'216, 67'108'864};
 
@@ -46,6 +42,7 @@ Json to_json(const BenchSize& size, const BenchRank& bench) {
               {"rounds", size.seconds.size()},
               {"world", bench.world},
               {"type", to_string(bench.type)},
+              {"collective", to_string(bench.collective)},
               {"protocol", wire::to_string(protocol_of(bench.options))},
               {"seconds", size.seconds},
               {"ranks_cpu_seconds", size.cpu_seconds},
@@ -105,9 +102,9 @@ void print_results(const BenchOptions& options, const BenchTimes& atp, const Ben
     if (!options.json) {
         const std::string places =
             options.hosts == 0 ? "on this host" : fmt::format("on {} emulated hosts of this one", options.hosts);
-        fmt::print("{} workers {}, {}, {}, {} rounds{}; every bit of every result verified\n", options.workers, places,
-                   wire::to_string(protocol_of(options.bench.options)), to_string(options.bench.type),
-                   atp.begin()->second.size(),
+        fmt::print("{} workers {}, {}, {} of {}, {} rounds{}; every bit of every result verified\n", options.workers,
+                   places, wire::to_string(protocol_of(options.bench.options)), to_string(options.bench.collective),
+                   to_string(options.bench.type), atp.begin()->second.size(),
                    peer.empty() ? "" : fmt::format(", alternating with Gloo ({})", algorithm));
         for (const Json& missing : last.begin()->value("without", Json::array())) {
             fmt::print("without {}\n", missing.get<std::string>());
@@ -251,6 +248,17 @@ int run_ladder(const BenchOptions& options) {
     return exit_passed;
 }
 
+// Why the magnitude does not suit the other flags; empty if it does.
+std::string why_not(const BenchRank& bench) {
+    if (bench.magnitude == 0) return {};
+    if (numeric::is_integer(bench.type)) return fmt::format("{} has no magnitude", to_string(bench.type));
+    if (bench.options.scaling != tensor::Scaling::dynamic) return "needs --scaling dynamic";
+    const bool fits = bench.magnitude >= smallest_half_magnitude && bench.magnitude <= largest_half_magnitude;
+    if (bench.type != numeric::ElementType::float16 || fits) return {};
+    return fmt::format("float16 holds all bits of these values between {} and {}", smallest_half_magnitude,
+                       largest_half_magnitude);
+}
+
 int run_bench(BenchOptions options) {
     if (options.bench.sizes.empty()) options.bench.sizes.assign(usual_sizes.begin(), usual_sizes.end());
     const std::size_t width = numeric::bytes_of(options.bench.type);
@@ -262,6 +270,10 @@ int run_bench(BenchOptions options) {
             return exit_misused;
         }
     }
+    if (const std::string reason = why_not(options.bench); !reason.empty()) {
+        fmt::print(stderr, "atp bench: --magnitude: {}\n", reason);
+        return exit_misused;
+    }
     options.bench.serves_store = !options.store_elsewhere;
     comm::Options& comm = options.bench.options;
     if (!comm.dedicated_servers.empty()) comm.server = comm::ServerPlace::dedicated;
@@ -270,7 +282,6 @@ int run_bench(BenchOptions options) {
         return exit_misused;
     }
     if (options.additions.complete) options.additions.complete(comm);
-    if (comm.scaling == tensor::Scaling::dynamic) comm.scale = dynamic_bench_scale;
     if (options.single) return run_rank(options);
     options.bench.world = options.workers;
     if (options.ladder) return run_ladder(options);
@@ -283,7 +294,7 @@ std::function<int()> add_bench(CLI::App& program, BenchAdditions additions) {
     auto options = std::make_shared<BenchOptions>();
     options->additions = std::move(additions);
     CLI::App* command = program.add_subcommand(
-        "bench", "Measure all-reduce on this host, or as one rank of many hosts, and verify every sum");
+        "bench", "Measure collectives on this host, or as one rank of many hosts, and verify every result");
     add_bench_flags(*command, options);
     return [options] { return run_bench(*options); };
 }

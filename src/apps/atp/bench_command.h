@@ -19,7 +19,7 @@ struct BenchAdditions {
     std::function<void(switchd::SwitchNodeConfig&)> set_switch{};  // of the switch that is started
 };
 
-// Adds the command `bench`, which measures all-reduce on this host or on many, and also Gloo if requested.
+// Adds the command `bench`, which measures a collective on this host or on many, and also Gloo if requested.
 [[nodiscard]] std::function<int()> add_bench(CLI::App& program, BenchAdditions additions = {});
 [[nodiscard]] std::function<int()> register_bench(CLI::App& program);
 

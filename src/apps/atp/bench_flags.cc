@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "apps/atp/option_flags.h"
 #include "apps/common/flags.h"
@@ -17,10 +19,16 @@ namespace {
 constexpr std::uint32_t most_ranks = ATP_BITMAP_BITS * ATP_BITMAP_BITS;
 constexpr std::uint32_t most_ranks_of_host = ATP_PART_RANK_MASK;
 
-std::optional<numeric::ElementType> parse_bench_type(std::string_view text) {
-    const auto type = numeric::parse_element_type(text);
-    if (type == numeric::ElementType::float16 || type == numeric::ElementType::bfloat16) return std::nullopt;
-    return type;
+template <class Values>
+std::string names_of(const Values& values) {
+    std::vector<std::string_view> names;
+    for (const auto value : values) names.push_back(to_string(value));
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::optional<double> parse_magnitude(std::string_view text) {
+    const auto value = parse_real(text, 0, std::numeric_limits<float>::max());
+    return value && *value > 0 ? value : std::nullopt;
 }
 
 std::optional<std::string> parse_peer(std::string_view text) {
@@ -34,13 +42,19 @@ std::optional<std::string> parse_algorithm(std::string_view text) {
 
 void add_what(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
     BenchRank& bench = options->bench;
+    const std::string types = names_of(numeric::element_types);
+    const std::string names = names_of(collectives);
     Flags what(command, "What to measure");
     what.appended("--bytes", bench.sizes, "SIZE", parse_size, size_forms,
                   "Size of the tensor; may be repeated [1kB to 67MB]");
     what.number("--rounds", bench.rounds, 1, 1'000'000, "Measured operations per size [20]");
     what.number("--warmup", bench.warmup, 0, 1'000'000, "Operations per size before the measured ones [3]");
-    what.parsed("--type", bench.type, "TYPE", parse_bench_type, "float32, float64, int32 or int64",
-                "Type of the elements [float32]");
+    what.parsed("--type", bench.type, "TYPE", numeric::parse_element_type, types,
+                fmt::format("Type of the elements ({}) [float32]", types));
+    what.parsed("--collective", bench.collective, "NAME", parse_collective, names,
+                fmt::format("Operation ({}); both: a reduce-scatter and an all-gather at once [all_reduce]", names));
+    what.parsed("--magnitude", bench.magnitude, "X", parse_magnitude, "a number above 0, such as 1e-9",
+                "Largest value, about; needs floats and dynamic scaling [below 0.13]");
     bench.options.host_level = false;
     what.flag("--host-level", bench.options.host_level, "Sum in the memory of each host before anything is sent");
     what.flag("--json", options->json, "Print one JSON object per size");
@@ -87,7 +101,9 @@ void add_where(CLI::App& command, const std::shared_ptr<BenchOptions>& options) 
         ->excludes(at_switch);
     CLI::Option* const peer = here.parsed("--peer", options->peer, "PEER", parse_peer, "gloo",
                                           "Measure this library as well, alternating with ATP")
-                                  ->excludes(single);
+                                  ->excludes(single)
+                                  ->excludes(command.get_option("--collective"))
+                                  ->excludes(command.get_option("--magnitude"));
     here.parsed("--peer-algorithm", options->peer_algorithm, "NAME", parse_algorithm,
                 fmt::format("best, {}", fmt::join(gloo_algorithms, ", ")), "Algorithm of Gloo [best]")
         ->needs(peer);

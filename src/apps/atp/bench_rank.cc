@@ -4,15 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <cstring>
 #include <memory>
 #include <numeric>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "apps/atp/bench_values.h"
 #include "apps/common/cpu_time.h"
 #include "apps/common/interruption.h"
 #include "comm/communicator.h"
@@ -27,84 +25,6 @@
 namespace atp::apps {
 namespace {
 
-using numeric::ElementType;
-
-// Values repeat after a prime number of elements. They are cheap to make and to check, and packets begin at different
-// positions of the period.
-constexpr std::size_t period = 4093;
-
-// Within this bound, sums fit 32 bits at the job's scale. With dynamic scaling, they keep all their bits.
-std::int32_t largest_contribution(const BenchRank& bench) {
-    const bool scaled = !numeric::is_integer(bench.type);
-    const auto world = static_cast<std::int32_t>(bench.world);
-    if (scaled && bench.options.lane_type == tensor::LaneType::int8) return std::max((1 << 4) / world, 1);
-    if (scaled && bench.options.lane_type == tensor::LaneType::int16) return (1 << 11) / world;
-    if (scaled && bench.options.scaling == tensor::Scaling::dynamic) return (1 << 24) / world;
-    return 10'000'000;
-}
-
-// Value of `rank` at `element`, as the integer value * scale.
-std::int32_t contribution(const BenchRank& bench, std::uint32_t rank, std::size_t element) {
-    const auto mixed = static_cast<std::uint32_t>(element * 2654435761U + rank * 40503U + 12345U);
-    const std::int32_t largest = largest_contribution(bench);
-    return static_cast<std::int32_t>(mixed % (2U * static_cast<std::uint32_t>(largest) + 1U)) - largest;
-}
-
-// One period of a rank's tensor, and of the sum, as bytes of the element type.
-class Pattern {
-  public:
-    Pattern(const BenchRank& bench) : type_(bench.type), width_(numeric::bytes_of(bench.type)) {
-        for (std::size_t i = 0; i < period; ++i) {
-            const std::int32_t own = contribution(bench, bench.rank, i);
-            append(own_, static_cast<float>(own / bench.options.scale), own);
-            std::int64_t sum = 0;
-            for (std::uint32_t rank = 0; rank < bench.world; ++rank) sum += quantised(bench, rank, i);
-            append(sum_, static_cast<float>(static_cast<double>(sum) * (1.0 / bench.options.scale)), sum);
-        }
-    }
-    void fill(std::vector<std::byte>& tensor) const {
-        for (std::size_t at = 0; at < tensor.size(); at += own_.size()) {
-            std::memcpy(tensor.data() + at, own_.data(), std::min(own_.size(), tensor.size() - at));
-        }
-    }
-    // The first element that differs from the sum.
-    [[nodiscard]] std::optional<std::size_t> wrong_in(const std::vector<std::byte>& tensor) const {
-        for (std::size_t at = 0; at < tensor.size(); at += sum_.size()) {
-            const std::size_t count = std::min(sum_.size(), tensor.size() - at);
-            if (std::memcmp(tensor.data() + at, sum_.data(), count) == 0) continue;
-            std::size_t byte = 0;
-            while (tensor[at + byte] == sum_[byte]) ++byte;
-            return (at + byte) / width_;
-        }
-        return std::nullopt;
-    }
-
-  private:
-    // Value of the rank's element on the wire.
-    std::int64_t quantised(const BenchRank& bench, std::uint32_t rank, std::size_t element) const {
-        if (numeric::is_integer(type_)) return contribution(bench, rank, element);
-        const float value = static_cast<float>(contribution(bench, rank, element) / bench.options.scale);
-        return static_cast<std::int64_t>(std::nearbyint(value * static_cast<float>(bench.options.scale)));
-    }
-    void append(std::vector<std::byte>& bytes, float number, std::int64_t integer) {
-        const auto put = [&bytes](const auto& value) {
-            const auto* raw = reinterpret_cast<const std::byte*>(&value);
-            bytes.insert(bytes.end(), raw, raw + sizeof value);
-        };
-        switch (type_) {
-            case ElementType::float32: put(number); break;
-            case ElementType::float64: put(static_cast<double>(number)); break;
-            case ElementType::int32: put(static_cast<std::int32_t>(integer)); break;
-            default: put(integer); break;
-        }
-    }
-
-    ElementType type_;
-    std::size_t width_;
-    std::vector<std::byte> own_;
-    std::vector<std::byte> sum_;
-};
-
 // Time for which rank 0 keeps the store for ranks that still use it.
 constexpr Duration farewell = std::chrono::seconds(5);
 
@@ -116,34 +36,31 @@ Result<std::vector<double>> of_all_ranks(store::Rendezvous& rendezvous, const st
     return values;
 }
 
-Result<void> finish(const Result<comm::Handle>& work) {
-    if (!work) return tl::unexpected(work.error());
-    return (*work)->wait();
-}
-
 class Measurement {
   public:
     Measurement(const BenchRank& bench, comm::Communicator& communicator, store::Rendezvous& rendezvous)
-        : bench_(bench), communicator_(communicator), rendezvous_(rendezvous), pattern_(bench) {}
+        : bench_(bench),
+          communicator_(communicator),
+          rendezvous_(rendezvous),
+          values_(bench.options, bench.type, bench.magnitude, bench.rank, bench.world) {}
 
     Result<BenchSize> measure(std::uint64_t bytes) {
-        std::vector<std::byte> in(bytes);
-        std::vector<std::byte> out(bytes);
-        pattern_.fill(in);
+        const std::unique_ptr<CollectiveWork> work = make_work(bench_.collective, values_, bytes);
         BenchSize result;
         result.bytes = bytes;
         std::vector<double> own;
         CpuTime cpu;
-        const comm::Buffer buffer{in.data(), out.data(), bytes / numeric::bytes_of(bench_.type)};
         for (std::uint32_t round = 0; round < bench_.warmup + bench_.rounds; ++round) {
             if (round == bench_.warmup) cpu.start();
-            cpu.aside([&] { std::memset(out.data(), 0xEE, out.size()); });
-            if (auto met = finish(communicator_.barrier()); !met) return tl::unexpected(met.error());
+            cpu.aside([&] { work->clear(); });
+            const Result<comm::Handle> barrier = communicator_.barrier();
+            if (!barrier) return tl::unexpected(barrier.error());
+            if (auto met = (*barrier)->wait(); !met) return tl::unexpected(met.error());
             const Time begin = net::now();
-            const auto done = finish(communicator_.all_reduce(buffer, bench_.type, comm::Reduction::sum));
+            const auto done = work->run(communicator_);
             const double seconds = std::chrono::duration<double>(net::now() - begin).count();
             if (!done) return tl::unexpected(done.error());
-            if (const auto wrong = cpu.aside([&] { return pattern_.wrong_in(out); })) return wrong_sum(bytes, *wrong);
+            if (const auto wrong = cpu.aside([&] { return work->wrong(); })) return wrong_result(bytes, *wrong);
             if (round >= bench_.warmup) own.push_back(seconds);
         }
         cpu.stop();
@@ -190,16 +107,16 @@ class Measurement {
                 .dropped_by_kernel = udp.dropped_packets,
                 .group_results = group_results};
     }
-    [[nodiscard]] Failure wrong_sum(std::uint64_t bytes, std::size_t element) const {
-        return fail(
-            Operation::all_reduce, Reason::failed, fmt::format("rank {}", bench_.rank),
-            fmt::format("WRONG SUM: element {} of a tensor of {} bytes differs from the expected sum", element, bytes));
+    [[nodiscard]] Failure wrong_result(std::uint64_t bytes, std::size_t element) const {
+        return fail(Operation::wait, Reason::failed, fmt::format("rank {}", bench_.rank),
+                    fmt::format("WRONG RESULT: {}: element {} of a tensor of {} bytes differs from the right one",
+                                to_string(bench_.collective), element, bytes));
     }
 
     const BenchRank& bench_;
     comm::Communicator& communicator_;
     store::Rendezvous& rendezvous_;
-    Pattern pattern_;
+    BenchValues values_;
     std::size_t size_number_ = 0;
     BenchCounters counted_;  // at the end of the previous size
 };

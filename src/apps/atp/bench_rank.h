@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of `atp bench`: forms a communicator, reduces tensors of each size, and verifies every bit of the results.
+// One rank of `atp bench`: forms a communicator, runs the collective on tensors of each size, and verifies every bit of
+// the results.
 #pragma once
 
 #include <array>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/atp/bench_collective.h"
 #include "base/counters.h"
 #include "base/result.h"
 #include "comm/options.h"
@@ -24,6 +26,8 @@ struct BenchRank {
     std::uint32_t rounds = 20;         // measured operations per size
     std::uint32_t warmup = 3;          // operations before them, not measured
     numeric::ElementType type = numeric::ElementType::float32;
+    Collective collective = Collective::all_reduce;
+    double magnitude = 0;  // of the largest value; 0: the usual one
     comm::Options options;
 };
 
