@@ -6,7 +6,7 @@ import os
 import network
 import pipeline
 import topology as topologies
-from measured import SWITCH_PORT, Daemon, System, endpoint
+from measured import SWITCH_PORT, Daemon, System, endpoint, flags_of_rank, flags_of_work
 
 FIRST_RENDEZVOUS_PORT = 4800  # one per job
 PIPELINE_LANES = 8  # a program with more lanes compiles for minutes
@@ -96,20 +96,10 @@ class Atp(AtpSwitches):
         return [
             self._program,
             "bench",
-            "--rank",
-            str(rank.number),
-            "--world",
-            str(len(rank.hosts)),
-            "--rendezvous",
-            endpoint(rank.hosts[0], FIRST_RENDEZVOUS_PORT + rank.job),
+            *flags_of_rank(rank),
+            *("--rendezvous", endpoint(rank.hosts[0], FIRST_RENDEZVOUS_PORT + rank.job)),
             *self.address_flags(rank),
-            "--bytes",
-            str(work.bytes),
-            "--rounds",
-            str(work.operations),
-            "--warmup",
-            str(work.warmup),
-            "--json",
+            *flags_of_work(work),
             *(["--host-level"] if rank.shares_host else []),
             *self._operation_flags(work.operation),
             *self._rank_flags,

@@ -123,6 +123,17 @@ class System:
         return None
 
 
+def flags_of_rank(rank):
+    """Flags that all measured programs understand: which rank of how many."""
+    return ["--rank", str(rank.number), "--world", str(len(rank.hosts))]
+
+
+def flags_of_work(work):
+    """Flags that all measured programs understand: operations on so many bytes, and the result in JSON."""
+    sizes = (("--bytes", work.bytes), ("--rounds", work.operations), ("--warmup", work.warmup))
+    return [*(part for flag, value in sizes for part in (flag, str(value))), "--json"]
+
+
 def package_folder(programs):
     """The folder of Python packages in the build that contains these programs."""
     return os.path.join(os.path.dirname(programs), "python")

@@ -16,7 +16,7 @@ from atp_systems import (
     InKernel,
     SwitchMl,
 )
-from measured import COLLECTIVES, SWITCH_PORT, System, endpoint, package_folder
+from measured import COLLECTIVES, SWITCH_PORT, System, endpoint, flags_of_rank, flags_of_work, package_folder
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 TORCH_COLLECTIVE = os.path.join(FOLDER, "torch_collective.py")
@@ -39,23 +39,11 @@ class Gloo(System):
     def rank_command(self, rank, work, variant):
         return [
             self._program,
-            "--rank",
-            str(rank.number),
-            "--world",
-            str(len(rank.hosts)),
-            "--store",
-            rank.store,
-            "--address",
-            rank.host.address,
-            "--algorithm",
-            variant,
-            "--bytes",
-            str(work.bytes),
-            "--rounds",
-            str(work.operations),
-            "--warmup",
-            str(work.warmup),
-            "--json",
+            *flags_of_rank(rank),
+            *("--store", rank.store),
+            *("--address", rank.host.address),
+            *("--algorithm", variant),
+            *flags_of_work(work),
         ]
 
 
@@ -97,13 +85,7 @@ class OpenMpi(System):
             "-n",
             str(len(rank.hosts)),
             self._program,
-            "--bytes",
-            str(work.bytes),
-            "--rounds",
-            str(work.operations),
-            "--warmup",
-            str(work.warmup),
-            "--json",
+            *flags_of_work(work),
         ]
 
 
@@ -173,10 +155,7 @@ class TorchRanks:
             *self._task(work),
             "--backend",
             self._backend,
-            "--rank",
-            str(rank.number),
-            "--world",
-            str(len(rank.hosts)),
+            *flags_of_rank(rank),
             "--store",
             os.path.join(rank.store, "store"),
             "--warmup",

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests the command line of bench/cluster/run, and the commands of the systems that it chooses. Measures nothing.
+
+usage: arguments_test.py"""
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+import arguments
+import atp_systems
+import measured
+import pipeline
+import systems
+import topology
+
+RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run")
+EXIT_UNAVAILABLE = 77
+
+
+class CommandLine(unittest.TestCase):
+    def test_short_forms_equal_their_long_forms(self):
+        short = arguments.parse(["--workers", "8", "--peer", "torch-gloo", "--iters", "7"])
+        long = arguments.parse(["--topology", "star:8", "--systems", "atp,torch-gloo", "--operations", "7"])
+        self.assertEqual(vars(short), vars(long))
+        self.assertEqual(arguments.parse(["--racks", "2x4"]).topology, topology.parse("racks:2x4"))
+
+    def test_one_switch_systems_are_refused_in_racks(self):
+        for shape in ("star:4", "local:4"):
+            self.assertEqual(arguments.parse(["--topology", shape, "--peer", "switchml"]).systems, ["atp", "switchml"])
+        for flags, name in ((["--peer", "switchml"], "switchml"), (["--switch", "xdp"], "atp-xdp")):
+            ran = subprocess.run([RUN, "--racks", "2x2", *flags], capture_output=True, text=True, check=False)
+            self.assertEqual(ran.returncode, 2)
+            self.assertIn(f"{name} cannot span racks", ran.stderr)
+
+    def test_switch_without_atp_is_refused(self):
+        ran = subprocess.run([RUN, "--switch", "xdp", "--systems", "gloo"], capture_output=True, text=True, check=False)
+        self.assertEqual(ran.returncode, 2)
+        self.assertIn("--switch", ran.stderr)
+
+    def test_loss_in_the_kernel_switch_is_refused(self):
+        ran = subprocess.run([RUN, "--switch", "xdp", "--loss", "1%"], capture_output=True, text=True, check=False)
+        self.assertEqual(ran.returncode, 2)
+        self.assertIn("argument --loss", ran.stderr)
+
+    def test_switch_option_replaces_atp_and_no_other_system(self):
+        for switch, others, chosen in (
+            ("user", ["--peer", "gloo"], ["atp", "gloo"]),
+            ("xdp", ["--peer", "gloo"], ["atp-xdp", "gloo"]),
+            ("both", ["--systems", "gloo,atp"], ["gloo", "atp", "atp-xdp"]),
+            ("xdp", ["--workload", "vgg"], ["atp-xdp", "gloo"]),
+            ("p4", ["--peer", "gloo"], ["atp-p4", "gloo"]),
+        ):
+            self.assertEqual(arguments.parse(["--switch", switch, *others]).systems, chosen)
+
+    def test_leaves_replace_atp_by_a_system_for_each_number(self):
+        options = arguments.parse(["--racks", "4x2", "--leaves", "0,4", "--no-root", "--peer", "gloo"])
+        self.assertEqual(options.systems, ["atp-leaves0-no-root", "atp-leaves4-no-root", "gloo"])
+        for flags in (["--leaves", "1"], ["--racks", "2x2", "--leaves", "3"], ["--racks", "2x2", "--no-root"]):
+            ran = subprocess.run([RUN, *flags], capture_output=True, text=True, check=False)
+            self.assertEqual(ran.returncode, 2)
+            self.assertIn(flags[-1] if flags[-1] == "--no-root" else "--leaves", ran.stderr)
+
+    def test_only_racks_with_a_leaf_run_a_switch_and_have_its_address(self):
+        options = arguments.parse(["--racks", "2x2", "--leaves", "1", "--no-root"])
+        system = systems.OF_LEAVES["atp-leaves1-no-root"]("atp-leaves1-no-root", "bin", options)
+        root, near, far = options.topology.switches
+        self.assertEqual([system.daemon_command(each) is not None for each in (root, near, far)], [False, True, False])
+        self.assertNotIn("--parent", system.daemon_command(near))
+        hosts = options.topology.hosts
+        self.assertIn("--switch", system.address_flags(measured.Rank(0, 0, hosts, (), "store", "eth0")))
+        without = system.address_flags(measured.Rank(0, 3, hosts, (), "store", "eth0"))
+        self.assertNotIn("--switch", without)
+        self.assertEqual(without[without.index("--uplink") + 1], far.name)
+
+    def test_command_of_the_kernel_switch_lists_the_ports_to_all_hosts(self):
+        options = arguments.parse(["--switch", "xdp", "--workers", "3"])
+        command = atp_systems.AtpInKernel("atp-xdp", "bin", options).switch_command(options.topology.switches[0])
+        self.assertEqual(command[-2:], ["--xdp", "to-h0,to-h1,to-h2"])
+
+    def in_pipeline(self, *flags):
+        """The system with the switch in P4, without its compiler and model, and its options."""
+        options = arguments.parse(["--switch", "p4", *flags])
+        with mock.patch.object(pipeline, "find", side_effect=lambda tool: tool):
+            system = atp_systems.AtpInPipeline("atp-p4", "bin", options)
+            return system, options, {node: system.daemons(node) for node in options.topology.daemon_nodes}
+
+    def test_model_of_p4_takes_all_ports_of_a_switch_and_the_server_runs_on_a_host(self):
+        system, options, daemons = self.in_pipeline("--workers", "2", "--peer", "gloo")
+        server, switch = options.topology.server, options.topology.switches[0]
+        model, agent = (daemon.command for daemon in daemons[switch])
+        interfaces = ["-i", "0@to-h0", "-i", "1@to-h1", "-i", "2@to-server", "-i", "64@to-agent"]
+        self.assertEqual(model[3:-1], interfaces)
+        self.assertEqual(agent[agent.index("--p4") + 1], f"127.0.0.1:{daemons[switch][0].port}")
+        self.assertEqual(agent[agent.index("--level") + 1], "0")
+        self.assertIn(f"{server.address}:4790", daemons[server][0].command)
+        rank = measured.Rank(0, 0, options.topology.hosts, (), "store", "eth0")
+        flags = system.address_flags(rank)
+        self.assertEqual(flags[:2], ["--switch", f"{server.address}:4790"])
+        self.assertNotIn("--rack", flags)
+        self.assertEqual(options.bytes, arguments.DEFAULT_BYTES_OF_P4)
+
+    def test_models_of_p4_in_racks_have_levels_and_an_uplink(self):
+        system, options, daemons = self.in_pipeline("--racks", "2x1", "--systems", "atp", "--rank-flags=--window 2")
+        core, rack, _ = options.topology.switches
+        for switch, level in ((core, "1"), (rack, "0")):
+            command = daemons[switch][1].command
+            self.assertEqual(command[command.index("--level") + 1], level)
+        self.assertIn("1@uplink", daemons[rack][0].command)
+        self.assertIn("2@to-server", daemons[core][0].command)
+        rank = measured.Rank(0, 1, options.topology.hosts, (), "store", "eth0")
+        self.assertEqual(system.address_flags(rank)[2:], ["--rack", "rack1"], "and no second window")
+
+    def test_switch_in_p4_refuses_what_its_model_cannot_do(self):
+        for flags, named in (
+            (["--topology", "local:2"], "--switch"),
+            (["--workload", "vgg"], "--switch"),
+            (["--offloads", "off"], "--switch"),
+            (["--loss", "1%"], "--switch"),
+            (["--racks", "2x2", "--systems", "atp,torch-atp"], "torch-atp"),
+            (["--racks", "2x2", "--server", "host"], "--server"),
+        ):
+            ran = subprocess.run([RUN, "--switch", "p4", *flags], capture_output=True, text=True, check=False)
+            self.assertEqual(ran.returncode, 2, flags)
+            self.assertIn(named, ran.stderr)
+
+    def test_missing_tool_of_p4_is_named(self):
+        with tempfile.TemporaryDirectory() as empty:
+            ran = subprocess.run(
+                [sys.executable, RUN, "--switch", "p4", "--bin", empty],
+                capture_output=True,
+                text=True,
+                check=False,
+                env={"PATH": empty, "ATP_P4_TOOLS": empty},
+            )
+        self.assertEqual(ran.returncode, EXIT_UNAVAILABLE)
+        self.assertIn("`p4c-bm2-ss` is neither on PATH nor in ATP_P4_TOOLS", ran.stderr)
+
+    def test_ranks_get_a_server_host_as_dedicated_server_or_with_a_kernel_switch_as_switch(self):
+        for switch, kind, flag in (
+            ("user", atp_systems.Atp, "--dedicated-server"),
+            ("xdp", atp_systems.AtpInKernel, "--switch"),
+        ):
+            options = arguments.parse(["--switch", switch, "--workers", "2", "--server", "host"])
+            server = options.topology.server
+            system = kind("atp", "bin", options)
+            self.assertIn(
+                "to-server", ",".join(atp_systems.AtpInKernel("x", "bin", options).switch_command(server.switch))
+            )
+            self.assertIn(f"{server.address}:4790", system.daemon_command(server))
+            rank = measured.Rank(0, 0, options.topology.hosts, (), "store", "eth0")
+            command = system.rank_command(rank, measured.Work(4, 1, 0, 1), "")
+            self.assertEqual(command[command.index(flag) + 1], f"{server.address}:4790")
+
+    def test_server_host_outside_a_star_is_refused(self):
+        for flags in (["--racks", "2x2"], ["--topology", "local:2"], ["--peer", "switchml"], ["--workload", "vgg"]):
+            ran = subprocess.run([RUN, "--server", "host", *flags], capture_output=True, text=True, check=False)
+            self.assertEqual(ran.returncode, 2)
+            self.assertIn("--server", ran.stderr)
+
+    def test_switchml_has_several_variants_unless_rank_flags_set_the_window(self):
+        usual = arguments.parse(["--systems", "switchml"])
+        self.assertEqual(len(atp_systems.SwitchMl("switchml", "bin", usual).variants), 3)
+        tuned = arguments.parse(["--systems", "switchml", "--rank-flags=--window 32"])
+        self.assertEqual(atp_systems.SwitchMl("switchml", "bin", tuned).variants, ("",))
+
+    def test_another_operation_is_measured_through_pytorch(self):
+        options = arguments.parse(["--collective", "broadcast", "--type", "int64", "--bytes", "8"])
+        self.assertEqual(options.systems, ["torch-atp", "torch-gloo"])
+        work = arguments.work_of(options, "bin")
+        rank = measured.Rank(0, 0, (options.topology.hosts[0],), ((),), "store", "eth0")
+        command = systems.TorchGloo("torch-gloo", "bin", options).rank_command(rank, work, "")
+        self.assertIn("broadcast", command)
+        self.assertIn("int64", command)
+        for flags in (
+            ["--type", "float64", "--bytes", "4"],
+            ["--type", "bfloat16", "--systems", "gloo,torch-gloo"],
+            ["--type", "bfloat16", "--systems", "switchml"],
+            ["--collective", "broadcast", "--systems", "atp"],
+            ["--magnitude", "1e-9", "--workload", "vgg"],
+            ["--type", "bfloat16", "--systems", "torch-gloo-float8"],
+        ):
+            with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
+                arguments.parse(flags)
+
+    def test_atp_bench_measures_another_operation(self):
+        flags = ["--collective", "both", "--type", "bfloat16", "--magnitude", "1e-9", "--lane-type", "int16"]
+        options = arguments.parse([*flags, "--systems", "atp,torch-gloo"])
+        rank = measured.Rank(0, 0, (options.topology.hosts[0],), ((),), "store", "eth0")
+        command = atp_systems.Atp("atp", "bin", options).rank_command(rank, arguments.work_of(options, "bin"), "")
+        for flag, value in (
+            ("--collective", "both"),
+            ("--type", "bfloat16"),
+            ("--magnitude", "1e-09"),
+            ("--lanes", "int16"),
+        ):
+            self.assertEqual(command[command.index(flag) + 1], value)
+
+    def test_hook_for_float8_is_a_collective_of_its_own(self):
+        options = arguments.parse(["--lane-type", "int8", "--systems", "torch-atp,torch-gloo-float8"])
+        rank = measured.Rank(0, 0, (options.topology.hosts[0],), ((),), "store", "eth0")
+        command = systems.TorchGlooFloat8("torch-gloo-float8", "bin", options).rank_command(
+            rank, arguments.work_of(options, "bin"), ""
+        )
+        self.assertIn("all_reduce_float8", command)
+
+    def test_error_about_a_bad_argument_names_its_flag(self):
+        for flag, value in (
+            ("--magnitude", "0"),
+            ("--type", "complex64"),
+            ("--collective", "gather"),
+            ("--topology", "ring:4"),
+            ("--rate", "fast"),
+            ("--bytes", "6"),
+            ("--rounds", "0"),
+            ("--systems", "atp,mpi"),
+            ("--peer", "mpi"),
+            ("--workers", "1"),
+            ("--switch", "tofino"),
+            ("--offloads", "some"),
+            ("--racks", "2"),
+            ("--loss", "2"),
+            ("--timeout", "0"),
+            ("--no-such-flag", "1"),
+        ):
+            ran = subprocess.run([RUN, flag, value], capture_output=True, text=True, check=False)
+            self.assertEqual(ran.returncode, 2, flag)
+            self.assertIn(flag, ran.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
