@@ -18,23 +18,16 @@
 namespace atp::test {
 namespace {
 
-using comm::Reduction;
-using numeric::ElementType;
 using std::chrono::seconds;
 
 // Longer than any of these faults needs to be found.
 constexpr Duration long_timeout = std::chrono::minutes(30);
 
-Result<comm::Handle> sum(comm::Communicator& communicator, std::vector<float>& values) {
-    return communicator.all_reduce({values.data(), values.data(), values.size()}, ElementType::float32, Reduction::sum,
-                                   net::now() + long_timeout);
-}
-
 // Sums until an operation fails, and returns its error. `summed`: called after each sum.
 Error first_error(comm::Communicator& communicator, const std::function<void()>& summed = {}) {
     while (true) {
         std::vector<float> values(several_windows, 1.0F);
-        auto work = sum(communicator, values);
+        auto work = sum_in_place(communicator, values, net::now() + long_timeout);
         if (!work) return work.error();
         if (auto done = (*work)->wait(); !done) return done.error();
         if (summed) summed();

@@ -151,4 +151,15 @@ void expect_sum(comm::Communicator& communicator, std::size_t elements, std::uin
     expect_sum(communicator, ElementType::float32, Reduction::sum, elements, seed, false);
 }
 
+Result<comm::Handle> sum_in_place(comm::Communicator& communicator, std::vector<float>& values, Time deadline) {
+    return communicator.all_reduce({values.data(), values.data(), values.size()}, ElementType::float32, Reduction::sum,
+                                   deadline);
+}
+
+Result<comm::Handle> gather_in_place(comm::Communicator& communicator, std::vector<float>& values, Time deadline) {
+    constexpr std::size_t part = 50;
+    const std::vector<std::size_t> bytes(communicator.world(), part * sizeof(float));
+    return communicator.all_gather(values.data() + communicator.rank() * part, values.data(), bytes, deadline);
+}
+
 }  // namespace atp::test

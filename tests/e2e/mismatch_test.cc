@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// If ranks call different operations, each of them gets an error that names the calls, and no rank a result.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "fabric.h"
+#include "values.h"
+
+namespace atp::test {
+namespace {
+
+using comm::Reduction;
+using numeric::ElementType;
+using Call = Result<comm::Handle>;
+using DifferentCall = std::function<Call(comm::Communicator&, std::vector<float>&)>;
+
+// Every rank calls an operation, and the operations differ. All ranks get an error soon, and no rank gets a result.
+void expect_mismatch(const std::vector<std::string>& switches, std::uint32_t channels, const DifferentCall& call) {
+    comm::Options options = small_options();
+    options.channels = channels;
+    Job job(3, switches, options);
+    const auto ranks = job.formed();
+    ASSERT_EQ(ranks.size(), 3U);
+    each(3, [&](std::uint32_t rank) {
+        const std::vector<float> before(several_windows, 1.0F + static_cast<float>(rank));
+        std::vector<float> values = before;
+        const Error error = error_of(call(*ranks[rank], values));
+        EXPECT_EQ(values, before) << "something came of it at rank " << rank;
+        // A call that the failure overtakes is refused, with the failure in its text.
+        EXPECT_TRUE(error.reason == Reason::mismatched || error.reason == Reason::closed) << to_string(error);
+        EXPECT_TRUE(says(error, "make all ranks call the same")) << "rank " << rank << ": " << to_string(error);
+        const Error next = error_of(sum_in_place(*ranks[rank], values));
+        EXPECT_TRUE(says(next, "make all ranks call the same")) << "rank " << rank << ": " << to_string(next);
+    });
+}
+
+TEST(Mismatch, OfSizesFailsOnEveryRank) {
+    const auto node = start(small_switch());
+    expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+        return communicator.all_reduce({values.data(), values.data(), communicator.rank() == 1 ? 100U : 101U},
+                                       ElementType::float32, Reduction::sum);
+    });
+}
+
+TEST(Mismatch, OfSizesFailsOnEveryChannel) {
+    const auto node = start(small_switch());
+    expect_mismatch({address_of(*node)}, 3, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+        const std::size_t size = communicator.rank() == 2 ? 10U : several_windows;
+        return communicator.all_reduce({values.data(), values.data(), size}, ElementType::float32, Reduction::sum);
+    });
+}
+
+TEST(Mismatch, OfSizesFailsOverTwoLevels) {
+    TwoLevels fabric;
+    expect_mismatch(
+        {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}, 1,
+        [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+            const std::size_t size = communicator.rank() == 1 ? 1000U : 999U;
+            return communicator.all_reduce({values.data(), values.data(), size}, ElementType::float32, Reduction::sum);
+        });
+}
+
+TEST(Mismatch, OfTypesFailsOnEveryRank) {
+    const auto node = start(small_switch());
+    expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+        const ElementType type = communicator.rank() == 0 ? ElementType::int32 : ElementType::float32;
+        return communicator.all_reduce({values.data(), values.data(), 500}, type, Reduction::sum);
+    });
+}
+
+TEST(Mismatch, OfReductionsFailsOnEveryRank) {
+    const auto node = start(small_switch());
+    expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+        const Reduction reduction = communicator.rank() == 0 ? Reduction::average : Reduction::sum;
+        return communicator.all_reduce({values.data(), values.data(), 10}, ElementType::float32, reduction);
+    });
+}
+
+TEST(Mismatch, OfRootsFailsOnEveryRank) {
+    const auto node = start(small_switch());
+    expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+        return communicator.broadcast(values.data(), 10, communicator.rank() == 0 ? 0 : 1);
+    });
+}
+
+TEST(Mismatch, OfTheOrderOfOperationsFailsOnEveryRank) {
+    const auto node = start(small_switch());
+    expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+        // Rank 2 calls the barrier first.
+        if (communicator.rank() == 2) return communicator.barrier();
+        auto first = communicator.all_reduce({values.data(), values.data(), 10}, ElementType::float32, Reduction::sum);
+        auto second = communicator.barrier();
+        return first;
+    });
+}
+
+// They use channels of their own, and no rank calls a second operation.
+TEST(Mismatch, H61_OfAnAllGatherAndASumFailsOnEveryRank) {
+    const auto node = start(small_switch());
+    for (const std::uint32_t channels : {1U, 2U}) {
+        for (const std::uint32_t gathering : {0U, 2U}) {
+            expect_mismatch({address_of(*node)}, channels,
+                            [&](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+                                if (communicator.rank() == gathering) return gather_in_place(communicator, values);
+                                return sum_in_place(communicator, values);
+                            });
+        }
+    }
+}
+
+TEST(Mismatch, H61_OfASumAfterAllGathersFailsOnEveryRank) {
+    const auto node = start(small_switch());
+    expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+        std::vector<float> other(values.size(), 1.0F);
+        for (int call = 0; call < 2; ++call) EXPECT_TRUE(gather_in_place(communicator, other).value()->wait());
+        if (communicator.rank() != 1) return gather_in_place(communicator, values);
+        return communicator.barrier();
+    });
+}
+
+}  // namespace
+}  // namespace atp::test
