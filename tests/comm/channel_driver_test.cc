@@ -179,5 +179,22 @@ TEST_F(ChannelOfTwo, OperationAfterTheFailureNamesTheFirstError) {
     EXPECT_NE(error.text.find("First error: " + first.text), std::string::npos) << error.text;
 }
 
+// A rank that has the error of one channel calls again before the threads of the others have ended them.
+TEST(ChannelDriver, OperationAfterAnAbortIsClosedAtOnceWithTheFirstReason) {
+    const Switch node;
+    const auto thread = ChannelThread::open({});
+    ASSERT_TRUE(thread);
+    const auto channel = ChannelDriver::open(open_socket(), node.plan(), *thread);  // its thread does not run
+    ASSERT_TRUE(channel) << to_string(channel.error());
+    (*channel)->abort({.operation = Operation::wait, .reason = Reason::mismatched, .text = "the ranks differ"});
+    (*channel)->abort({.operation = Operation::wait, .reason = Reason::closed, .text = "a later reason"});
+    const Handle late = operation();
+    (*channel)->submit(late, 0);
+    ASSERT_TRUE(late->done());
+    const Error error = late->outcome().error();
+    EXPECT_EQ(error.reason, Reason::closed);
+    EXPECT_TRUE(error.text.ends_with("First error: the ranks differ")) << error.text;
+}
+
 }  // namespace
 }  // namespace atp::comm

@@ -18,6 +18,7 @@ using Call = Result<comm::Handle>;
 using DifferentCall = std::function<Call(comm::Communicator&, std::vector<float>&)>;
 
 // Every rank calls an operation, and the operations differ. All ranks get an error soon, and no rank gets a result.
+// Each further call is refused with the reason "closed", and its text has the error once.
 void expect_mismatch(const std::vector<std::string>& switches, std::uint32_t channels, const DifferentCall& call) {
     comm::Options options = small_options();
     options.channels = channels;
@@ -29,11 +30,16 @@ void expect_mismatch(const std::vector<std::string>& switches, std::uint32_t cha
         std::vector<float> values = before;
         const Error error = error_of(call(*ranks[rank], values));
         EXPECT_EQ(values, before) << "something came of it at rank " << rank;
-        // A call that the failure overtakes is refused, with the failure in its text.
+        // A rank that turns to or from all-gathers announces that to the other channels first. If the other ranks meet
+        // the announcement at once, the error may close the communicator before the call itself begins.
         EXPECT_TRUE(error.reason == Reason::mismatched || error.reason == Reason::closed) << to_string(error);
         EXPECT_TRUE(says(error, "make all ranks call the same")) << "rank " << rank << ": " << to_string(error);
-        const Error next = error_of(sum_in_place(*ranks[rank], values));
-        EXPECT_TRUE(says(next, "make all ranks call the same")) << "rank " << rank << ": " << to_string(next);
+        for (int later = 0; later < 2; ++later) {
+            const Error next = error_of(sum_in_place(*ranks[rank], values));
+            EXPECT_EQ(next.reason, Reason::closed) << "rank " << rank << ": " << to_string(next);
+            EXPECT_TRUE(says(next, "make all ranks call the same")) << "rank " << rank << ": " << to_string(next);
+            EXPECT_EQ(next.text.find("First error"), next.text.rfind("First error")) << next.text;
+        }
     });
 }
 

@@ -54,8 +54,8 @@ Result<void> ChannelDriver::wait_ready(Time deadline) {
 }
 
 void ChannelDriver::submit(const Handle& work, std::size_t part) {
-    if (exchange_.submit({work, part})) return;
-    work->finish_part(endpoint::error_after_end(*exchange_.error(), work->operation()));
+    const auto ended = exchange_.submit({work, part});
+    if (ended) work->finish_part(endpoint::error_after_end(*ended, work->operation()));
 }
 
 void ChannelDriver::abort(const Error& reason) {

@@ -9,16 +9,17 @@
 
 namespace atp::comm {
 
-bool ChannelExchange::submit(const WorkPart& part) {
+// A caller that has seen the error of one channel finds all others closed, although their threads end them later.
+std::optional<Error> ChannelExchange::submit(const WorkPart& part) {
     const std::scoped_lock lock(mutex_);
-    if (error_) return false;
+    if (error_ || abort_) return error_ ? error_ : abort_;
     submitted_.push_back(part);
-    return true;
+    return std::nullopt;
 }
 
 void ChannelExchange::abort(const Error& reason) {
     const std::scoped_lock lock(mutex_);
-    abort_ = reason;
+    if (!abort_) abort_ = reason;
 }
 
 bool ChannelExchange::wait_ready(Time deadline) {
@@ -55,7 +56,7 @@ std::optional<Error> ChannelExchange::take(std::deque<WorkPart>& parts) {
     const std::scoped_lock lock(mutex_);
     std::ranges::move(submitted_, std::back_inserter(parts));
     submitted_.clear();
-    return std::exchange(abort_, std::nullopt);
+    return error_ ? std::nullopt : abort_;
 }
 
 void ChannelExchange::set_ready() {

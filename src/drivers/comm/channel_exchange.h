@@ -38,13 +38,14 @@ struct WorkPart {
 // What the callers of a channel and its I/O thread exchange: parts of operations in, state and counters out.
 //
 // Ownership: shares each Work with the caller.
-// Calling order: any; after close() submit() returns the error.
+// Calling order: any; after abort() or close() submit() returns the first error.
 // Threads: any. Callers use the first group of functions, the I/O thread the second.
 // Failure: none.
 class ChannelExchange {
   public:
-    // False: the channel has ended, with error().
-    [[nodiscard]] bool submit(const WorkPart& part);
+    // Returns the error of a channel that takes no more parts: it has ended, or has to end.
+    [[nodiscard]] std::optional<Error> submit(const WorkPart& part);
+    // The first reason remains.
     void abort(const Error& reason);
     // True: the tree is ready. Otherwise the channel has ended, or the deadline has passed.
     [[nodiscard]] bool wait_ready(Time deadline);
@@ -53,7 +54,7 @@ class ChannelExchange {
     [[nodiscard]] ChannelCounters counters() const;
     [[nodiscard]] std::vector<std::string> without() const;
 
-    // Moves all submitted parts to the end of `parts`. Returns the reason of an abort().
+    // Moves all submitted parts to the end of `parts`. Returns the reason of an abort() until close().
     [[nodiscard]] std::optional<Error> take(std::deque<WorkPart>& parts);
     void set_ready();
     void set_waiting(std::string text);
