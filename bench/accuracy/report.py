@@ -21,8 +21,8 @@ Written by `bench/accuracy/run --write` on {machine}. Four workers in one proces
 machines of ATP or of SwitchML sum their gradients under one switch, in packets of 352 lanes. "float32" adds the
 gradients as floats, without a protocol. Other pages report speed.
 
-A form consists of the protocol, the type of a lane, and the scale. The scale is fixed or dynamic; a dynamic scale fits
-each packet to the last sum of the same elements ([dynamic scaling](../protocol.md#dynamic-scaling)).
+A form consists of the protocol, the type of a lane, and the scale. The scale is fixed or dynamic. A dynamic scale
+follows from the last sum of the same elements ([dynamic scaling](../protocol.md#dynamic-scaling)).
 """
 
 

@@ -57,7 +57,7 @@ wire::Joined answer_to(const wire::Join& join, std::uint64_t group_number = 0) {
 // A JOIN, and the JOINED that answers it.
 InPathAgent::AgentChange exchange(InPathAgent& admission, const wire::Join& join, Time now,
                                   std::uint64_t group_number = 0) {
-    EXPECT_EQ(change_after(admission, encoded(join), now), Change::none) << "nobody has checked its address yet";
+    EXPECT_EQ(change_after(admission, encoded(join), now), Change::none) << "no switch has checked its address yet";
     return admission.handle_message(encoded(answer_to(join, group_number)), now);
 }
 

@@ -27,7 +27,7 @@ class StarWithOneMember : public ::testing::Test {
     Tree star;
 };
 
-// Whoever guesses a token learns nothing from the answers.
+// The answers tell a host that guesses tokens nothing.
 TEST_F(StarWithOneMember, OtherTokenIsAnotherJobWhichWaitsForItsMembers) {
     star.forget();
     star.join(but(join_of_member(0, 2, 1), [](auto& join) { join.terms.token = 9; }), worker(1));

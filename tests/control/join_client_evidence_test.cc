@@ -269,7 +269,7 @@ TEST(JoinClient, ThreeOfFourJoinsOfABusyMemberAreAsLongAsItsPackets) {
     EXPECT_EQ(std::ranges::count(member.lengths, 0U), 2);
 }
 
-// Nobody reports that long packets are lost: the switch answers short JOINs only.
+// Long packets are lost without a report: the switch answers short JOINs only.
 TEST(JoinClient, LostLongPacketsEndABusyMemberAfterTheHoldTime) {
     for (const bool random : {false, true}) {
         Member member(config_with_packets());

@@ -63,7 +63,7 @@ inline wire::Refused refused_message(wire::Refusal reason, std::string text = "n
             .text = std::move(text)};
 }
 
-// Everybody in the network may read this message.
+// Any host of the network may read this message.
 inline wire::Joined joined_by_group() {
     wire::Joined message = joined_message(true);
     message.nonce = 0;

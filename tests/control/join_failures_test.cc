@@ -412,7 +412,7 @@ TEST(JoinFailures, H80_SwitchThatDidNotRunIsNamedInsteadOfTheRankThatLeft) {
     }
 }
 
-// The links between leaf and root carry short packets only, and nobody reports it.
+// The links between leaf and root carry short packets only, and no host reports the loss.
 // A rank repeats in its LEAVE what its leaf told it. The leaf may hear its parent again by then.
 TEST(JoinFailures, CauseThatARankLearntFromItsLeafNamesTheParentAndNotTheRank) {
     Tree leaf(below(host(1)));

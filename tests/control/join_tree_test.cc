@@ -368,7 +368,7 @@ TEST(JoinTree, H66_OldJoinOfAMemberThatLeftChangesNothing) {
     for (int copy = 0; copy < 3; ++copy) star.join(delayed, worker(1));
     EXPECT_FALSE(star.tree.find(key)->ready());
     EXPECT_EQ(star.tree.counters().stale, 3U);
-    EXPECT_TRUE(star.sent.empty()) << "nobody is told anything";
+    EXPECT_TRUE(star.sent.empty()) << "no member gets a message";
 
     star.join(but(delayed, [](wire::Join& join) { join.nonce = 77; }), worker(1));
     EXPECT_TRUE(star.tree.find(key)->ready()) << "a new process of this rank";

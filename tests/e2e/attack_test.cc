@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What somebody outside a job can do with ordinary sockets, from an address of his own: listen to the group and forge
+// What a host outside a job can do with ordinary sockets, from an address of its own: listen to the group and forge
 // results, use a switch as an amplifier, and guess tokens.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -235,7 +235,7 @@ wire::Join join_of(std::uint32_t job, std::uint64_t token, unsigned members) {
     return join;
 }
 
-// Each control message, short and padded, as somebody sends it who never reads an answer.
+// Each control message, short and padded, from a sender that never reads an answer.
 TEST(Attack, NoMessageGetsMoreBytesThanItHas) {
     const auto node = start(small_switch());
     const auto expect_less = [&](const std::string& name, auto&& ask) {

@@ -67,7 +67,7 @@ TEST(Log, JsonLineOnStderrIsOneObjectWithTime) {
     EXPECT_EQ(line.size(), 5U);
 }
 
-// Standard error is a pipe that is full and that nobody reads.
+// Standard error is a full pipe without a reader.
 class BlockedStderr {
   public:
     BlockedStderr() : before_(dup(STDERR_FILENO)) {

@@ -100,7 +100,7 @@ def is_on_host(rank, size):
 
 def test_single_host_needs_no_switch():
     assert values_of(run_ranks(is_on_host, RANKS)) == [True] * RANKS
-    # Nothing listens there, and nobody asks.
+    # No process listens there, and no rank asks.
     assert values_of(run_ranks(is_on_host, RANKS, {"ATP_SWITCH": "127.0.0.1:9"})) == [True] * RANKS
 
 

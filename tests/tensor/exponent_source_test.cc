@@ -75,7 +75,7 @@ TEST_F(SeenExponentTest, ZerosHaveNone) {
     values_.assign(values_.size(), -0.0F);
     seen_.see(0, values_.size());
     EXPECT_EQ(seen_.exponent(), std::nullopt);
-    EXPECT_EQ(feed_->calls, 0) << "nobody waited";
+    EXPECT_EQ(feed_->calls, 0) << "no operation waited for the exponent";
 }
 
 }  // namespace

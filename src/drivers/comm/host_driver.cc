@@ -72,7 +72,7 @@ void HostDriver::submit(const Handle& work, std::uint64_t alignment) {
     if (error) return work->finish_part(endpoint::error_after_end(*error, work->operation()));
     work->set_attendant(weak_from_this());
     if (!small) return call_thread();
-    // Whoever waits for the work drives it; until then, this rank does what needs no other.
+    // The thread that waits for the work drives it. Until then, this thread does what needs no other rank.
     if (!try_begin_drive()) {
         thread_needed_ = true;
         return wake();
@@ -98,7 +98,7 @@ void HostDriver::attend_later() { call_thread(); }
 void HostDriver::attend(Work& work, Time until) {
     while (!work.done()) {
         if (!try_begin_drive()) {
-            // Whoever drives sees this when it ends, or has ended by the second try.
+            // The thread that drives sees this when it ends, or has ended by the second try.
             thread_needed_ = true;
             if (!try_begin_drive()) return;
         }
@@ -130,7 +130,7 @@ void HostDriver::stop() {
     if (link_) link_->stop();
 }
 
-// ---------------------------------------------------------------------------------------------------- Whoever drives
+// ----------------------------------------------------------------------------------- On the thread that drives
 
 void HostDriver::run() {
     const auto idle = [this] { return stopping_ || open_works_ == 0; };
@@ -141,7 +141,7 @@ void HostDriver::run() {
             thread_called_ = false;
             if (stopping_) return;
         }
-        // Otherwise, whoever drives calls the thread at its end.
+        // Otherwise, the thread that drives calls this one at its end.
         if (!try_begin_drive()) continue;
         thread_needed_ = false;
         take_submissions();

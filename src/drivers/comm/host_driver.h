@@ -141,7 +141,7 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
     std::vector<std::uint16_t> numbers_;  // of the ranks, in the job
     std::optional<HostNetwork> network_;
 
-    // Of whoever drives:
+    // Of the thread that drives:
     protocol::HostGroup group_;
     std::deque<Part> parts_;  // under way, in order
     std::vector<const std::byte*> ranks_;

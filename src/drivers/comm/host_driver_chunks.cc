@@ -15,7 +15,7 @@ void HostDriver::load(const protocol::HostAction& action) {
     const std::span place(memory_->lanes_of(action.slot, memory_->rank()), units.count * part.unit_bytes);
     const auto source = copied_from(part, action.chunk);
     if ((part.source && *part.source != memory_->rank()) || (source && *source != memory_->rank())) {
-        // Nobody reads the place.
+        // No rank reads this part.
     } else if (part.native.count != 0) {
         tensor.load_native(units.first, place);
     } else if (tensor.plain()) {

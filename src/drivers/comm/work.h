@@ -20,13 +20,13 @@ namespace atp::comm {
 
 class Work;
 
-// Whoever can make a work go on in the thread that waits for it.
+// An object that can make a work go on in the thread that waits for it.
 class WorkAttendant {
   public:
     virtual ~WorkAttendant() = default;
     // Works for `work` until it is done or `until`, or returns at once if another thread does.
     virtual void attend(Work& work, Time until) = 0;
-    // Nobody waits: another thread must go on.
+    // No thread waits for the work: another one must go on.
     virtual void attend_later() = 0;
 };
 
@@ -63,10 +63,10 @@ class Work {
     void call_when_done(std::function<void()> callback);
     void leave_to_thread();
 
-    // Before anybody waits. nullptr: the work goes on by itself.
+    // Before any thread waits. nullptr: the work goes on by itself.
     void set_attendant(std::weak_ptr<WorkAttendant> attendant) { attendant_ = std::move(attendant); }
 
-    // Before anybody waits: the scales at which the elements travel, which are known when the work has succeeded.
+    // Before any thread waits: the scales at which the elements travel, which are known when the work has succeeded.
     // nullptr: the elements do not travel at scales of their own.
     void set_scales(std::shared_ptr<const tensor::SpanScales> scales) { scales_ = std::move(scales); }
     [[nodiscard]] const std::shared_ptr<const tensor::SpanScales>& scales() const { return scales_; }

@@ -21,7 +21,7 @@ void write_member(Log& log, LogEvent of_worker, LogEvent of_leaf, const control:
     }
 }
 
-// `address`: of no family if nobody but this switch is the reason.
+// `address`: of no family if this switch itself is the reason.
 void write_failure(Log& log, LogEvent event, const control::TreeNotice& notice) {
     if (notice.address.family() == wire::Family::none) {
         log.write(event, {{"job", notice.job}, {"channel", notice.channel}, {"reason", notice.reason}});

@@ -145,7 +145,7 @@ void HostLink::stop() {
     if (thread_.joinable()) thread_.join();
 }
 
-// A socket that can be read is at its end: nobody sends anything after the memory was shared.
+// A socket that can be read is at its end: no process sends anything after the memory was shared.
 void HostLink::run(std::vector<LinkedRank> peers, net::Descriptor end, HostMemory& memory) {
     std::vector<pollfd> watched;
     std::vector<net::Descriptor> processes;

@@ -224,8 +224,8 @@ std::vector<unsigned> HostMemory::ranks_without(std::uint64_t chunk) const {
 }
 
 void HostMemory::blame(unsigned rank) {
-    std::uint32_t nobody = 0;
-    head().blamed.compare_exchange_strong(nobody, rank + 1);
+    std::uint32_t no_rank = 0;
+    head().blamed.compare_exchange_strong(no_rank, rank + 1);
 }
 
 void HostMemory::set_presence(unsigned rank, Presence presence, std::string_view why) {

@@ -58,9 +58,9 @@ std::string did_not_come(std::string_view name, const std::vector<std::string>& 
 Result<std::vector<std::string>> Rendezvous::all_gather(std::string_view name, std::string_view value, Time deadline) {
     if (auto left = announce(name, value); !left) return Failure(std::move(left).error());
     last_name_ = name;
-    std::vector<std::uint32_t> everybody(party_.world);
-    std::iota(everybody.begin(), everybody.end(), 0U);
-    return collect(name, everybody, deadline);
+    std::vector<std::uint32_t> all_ranks(party_.world);
+    std::iota(all_ranks.begin(), all_ranks.end(), 0U);
+    return collect(name, all_ranks, deadline);
 }
 
 Result<std::string> Rendezvous::broadcast_from_zero(std::string_view name, std::string_view value, Time deadline) {
@@ -88,7 +88,7 @@ void Rendezvous::give_up(const Error& error, std::span<const std::string_view> n
         static_cast<void>(repeat(std::exchange(notice_, {}), names));
         return;
     }
-    // A disagreement names the rank that differs, whoever found it.
+    // A disagreement names the rank that differs, whichever rank found it.
     const std::string whole = error.reason == Reason::mismatched ? error.text : to_string(error);
     const std::string text = whole.substr(0, max_value_bytes / 2);
     const std::string value =

@@ -46,7 +46,7 @@ SystemAssessment JoiningMachines::assess(unsigned /*node*/, const Claims& claims
         }
     }
     if (!claims.blames) return {};
-    if (claims.blamed == 0) return {.violation = "a rank failed, and names nobody"};
+    if (claims.blamed == 0) return {.violation = "a rank failed, and names no other"};
     for (unsigned node = 0; node < nodes(); ++node) {
         const bool returned = after[node]->restarted && (claims.lost_sums || configuration_.switches_crash);
         const bool failed = after[node]->crashed || after[node]->left || returned;

@@ -23,7 +23,7 @@ namespace ATP_VARIANT {
 // in flight have a kind, the node that sent them, and the message.
 //
 // Checked: no rank is ready before all have started; an error of a rank names a node that failed; a process that left
-// does not come back; nobody removes another; in the end every rank is ready or has failed, and no switch keeps a job
+// does not come back; no node removes another; in the end every rank is ready or has failed, and no switch keeps a job
 // without ranks.
 class JoiningMachines final : public System {
   public:

@@ -14,7 +14,7 @@ using std::chrono::seconds;
 
 constexpr std::uint16_t switch_port = 4790;
 constexpr unsigned first_rank_port = 5000;
-// A fault this short ends before anybody can take it for a failure.
+// A fault this short ends before any process can take it for a failure.
 constexpr Duration too_short_to_see = milliseconds(250);
 // The error comes within the hold time and this: the last JOIN before the fault, a question, and the way to all ranks.
 constexpr Duration after_hold = seconds(2);

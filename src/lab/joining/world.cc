@@ -314,7 +314,7 @@ void World::note_failure(unsigned job, unsigned rank) {
     if (const auto objection = truth_.objection_to(job, error, now_)) {
         fail(fmt::format("at {:.0f} ms rank {} of job {} names {}, but {}: {}",
                          to_milliseconds(now_.time_since_epoch()), rank, job,
-                         error.peer.empty() ? "nobody" : error.peer, *objection, to_string(error)));
+                         error.peer.empty() ? "no peer" : error.peer, *objection, to_string(error)));
     }
 }
 

@@ -305,7 +305,7 @@ void JoinClient::leave() {
     leave_next_ = looked_at_ + timing.hurry;
 }
 
-// Nobody answers a LEAVE. If the only one were lost, the switch would take this member for silent.
+// A LEAVE has no answer. If the only one were lost, the switch would take this member for silent.
 void JoinClient::repeat_leave(Time now) {
     if (repeats_of_leave_ == 0 || now < leave_next_) return;
     --repeats_of_leave_;

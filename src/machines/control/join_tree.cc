@@ -325,7 +325,7 @@ wire::Joined JoinTree::joined_of(const Branch& branch) {
 // JOIN, at most every `impatient`. Then it gets one at most every `refresh`, so that members notice a loss.
 void JoinTree::notify_group(Branch& branch, const wire::Address& near, Time now) {
     if (branch.group.family() != near.family() || now < branch.group_next) return;
-    // Anybody may listen to the group, so this message has no token.
+    // Any host may listen to the group, so this message has no token.
     wire::Joined joined = joined_of(branch);
     joined.token = branch.group_number;
     joined.edges.clear();

@@ -40,7 +40,7 @@ struct JoinTreeConfig {
     std::uint64_t server_bytes = std::uint64_t{4} << 30U;  // limit for all servers hosted here; 0: hosts none
     Duration hold = timing.hold;                           // a child or parent silent for longer is treated as lost
     std::uint64_t nonce = 0;                               // random, new at each start: of its JOINs
-    Secret secret{};                                       // random: of what nobody else may guess
+    Secret secret{};                                       // random: of values that no other host may guess
     Duration impatient = timing.hurry;  // interval of JOINs upwards until the parent is ready, then refresh_of(hold)
 };
 

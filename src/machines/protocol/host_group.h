@@ -34,7 +34,7 @@ class HostBoard {
     virtual std::uint64_t arrive(unsigned slot) = 0;
     // Opens ranges of this chunk to claims, from the first one on, and sets the number of finished ranges to 0.
     virtual void open(unsigned slot, std::uint64_t chunk) = 0;
-    // Next range that nobody has claimed; nullopt: this chunk is not open.
+    // Next range that no rank has claimed; nullopt: this chunk is not open.
     [[nodiscard]] virtual std::optional<std::uint32_t> unclaimed(unsigned slot, std::uint64_t chunk) const = 0;
     // True: this rank alone has the range. False: another rank was faster.
     [[nodiscard]] virtual bool claim(unsigned slot, std::uint64_t chunk, std::uint32_t range) = 0;

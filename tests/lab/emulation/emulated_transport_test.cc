@@ -83,7 +83,7 @@ TEST(EmulatedTransport, RateDelaysPacketsAndKeepsTheirOrder) {
     ASSERT_EQ(arrived.size(), 5U);
     EXPECT_GE(net::now() - begin, milliseconds(5 * 8));
     for (std::uint8_t number = 0; number < 5; ++number) EXPECT_EQ(arrived[number].bytes, packet(number, 1000));
-    EXPECT_EQ(pair.emulated->poll_timeout(), never) << "nothing waits any more";
+    EXPECT_EQ(pair.emulated->poll_timeout(), never) << "no packet is queued";
 }
 
 TEST(EmulatedTransport, SentPacketsWaitForTheirDepartureTime) {
