@@ -9,6 +9,8 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 
+import program
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CLUSTER = os.path.join(ROOT, "bench/cluster/run")
 LIMIT_SECONDS = 900
@@ -180,10 +182,4 @@ def _measure_and_print(page, options):
 def main(page, description):
     """Parses the arguments, measures, prints, and returns the exit status of the program."""
     options = _parse(page, description)
-    try:
-        return _measure_and_print(page, options)
-    except KeyboardInterrupt:
-        return 130
-    except (RuntimeError, subprocess.TimeoutExpired) as error:
-        print(f"{page.program}: {error}", file=sys.stderr)
-        return 1
+    return program.execute(page.program, lambda: _measure_and_print(page, options))

@@ -154,6 +154,13 @@ class Runs(unittest.TestCase):
         self.assertRegex(errors, r"gloo-job0-rank\d \(status 3\)")
         self.assertIn("no such luck", errors)
 
+    def test_full_disk_is_an_error(self):
+        command = [RUN, "--bin", programs, "--topology", "local:2", "--rounds", "1", "--operations", "1"]
+        command += ["--systems", "gloo", "--gloo-algorithm", "ring", "--bytes", "4096", "--json"]
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual((ran.returncode, ran.stderr), (1, "bench/cluster/run: [Errno 28] No space left on device\n"))
+
     def test_rank_that_hangs_is_ended_at_the_timeout(self):
         status, _, errors = self.run_small(self.script_for_rank("exec sleep 1000"), "--timeout", "5")
         self.assertEqual(status, 1, errors)

@@ -3,7 +3,6 @@
 status."""
 
 import os
-import signal
 import subprocess
 import sys
 
@@ -14,11 +13,14 @@ import pipeline
 import processes
 from arguments import ROOT
 
+sys.path.insert(0, os.path.join(ROOT, "bench"))
+
+import program as frame
+
 BUILD = os.path.join(ROOT, "build", "release")
 
-EXIT_FAILED = 1
+EXIT_FAILED = frame.EXIT_FAILED
 EXIT_UNAVAILABLE = 77
-EXIT_INTERRUPTED = 130
 
 
 def find_programs(classes, python, folder=None, others=()):
@@ -40,19 +42,16 @@ def main(program, parse, run):
     """Executes the command line and returns the exit status. A signal unwinds the `with` blocks of `run`, so that the
     network is removed in any case."""
     options = parse(sys.argv[1:])
-    _unwind_on_signals()
-    try:
-        run(options)
-    except (network.Unavailable, faults.Unavailable) as error:
-        print(f"{program}: skipped: {error}", file=sys.stderr)
-        return EXIT_UNAVAILABLE
-    except (network.Broken, processes.Failed, subprocess.CalledProcessError) as error:
-        print(f"{program}: {error}", file=sys.stderr)
-        return EXIT_FAILED
-    except KeyboardInterrupt:
-        print(f"{program}: interrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
-    return 0
+
+    def run_with_options():
+        try:
+            run(options)
+        except (network.Unavailable, faults.Unavailable) as error:
+            print(f"{program}: skipped: {error}", file=sys.stderr)
+            return EXIT_UNAVAILABLE
+        return 0
+
+    return frame.execute(program, run_with_options, {network.Broken: EXIT_FAILED, processes.Failed: EXIT_FAILED})
 
 
 def _build(targets):
@@ -82,14 +81,3 @@ def _require_modules(python, folder, modules):
     )
     if tried.returncode != 0:
         raise network.Unavailable(f"{python} cannot import {' and '.join(sorted(modules))}: {tried.stderr.strip()}")
-
-
-def _interrupt(*_):
-    raise KeyboardInterrupt
-
-
-def _unwind_on_signals():
-    """Makes signals that end a program raise KeyboardInterrupt, except signals ignored at the start (nohup)."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, _interrupt)

@@ -38,12 +38,12 @@ workloads
                hooks, and sums that overlap the backward pass. The model has --scale times the parameters.
   vgg-fsdp2, resnet-fsdp2, gpt-fsdp2
                the same models, trained by PyTorch's fully_shard: each rank has a part of each parameter
-  vgg-fsdp2-async, ...
+  vgg-fsdp2-async, resnet-fsdp2-async, gpt-fsdp2-async
                the same, with set_unshard_async_op(True) and prefetches: parameters are gathered while the layer before
                computes
-               --compute recorded waits for the time of each layer that `atp-lab models` reports, as for a GPU. The
-               ratio of this time to the transfer time of the gradients is that of the testbed.
-               --compute real trains a narrower model on the processors.
+  --compute recorded waits for the time of each layer that `atp-lab models` reports, as for a GPU. The ratio of this
+  time to the transfer time of the gradients is that of the testbed. --compute real trains a narrower model on the
+  processors.
 faults of links
   FAULT@LINK   in both directions; FAULT@LINK:up only towards the core, FAULT@LINK:down only away from it. FAULT is
     loss=SHARE       a share of the frames is lost by chance, above 0: loss=0.001 or loss=0.1%
@@ -79,4 +79,5 @@ examples
 Topologies other than local:N need root, `ip` and `tc`. Workloads and torch-* systems need PyTorch. Unless --bin names
 a folder, the benchmark builds the programs with the release preset first. At its end it removes its namespaces and
 files; at its start it removes those of earlier runs that were killed.
-exit status: 0 measured and every sum correct, 1 a step failed, 2 bad arguments, 77 this machine or user cannot run it."""
+exit status: 0 measured and every sum correct, 1 a step failed, 2 bad arguments, 77 this machine or user cannot run it,
+130 after Ctrl-C."""
