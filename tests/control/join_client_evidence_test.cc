@@ -295,6 +295,21 @@ TEST(JoinClient, LostLongPacketsEndABusyMemberAfterTheHoldTime) {
     }
 }
 
+// On a full link the queue may drop each long JOIN, and pass short ones. Results as long prove that the path is wide.
+TEST(JoinClient, LongResultsProveThePathWhileLongJoinsAreLost) {
+    for (const bool long_results : {true, false}) {
+        Member member(config_with_packets());
+        member.become_ready();
+        member.client.set_busy(true);
+        member.pass(2 * timing.hold, [&] {
+            if (member.ended()) return;
+            if (member.lengths.back() == 0) member.joined(true);
+            member.client.handle_result(long_results, member.now);
+        });
+        EXPECT_EQ(member.ended(), !long_results);
+    }
+}
+
 TEST(JoinClient, MemberThatHearsNothingNamesTheSwitchAndNotItsPath) {
     for (const unsigned answered : {0U, 1U, 2U, 3U, 4U}) {
         Member member(config_with_packets());

@@ -116,7 +116,7 @@ TEST(JoinClient, ResultsAfterALeaveDelayTheEndButAFailureDoesNotWait) {
         member.joined_with(edge_of_member(1, evidence));
         for (int i = 0; i < 4 && !member.ended(); ++i) {
             member.pass(milliseconds(500), [&] { member.joined_with(edge_of_member(1, evidence)); });
-            member.client.handle_result(member.now);
+            member.client.handle_result(false, member.now);
         }
         EXPECT_EQ(member.ended(), evidence == wire::Evidence::silence);
         member.pass(seconds(1), [&] { member.joined_with(edge_of_member(1, evidence)); });

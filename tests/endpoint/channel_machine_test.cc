@@ -223,6 +223,42 @@ TEST(ChannelMachine, GroupThatABridgeForgotIsAnEventUntilItsSocketIsClosed) {
     EXPECT_TRUE(channel.events.empty());
 }
 
+// --------------------------------------------------------------------------------------------------------- Long
+// packets
+
+// The longest JOINs are lost, and results come.
+bool survives_lost_long_joins(std::uint16_t flags, std::uint16_t peer, std::size_t lanes) {
+    ChannelMachineConfig config = config_of(two_racks(), 1);
+    config.terms.lanes = 100;
+    config.worker.channel = channel_config(config.terms);
+    Channel channel(config);
+    channel.become_ready();
+    Floats tensor(1000);
+    EXPECT_TRUE(channel.machine.submit(tensor, channel.now, channel.now + seconds(60)));
+    atp_header ack = testing::header_in(result_for(config, ATP_WORKER_ALL));
+    ack.flags = flags;
+    ack.peer = peer;
+    const std::vector<std::byte> result = testing::make_packet(ack, testing::Lanes(lanes));
+    channel.pass(seconds(6), [&] {
+        std::erase_if(channel.out.packets, [](const Packet& packet) { return !wire::decode_join(packet.bytes); });
+        const bool is_long = !channel.out.packets.empty() &&
+                             channel.out.packets.back().bytes.size() >= channel.machine.engine().packet_bytes();
+        if (!is_long) channel.control(joined(config, true));
+        channel.receive(result);
+    });
+    return std::ranges::count(channel.kinds(), Kind::failed) == 0;
+}
+
+TEST(ChannelMachine, OnlyAResultAsLongAsWhatThisRankSentProvesItsPath) {
+    constexpr std::uint16_t other_rank = 2;
+    constexpr std::uint16_t own_rank = 1;
+    EXPECT_TRUE(survives_lost_long_joins(0, ATP_WORKER_ALL, 100));
+    EXPECT_TRUE(survives_lost_long_joins(0, other_rank, 100));
+    EXPECT_FALSE(survives_lost_long_joins(0, ATP_WORKER_ALL, 99)) << "a short packet";
+    EXPECT_FALSE(survives_lost_long_joins(0, own_rank, 100)) << "of an owner that may have sent nothing";
+    EXPECT_FALSE(survives_lost_long_joins(ATP_FLAG_ONE_SENDER, other_rank, 100)) << "the other rank sent it";
+}
+
 // --------------------------------------------------------------------------------------------- Submissions and events
 
 TEST(ChannelMachine, MemberForWhichTheOthersWaitIsAnEventWithItsPace) {

@@ -170,7 +170,8 @@ void JoinClient::handle_data(const wire::Address& from, bool by_group, bool was_
     if (proven && from == data_address_) switch_.handle_received(now);
 }
 
-void JoinClient::handle_result(Time now) {
+void JoinClient::handle_result(bool is_long, Time now) {
+    if (is_long) long_path_.handle_passed(now);
     if (state_ == State::lost && edge_ && edge_->evidence == wire::Evidence::left) lost_since_ = now;
 }
 

@@ -110,7 +110,8 @@ class JoinClient {
     // channel's token, or its protocol has none.
     void handle_data(const wire::Address& from, bool by_group, bool was_asked_for, bool proven, Time now);
     // A result of this channel. After a member left in order, the operations that it took part in still complete.
-    void handle_result(Time now);
+    // `is_long`: it is as long as the channel's longest packet, and so is what the member sent for it.
+    void handle_result(bool is_long, Time now);
     // A report about a packet that the member's socket sent.
     void handle_send_error(const wire::SendError& error, Time now);
     // The socket of the group is closed: results come as copies from now on.

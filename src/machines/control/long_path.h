@@ -31,11 +31,14 @@ class LongPath {
     void handle_joined(std::uint32_t epoch, Time now) {
         if (is_long(epoch)) detector_.handle_received(now);
     }
+    // Packets of that length passed in both directions.
+    void handle_passed(Time now) { detector_.handle_received(now); }
     void handle_own_pause(Duration pause) { detector_.handle_own_pause(pause); }
     // No long JOIN is sent now.
     void forget() { detector_ = FailureDetector(FailureDetector::Peer::answers); }
 
-    // No long JOIN was answered for `hold`, but a short one was meanwhile. `received_at`: anything from the neighbour.
+    // For `hold` nothing long passed and no long JOIN was answered, but a short one was. `received_at`: anything from
+    // the neighbour.
     [[nodiscard]] bool is_narrow(Time received_at, Duration hold, Time now) const {
         const Duration between_short = join_period * refresh_of(hold) + timing.late;
         return now - received_at <= between_short && detector_.assess(now, hold) == FailureDetector::State::silent;

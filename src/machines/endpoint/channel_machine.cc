@@ -83,7 +83,7 @@ void ChannelMachine::handle_group_datagram(const wire::Datagram& datagram, Time 
         if (!client_.handle_message(datagram.bytes, *datagram.from, true, now)) ++strays_;
     } else if (works() && take_group_result(datagram)) {
         client_.handle_data(*datagram.from, true, false, false, now);
-        client_.handle_result(now);
+        client_.handle_result(proves_long_path(datagram.bytes), now);
         results_by_group_ = true;
         ++group_results_;
         engine_->handle_packet(datagram.bytes, datagram.ecn == wire::Ecn::congested, now);
@@ -147,7 +147,14 @@ void ChannelMachine::note_own_packet(const wire::Datagram& datagram, Time now) {
     const bool was_asked_for = receiver && *receiver != ATP_WORKER_ALL;
     const bool proven = !has_tokens_ || has_identity(datagram.bytes);
     client_.handle_data(*datagram.from, false, was_asked_for, proven, now);
-    if (receiver && proven) client_.handle_result(now);
+    if (receiver && proven) client_.handle_result(proves_long_path(datagram.bytes), now);
+}
+
+// Of a sum for all, a worker sends as much as it receives. `peer` may be the owner, which alone receives a sum.
+bool ChannelMachine::proves_long_path(std::span<const std::byte> result) const {
+    if (!has_tokens_ || result.size() < engine_->packet_bytes()) return false;
+    const std::uint16_t flags = wire::load_u16(result.data() + ATP_OFFSET_FLAGS);
+    return (flags & ATP_FLAG_ONE_SENDER) == 0 && wire::load_u16(result.data() + ATP_OFFSET_PEER) != config_.worker.rank;
 }
 
 bool ChannelMachine::has_identity(std::span<const std::byte> bytes) const {

@@ -137,6 +137,7 @@ class ChannelMachine {
     [[nodiscard]] bool take_group_result(const wire::Datagram& datagram) const;
     [[nodiscard]] bool trusts(const wire::Address& from) const;
     void note_own_packet(const wire::Datagram& datagram, Time now);
+    [[nodiscard]] bool proves_long_path(std::span<const std::byte> result) const;
     [[nodiscard]] bool has_identity(std::span<const std::byte> bytes) const;
     [[nodiscard]] OperationCause cause_of(const EngineEvent& event, Time now) const;
     [[nodiscard]] bool works() const { return !ended_ && !difference_; }
