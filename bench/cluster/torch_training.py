@@ -57,8 +57,8 @@ class Recorded:
         return [parallel.whole(parameter.grad) for parameter in self._model.parameters()]
 
     def verify(self):
-        """Compares with the mean of all ranks' gradients, up to the rounding of integers and of float32. A
-        reduce-scatter of ATP has one unit for all of its elements, which follows from the largest one."""
+        """Compares with the mean of all ranks' gradients, up to the rounding of integers and of float32. ATP
+        has one unit for each 16,192 elements of a block, which follows from the largest one."""
         world = dist.get_world_size()
         means = [torch.zeros_like(gradient) for gradient in self._model.gradients()]
         for rank in range(world):

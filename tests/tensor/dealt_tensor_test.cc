@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "tensor/tensors.h"
@@ -115,6 +116,116 @@ TEST(DealtTensor, AGatheringRankLoadsItsBlockAndStoresTheOthers) {
     std::ranges::fill(lanes, std::byte{5});
     tensor.store(0, lanes);
     EXPECT_EQ(out, (std::array<std::byte, 6>{std::byte{5}, std::byte{5}, {}, {}, std::byte{5}, std::byte{5}}));
+}
+
+// Numbers of a block in spans of 6. The scale of each span is its number, counted over all blocks.
+class SpannedTensor final : public protocol::Tensor {
+  public:
+    static constexpr std::uint64_t span = 6;
+
+    SpannedTensor(std::uint64_t size, std::uint8_t first_scale) : size_(size), first_scale_(first_scale) {}
+
+    [[nodiscard]] std::uint64_t size() const override { return size_; }
+    [[nodiscard]] std::uint8_t form() const override { return ATP_DTYPE_INT16; }
+    [[nodiscard]] protocol::Spans spans() const override { return {.length = span}; }
+    [[nodiscard]] std::uint8_t scale(std::uint64_t first) const override {
+        EXPECT_LT(first, size_);
+        return static_cast<std::uint8_t>(first_scale_ + first / span);
+    }
+    // The numbers count the elements of the block from 1.
+    [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
+        EXPECT_EQ(first / span, (first + lanes.size() / 2 - 1) / span);
+        for (std::size_t at = 0; at < lanes.size(); at += 2) {
+            lanes[at] = std::byte{0};
+            lanes[at + 1] = std::byte(++first);
+        }
+        return true;
+    }
+    void load_floats(std::uint64_t /*first*/, std::span<std::byte> /*lanes*/) const override {}
+    void store(std::uint64_t /*first*/, std::span<const std::byte> /*lanes*/) override {}
+    void store_narrow(std::uint64_t first, std::span<const std::byte> lanes) override {
+        stored.emplace_back(first, lanes.size() / 2);
+    }
+    std::vector<std::pair<std::uint64_t, std::size_t>> stored;
+
+  private:
+    std::uint64_t size_;
+    std::uint8_t first_scale_;
+};
+
+// Blocks of 14 and 8 elements; this rank is 1.
+struct Spanned {
+    SpannedTensor* own = nullptr;
+    std::unique_ptr<DealtTensor> tensor;
+
+    explicit Spanned(std::uint64_t longest) {
+        std::vector<DealtTensor::Block> blocks;
+        blocks.push_back({std::make_unique<SpannedTensor>(14, 1), 0});
+        auto second = std::make_unique<SpannedTensor>(8, 4);
+        own = second.get();
+        blocks.push_back({std::move(second), 1});
+        tensor = std::make_unique<DealtTensor>(std::move(blocks), DealtTensor::Rules{.rank = 1, .longest = longest});
+    }
+    // Of each fragment: its scale, then its numbers.
+    [[nodiscard]] std::vector<std::vector<int>> fragments() const {
+        std::vector<std::vector<int>> all;
+        const std::uint64_t length = tensor->spans().length;
+        for (std::uint64_t first = 0; first < tensor->size(); first += length) {
+            EXPECT_EQ(tensor->delivery(first).owner, first / length % 2);
+            std::vector<std::byte> lanes(length * 2);
+            EXPECT_TRUE(tensor->load_integers(first, lanes));
+            std::vector<int> fragment{tensor->scale(first)};
+            for (std::size_t at = 1; at < lanes.size(); at += 2) fragment.push_back(std::to_integer<int>(lanes[at]));
+            all.push_back(fragment);
+        }
+        return all;
+    }
+};
+
+TEST(DealtTensor, AFragmentHasElementsOfOneSpan) {
+    const Spanned spanned(5);
+    EXPECT_EQ(spanned.tensor->form(), ATP_DTYPE_INT16);
+    EXPECT_EQ(spanned.fragments(), (std::vector<std::vector<int>>{{1, 1, 2, 3},
+                                                                  {4, 1, 2, 3},
+                                                                  {1, 4, 5, 6},
+                                                                  {4, 4, 5, 6},
+                                                                  {2, 7, 8, 9},
+                                                                  {5, 7, 8, 0},
+                                                                  {2, 10, 11, 12},
+                                                                  {0, 0, 0, 0},
+                                                                  {3, 13, 14, 0},
+                                                                  {0, 0, 0, 0}}));
+}
+
+TEST(DealtTensor, ZerosFillTheLastFragmentOfASpan) {
+    const Spanned spanned(4);
+    EXPECT_EQ(spanned.tensor->spans().length, 3U) << "two fragments of a span, not one of 4 and one of 2";
+    const Spanned odd(5);
+    EXPECT_EQ(odd.tensor->spans().length, 3U);
+    const Spanned whole(6);
+    EXPECT_EQ(whole.fragments().front(), (std::vector<int>{1, 1, 2, 3, 4, 5, 6}));
+    EXPECT_EQ(whole.fragments().back(), (std::vector<int>{0, 0, 0, 0, 0, 0, 0}));
+}
+
+TEST(DealtTensor, AShortBlockIsCutEquallyWhateverItsSpans) {
+    std::vector<DealtTensor::Block> blocks;
+    blocks.push_back({std::make_unique<SpannedTensor>(5, 1), 0});
+    const DealtTensor tensor(std::move(blocks), {.longest = 4});
+    EXPECT_EQ(tensor.spans().length, 3U);
+    EXPECT_EQ(tensor.size(), 6U);
+}
+
+TEST(DealtTensor, InMemoryAFragmentHasWholeSpans) {
+    EXPECT_EQ(Spanned(13).tensor->spans().length, 12U) << "spans of two rounds";
+    EXPECT_EQ(Spanned(13).tensor->size(), 2 * 2 * 12U);
+    EXPECT_EQ(Spanned(100).tensor->spans().length, 14U);
+    EXPECT_EQ(Spanned(100).tensor->size(), 2 * 14U);
+}
+
+TEST(DealtTensor, NarrowSumsGoToTheOwnBlock) {
+    const Spanned spanned(4);
+    spanned.tensor->store_narrow(0, std::vector<std::byte>(spanned.tensor->size() * 2));
+    EXPECT_EQ(spanned.own->stored, (std::vector<std::pair<std::uint64_t, std::size_t>>{{0, 3}, {3, 3}, {6, 2}}));
 }
 
 TEST(DealtTensor, HasNativeElementsIfEachHasOneLane) {

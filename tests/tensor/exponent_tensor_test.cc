@@ -17,14 +17,13 @@ namespace {
 
 using Exponent = std::optional<unsigned>;
 
-std::shared_ptr<ExponentSource> source_of(std::vector<float>& values) {
-    return std::make_shared<ScannedExponent>(std::shared_ptr<protocol::Tensor>(
-        make_sum_tensor(numeric::ElementType::float32, values.data(), values.data(), values.size(), 1, 1)));
+std::shared_ptr<const protocol::Tensor> tensor_of(std::vector<float>& values) {
+    return make_sum_tensor(numeric::ElementType::float32, values.data(), values.data(), values.size(), 1, 1);
 }
 
 // The lane that a rank with these values sets; nullopt: none.
 Exponent lane_of(std::vector<float> values) {
-    const ExponentTensor tensor(source_of(values), [](Exponent) { ADD_FAILURE() << "nothing is stored"; });
+    const ExponentTensor tensor({tensor_of(values)}, [](Exponent) { ADD_FAILURE() << "nothing is stored"; });
     std::vector<std::byte> lanes(tensor.size() * ATP_LANE_BYTES);
     EXPECT_TRUE(tensor.load_integers(0, lanes));
     Exponent found;
@@ -50,10 +49,25 @@ TEST(ExponentTensor, SetsTheLaneOfTheLargestFiniteMagnitude) {
 
 TEST(ExponentTensor, SetsNoLaneForZeros) { EXPECT_EQ(lane_of({0.0F, -0.0F, INFINITY}), std::nullopt); }
 
+TEST(ExponentTensor, LooksAtAllBlocks) {
+    std::vector<float> small{1.0F};
+    std::vector<float> large{3.0F, 8.0F};
+    std::vector<float> none;
+    for (const bool swapped : {false, true}) {
+        const ExponentTensor tensor(
+            {tensor_of(swapped ? large : small), tensor_of(none), tensor_of(swapped ? small : large)},
+            [](Exponent) { ADD_FAILURE() << "nothing is stored"; });
+        std::vector<std::byte> lane(ATP_LANE_BYTES);
+        EXPECT_TRUE(tensor.ready(0, tensor.size()));
+        EXPECT_TRUE(tensor.load_integers(130, lane));
+        EXPECT_EQ(wire::load_u32(lane.data()), 1U);
+    }
+}
+
 TEST(ExponentTensor, FindsTheLastLaneOfAllSumsInAnyOrder) {
     std::vector<float> values{1.0F};
     std::vector<Exponent> found;
-    ExponentTensor tensor(source_of(values), [&](Exponent exponent) { found.push_back(exponent); });
+    ExponentTensor tensor({tensor_of(values)}, [&](Exponent exponent) { found.push_back(exponent); });
     std::vector<std::byte> upper(156 * ATP_LANE_BYTES);
     std::vector<std::byte> lower(100 * ATP_LANE_BYTES);
     wire::store_u32(upper.data() + 30 * ATP_LANE_BYTES, 2);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -79,15 +80,21 @@ TEST_F(NumberFitterTest, SmallTensorsAreExactAndNeedNothing) {
                      .before.empty());
 }
 
-// Operations with owners, of two ranks that have equal numbers.
-class OwnedFitTest : public NumberFitterTest {
+// Reduce-scatters of two ranks that have equal numbers, as rank 0 has them: of each block it owns the first one.
+class DealtFitTest : public NumberFitterTest {
   protected:
-    NumberFitter::Fitted fit_owned() {
-        return fitter_.fit_owned(
-            make_sum_tensor(ElementType::float32, values_.data(), values_.data(), values_.size(), 1, 1),
-            {.detail = 7, .elements = values_.size()});
+    static constexpr std::size_t each = 5;
+
+    NumberFitter::Fitted fit_dealt(NumberFitter& fitter, ElementType type = ElementType::float32) {
+        std::vector<DealtTensor::Block> blocks;
+        for (std::uint16_t owner = 0; owner < 2; ++owner) {
+            float* const block = numbers_.data() + owner * each;
+            blocks.push_back({make_sum_tensor(type, block, owner == 0 ? sums_.data() : nullptr, each, 1, 1), owner});
+        }
+        return fitter.fit_dealt(std::move(blocks), {.rank = 0, .longest = 100}, type,
+                                {.detail = 7, .elements = 2 * each});
     }
-    // Sums `tensor` of both ranks.
+    // Sums a plain tensor of both ranks.
     static void sum(protocol::Tensor& tensor) {
         std::vector<std::byte> lanes(tensor.size() * ATP_LANE_BYTES);
         ASSERT_TRUE(tensor.ready(0, tensor.size()));
@@ -97,81 +104,93 @@ class OwnedFitTest : public NumberFitterTest {
         }
         tensor.store(0, lanes);
     }
-    void send(const protocol::Tensor& tensor) {
-        std::vector<std::byte> lanes(values_.size() * ATP_LANE_BYTES);
-        fits_ = tensor.load_integers(0, lanes);
-    }
-    // The first operation of its kind.
-    void run_first() {
-        const auto first = fit_owned();
-        for (const auto& before : first.before) sum(*before);
-        send(*first.tensor);
+    // Gives rank 0 its sums, all of which are `own`. The largest sum of rank 1 has the exponent `other`.
+    static void finish(const NumberFitter::Fitted& fitted, float own, std::uint32_t other) {
+        std::vector<std::byte> lanes(each * ATP_LANE_BYTES);
+        for (std::size_t at = 0; at < lanes.size(); at += ATP_LANE_BYTES) {
+            wire::store_u32(lanes.data() + at, magnitude_bits(own));
+        }
+        fitted.tensor->store(0, lanes);
+        std::vector<std::byte> lane(ATP_LANE_BYTES);
+        wire::store_u32(lane.data(), other << 24U);
+        fitted.after->store(1, lane);
     }
 
+    std::vector<float> numbers_ = std::vector<float>(2 * each, 1.0F);
+    std::vector<float> sums_ = std::vector<float>(each);
     NumberFitter fitter_ = fitter_of(Scaling::dynamic, LaneType::int32);
-    bool fits_ = false;
 };
 
-TEST_F(OwnedFitTest, FirstOperationAsksForExponentsAndLaterOnesForeseeTheVote) {
-    const auto first = fit_owned();
-    ASSERT_EQ(first.before.size(), 1U);
-    EXPECT_EQ(first.after, nullptr);
-    EXPECT_FALSE(first.tensor->ready(0, 8));
+TEST_F(DealtFitTest, FirstOperationAsksForExponentsAndAllVoteOnEachBlock) {
+    const auto first = fit_dealt(fitter_);
+    ASSERT_EQ(first.before.size(), 2U);
+    EXPECT_FALSE(first.tensor->ready(0, each));
     sum(*first.before[0]);
-    EXPECT_TRUE(first.tensor->ready(0, 8));
+    EXPECT_TRUE(first.tensor->ready(0, 2 * each)) << "this rank knows the decision";
+    EXPECT_EQ(first.before[1]->size(), 2U) << "a vote on each block";
     EXPECT_EQ(first.tensor->scale(0), protocol::scale_byte(23)) << "two numbers of 1: below 2^25, at least 2^24";
-
-    const auto second = fit_owned();
-    ASSERT_EQ(second.before.size(), 1U);
-    EXPECT_EQ(second.before[0]->size(), 1U) << "a vote";
-    EXPECT_TRUE(second.tensor->ready(0, 8)) << "this rank knows the decision";
-    EXPECT_EQ(second.tensor->scale(0), protocol::scale_byte(23));
+    EXPECT_EQ(first.tensor->delivery(each).owner, 1U);
+    EXPECT_EQ(fit_dealt(fitter_).before.size(), 1U);
 }
 
-TEST_F(OwnedFitTest, ScaleFollowsTheNumbersOfTheStepBefore) {
-    run_first();
-    values_[5] = -20.0F;  // 2^4 times as large
-    {
-        const auto second = fit_owned();
-        ASSERT_NE(second.after, nullptr);
-        EXPECT_FALSE(second.after->ready(0, 256)) << "nothing is sent yet";
-        sum(*second.before[0]);
-        send(*second.tensor);
-        EXPECT_TRUE(fits_);
-        sum(*second.after);
-    }
-    {
-        const auto third = fit_owned();
-        EXPECT_TRUE(third.tensor->ready(0, 8));
-        EXPECT_EQ(third.tensor->scale(0), protocol::scale_byte(23 - 4));
-        const auto early = fit_owned();
-        EXPECT_FALSE(early.tensor->ready(0, 8)) << "the exponents of the third are missing";
-    }
+TEST_F(DealtFitTest, OwnersTellHowLargeTheirSumsAre) {
+    const auto first = fit_dealt(fitter_);
+    sum(*first.before[0]);
+    ASSERT_EQ(first.after->size(), 2U);
+    EXPECT_TRUE(first.after->delivery(0).one_sender);
+    EXPECT_FALSE(first.after->ready(0, 1)) << "the sums of this rank are missing";
+    EXPECT_TRUE(first.after->ready(1, 1)) << "others send them";
+    const auto second = fit_dealt(fitter_);
+    EXPECT_FALSE(second.tensor->ready(0, 1));
+    finish(first, 3.0F, 127 + 5);
+    std::vector<std::byte> lane(ATP_LANE_BYTES);
+    EXPECT_TRUE(first.after->ready(0, 1));
+    EXPECT_TRUE(first.after->load_integers(0, lane));
+    EXPECT_EQ(wire::load_u32(lane.data()), 128U << 24U);
+    numbers_.assign(numbers_.size(), 1.5F);
+    EXPECT_TRUE(second.tensor->ready(0, 2 * each));
+    EXPECT_EQ(second.tensor->scale(0), protocol::scale_byte(24 - 1));
+    EXPECT_EQ(second.tensor->scale(each), protocol::scale_byte(24 - 5)) << "each block has a scale of its own";
 }
 
-TEST_F(OwnedFitTest, NumbersThatFallAreSummedExactly) {
-    run_first();
-    values_.assign(values_.size(), 1e-9F);
-    const auto second = fit_owned();
-    EXPECT_FALSE(second.tensor->ready(0, 8)) << "the other rank may have large numbers";
+TEST_F(DealtFitTest, NumbersThatFallAreSummedExactlyInTheirSpanAlone) {
+    const auto first = fit_dealt(fitter_);
+    sum(*first.before[0]);
+    finish(first, 2.0F, 128);
+    std::fill_n(numbers_.begin(), each, 1e-9F);
+    const auto second = fit_dealt(fitter_);
+    EXPECT_FALSE(second.tensor->ready(0, each)) << "the other rank may have large numbers";
+    EXPECT_TRUE(second.tensor->ready(each, each));
     sum(*second.before[0]);
-    EXPECT_TRUE(second.tensor->ready(0, 8));
+    EXPECT_TRUE(second.tensor->ready(0, each));
     EXPECT_EQ(second.tensor->scale(0), protocol::exact_scale);
-    std::vector<std::byte> floats(values_.size() * ATP_LANE_BYTES);
-    second.tensor->load_floats(0, floats);
-    EXPECT_TRUE(second.after->ready(0, 256));
+    EXPECT_EQ(second.tensor->scale(each), protocol::scale_byte(23));
 }
 
-TEST_F(OwnedFitTest, SmallTensorsAreExactAndNeedNothing) {
-    NumberFitter fitter(
-        {.form = {.scaling = Scaling::dynamic}, .ranks = 2, .feed = std::make_shared<protocol::SilentWaker>()});
-    const auto fitted =
-        fitter.fit_owned(make_sum_tensor(ElementType::float32, values_.data(), values_.data(), values_.size(), 1, 1),
-                         {.elements = values_.size()});
+TEST_F(DealtFitTest, HalvesTravelAsInt16AndTheOthersAsTheLaneTypeSays) {
+    NumberFitter automatic = fitter_of(Scaling::dynamic, LaneType::automatic);
+    EXPECT_EQ(fit_dealt(automatic, ElementType::bfloat16).tensor->form(), ATP_DTYPE_INT16);
+    EXPECT_EQ(fit_dealt(automatic).tensor->form(), ATP_DTYPE_INT32);
+    NumberFitter bytes = fitter_of(Scaling::fixed, LaneType::int8);
+    const auto fitted = fit_dealt(bytes);
+    EXPECT_EQ(fitted.tensor->form(), ATP_DTYPE_INT8);
     EXPECT_TRUE(fitted.before.empty());
     EXPECT_EQ(fitted.after, nullptr);
-    EXPECT_TRUE(fitted.tensor->ready(0, values_.size()));
+    EXPECT_EQ(fitted.tensor->scale(0), protocol::scale_of_job);
+}
+
+TEST_F(DealtFitTest, SmallTensorsAreExactAndNeedNothing) {
+    NumberFitter fitter({.form = {.scaling = Scaling::dynamic, .lane_type = LaneType::int16},
+                         .ranks = 2,
+                         .feed = std::make_shared<protocol::SilentWaker>()});
+    const auto fitted = fit_dealt(fitter);
+    EXPECT_EQ(fitter.form_of(ElementType::float32, 2 * each), ATP_DTYPE_INT32);
+    EXPECT_EQ(fitter.form_of(ElementType::float32, exact_elements + 1), ATP_DTYPE_INT16);
+    EXPECT_TRUE(fitted.before.empty());
+    EXPECT_EQ(fitted.after, nullptr);
+    EXPECT_TRUE(fitted.tensor->ready(0, each));
     EXPECT_TRUE(fitted.tensor->floats_only());
+    EXPECT_EQ(fitted.tensor->delivery(each).owner, 1U);
 }
 
 TEST_F(NumberFitterTest, FixedScaleNeedsNothing) {

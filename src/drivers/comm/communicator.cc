@@ -187,27 +187,23 @@ void Communicator::log_type(numeric::ElementType type) {
 
 Result<Handle> Communicator::submit(const OperationCall& call, std::unique_ptr<protocol::Tensor> tensor,
                                     Time deadline) {
+    const std::scoped_lock lock(order_);
+    return submit_fitted(call, fit(call, std::move(tensor)), deadline);
+}
+
+tensor::NumberFitter::Fitted Communicator::fit(const OperationCall& call, std::unique_ptr<protocol::Tensor> tensor) {
+    if (!fits_numbers() || tensor->plain() || tensor->size() == 0) return {.tensor = std::move(tensor)};
+    return fitter_.fit(std::move(tensor), call.type, kind_of(call), host_ != nullptr && !chunks_);
+}
+
+Handle Communicator::submit_fitted(const OperationCall& call, tensor::NumberFitter::Fitted fitted, Time deadline) {
     const Time now = net::now();
     if (deadline == never) deadline = net::after(now, options_.timeout);
     const std::uint16_t purpose = purpose_of(call.operation, call.elements, call.detail);
-    const bool is_empty = tensor->size() == 0;
-    const std::scoped_lock lock(order_);
-    // Only owners know the sums of dealt parts, so no other rank can follow their magnitude.
-    const bool is_dealt = call.operation == Operation::reduce_scatter || call.operation == Operation::reduce;
-    const bool has_numbers = !tensor->plain() && !is_empty;
-    const tensor::OperationKind kind{
-        .operation = static_cast<std::uint32_t>(call.operation), .detail = call.detail, .elements = call.elements};
-    tensor::NumberFitter::Fitted fitted;
-    if (fits_numbers() && has_numbers && !is_dealt) {
-        fitted = fitter_.fit(std::move(tensor), call.type, kind, host_ != nullptr && !chunks_);
-    } else if (options_.scaling == tensor::Scaling::dynamic && has_numbers && is_dealt) {
-        fitted = fitter_.fit_owned(std::move(tensor), kind);
-    } else {
-        fitted.tensor = std::move(tensor);
-    }
     const protocol::Tensor& whole = *fitted.tensor;
+    const bool is_empty = whole.size() == 0;
     auto work = std::make_shared<Work>(call.operation, std::move(fitted.tensor), now, deadline);
-    if (!is_dealt) work->set_scales(std::move(fitted.scales));
+    work->set_scales(std::move(fitted.scales));
     ++calls_;
     work->set_called(fmt::format("{} as call {}", call.text, calls_));
     if (is_empty) return work;
@@ -247,7 +243,8 @@ void Communicator::submit_on_host(const Handle& work, tensor::NumberFitter::Fitt
 
 void Communicator::add_beside(Work& work, std::unique_ptr<protocol::Tensor> tensor, std::uint16_t purpose) const {
     const std::uint64_t lanes = tensor->size();
-    work.add_beside(std::move(tensor), chunks_ ? tensor::lanes_of_chunk(*chunks_, lanes, 0) : lanes, purpose);
+    const std::uint64_t step = chunks_ ? tensor::lanes_of_chunk(*chunks_, lanes, tensor->spans().length) : lanes;
+    work.add_beside(std::move(tensor), step, purpose);
 }
 
 void Communicator::add_slices(Work& work, const protocol::Tensor& tensor, std::uint16_t purpose,

@@ -192,6 +192,12 @@ class Communicator {
     };
     [[nodiscard]] Result<Handle> submit(const OperationCall& call, std::unique_ptr<protocol::Tensor> tensor,
                                         Time deadline);
+    // Both under the lock `order_`.
+    [[nodiscard]] tensor::NumberFitter::Fitted fit(const OperationCall& call, std::unique_ptr<protocol::Tensor> tensor);
+    [[nodiscard]] Handle submit_fitted(const OperationCall& call, tensor::NumberFitter::Fitted fitted, Time deadline);
+    [[nodiscard]] static tensor::OperationKind kind_of(const OperationCall& call) {
+        return {static_cast<std::uint32_t>(call.operation), call.detail, call.elements};
+    }
     // The tensors beside that of the work are works of their own: the memory takes one part of a work at a time.
     // `purpose`: theirs.
     void submit_on_host(const Handle& work, tensor::NumberFitter::Fitted fitted, std::uint16_t purpose,
@@ -204,7 +210,7 @@ class Communicator {
     struct DealtCall;
     // sharded.cc: operations whose parts have owners.
     [[nodiscard]] Result<Handle> submit_dealt(DealtCall call, Time deadline);
-    [[nodiscard]] tensor::DealtTensor::Rules rules_of_deal(bool gathers) const;
+    [[nodiscard]] tensor::DealtTensor::Rules rules_of_deal(bool gathers, std::uint8_t form) const;
     [[nodiscard]] tensor::DealtTensor::Block block_of(std::unique_ptr<protocol::Tensor> tensor,
                                                       std::uint32_t owner) const;
 

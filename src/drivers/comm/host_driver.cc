@@ -219,8 +219,9 @@ HostDriver::Part HostDriver::part_from(const Submission& submission) const {
     const protocol::Delivery delivery = tensor.delivery(0);
     // In the network, each fragment has an owner, and a chunk has many fragments.
     part.owned = delivery.is_owned() && !network_;
-    // A span is never divided, so one rank adds it and finds its largest magnitude.
-    part.span = delivery.is_owned() ? 0 : tensor.spans().length;
+    // A span is never divided, so one rank adds it and finds its largest magnitude. A fragment with an owner has spans
+    // of a block, on which the ranks have voted before.
+    part.span = part.owned ? tensor.cell() : tensor.spans().length;
     // Over the network, the sums have the scale of the span, as packets do.
     part.cell = part.span == 0 || network_ ? part.span : tensor.cell();
     const auto whole_spans = [&](std::uint64_t units) {

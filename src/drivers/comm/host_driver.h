@@ -76,7 +76,7 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
         std::uint64_t size = 0;         // in units
         std::uint64_t chunk_units = 0;  // of each chunk but the last
         std::uint64_t range_units = 0;  // of each range but the last
-        std::uint64_t span = 0;         // units about whose scale the ranks vote; 0: all have the scale of the job
+        std::uint64_t span = 0;         // units that one rank adds; 0: all have the scale of the job
         std::uint64_t cell = 0;         // units with a scale of their own, which divide a span; 0: likewise
         std::size_t unit_bytes = 0;     // of a lane, or of a native element
         protocol::NativeElements native{};
@@ -112,7 +112,7 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
     void add(const protocol::HostAction& action);
     void add_floats(const protocol::HostAction& action, const Part& part, std::uint64_t first, std::size_t count);
     // The scale of each span follows from the votes in this memory.
-    [[nodiscard]] bool votes(const Part& part) const { return part.span != 0 && !network_; }
+    [[nodiscard]] bool votes(const Part& part) const { return part.span != 0 && !part.owned && !network_; }
     [[nodiscard]] std::uint32_t sum_of_votes(unsigned slot, std::uint64_t span) const;
     void send(const protocol::HostAction& action);
     void store(const protocol::HostAction& action);

@@ -75,7 +75,7 @@ void HostDriver::add_floats(const protocol::HostAction& action, const Part& part
         } else {
             largest = numeric::sum_float_ranks(ranks_, some, scale, sums);
         }
-        if (part.cell != 0) memory_->magnitudes_of(action.slot)[first / part.cell] = largest;
+        if (part.cell != 0 && !network_) memory_->magnitudes_of(action.slot)[first / part.cell] = largest;
         for (const std::byte*& rank : ranks_) rank += some * part.unit_bytes;
         sums += some * part.unit_bytes;
         first += some;

@@ -45,20 +45,21 @@ std::optional<std::string> objection_to(numeric::ElementType type, Reduction red
 
 }  // namespace
 
-// A call as submit() needs it.
+// A call as submit_dealt() needs it.
 struct Communicator::DealtCall {
     Operation operation;
+    numeric::ElementType type = numeric::ElementType::int32;
     std::vector<tensor::DealtTensor::Block> blocks;
     std::uint64_t elements = 0;
     std::uint32_t detail = 0;
     std::string called;
 };
 
-tensor::DealtTensor::Rules Communicator::rules_of_deal(bool gathers) const {
+tensor::DealtTensor::Rules Communicator::rules_of_deal(bool gathers, std::uint8_t form) const {
     const bool on_one_host = host_ != nullptr && !chunks_;
     return {.rank = static_cast<std::uint16_t>(rank_),
             .gathers = gathers,
-            .longest = on_one_host ? host_->chunk_lanes() : payload_lanes(),
+            .longest = on_one_host ? host_->chunk_lanes() : fragment_elements(form),
             .delivers = options_.protocol == nullptr};
 }
 
@@ -71,14 +72,25 @@ tensor::DealtTensor::Block Communicator::block_of(std::unique_ptr<protocol::Tens
 
 Result<Handle> Communicator::submit_dealt(DealtCall call, Time deadline) {
     const bool gathers = call.operation == Operation::all_gather;
-    auto dealt = std::make_unique<tensor::DealtTensor>(std::move(call.blocks), rules_of_deal(gathers));
-    const std::uint64_t round = dealt->round();
-    return submit({.operation = call.operation,
-                   .elements = call.elements,
-                   .detail = call.detail,
-                   .text = std::move(call.called),
-                   .alignment = round},
-                  std::move(dealt), deadline);
+    const bool is_plain = gathers || numeric::is_integer(call.type);
+    const std::uint8_t form = is_plain ? std::uint8_t{ATP_DTYPE_INT32} : fitter_.form_of(call.type, call.elements);
+    const tensor::DealtTensor::Rules rules = rules_of_deal(gathers, form);
+    OperationCall own{.operation = call.operation,
+                      .type = call.type,
+                      .elements = call.elements,
+                      .detail = call.detail,
+                      .text = std::move(call.called)};
+    const std::size_t blocks = call.blocks.size();
+    const std::scoped_lock lock(order_);
+    tensor::NumberFitter::Fitted fitted;
+    if (is_plain || !fits_numbers()) {
+        fitted.tensor = std::make_unique<tensor::DealtTensor>(std::move(call.blocks), rules);
+    } else {
+        fitted = fitter_.fit_dealt(std::move(call.blocks), rules, call.type, kind_of(own));
+    }
+    const std::uint64_t fragment = fitted.tensor->spans().length;
+    own.alignment = fragment == 0 ? fitted.tensor->size() : blocks * fragment;  // the owners begin again
+    return submit_fitted(own, std::move(fitted), deadline);
 }
 
 Result<Handle> Communicator::reduce_scatter(const void* in, void* out, std::span<const std::size_t> counts,
@@ -99,6 +111,7 @@ Result<Handle> Communicator::reduce_scatter(const void* in, void* out, std::span
     log_type(type);
     const double by = numeric::is_integer(type) ? 1.0 : factor(reduction);
     DealtCall call{.operation = operation,
+                   .type = type,
                    .blocks = {},
                    .elements = elements,
                    .detail = detail_of_blocks(detail_of(type, reduction), counts),
@@ -158,6 +171,7 @@ Result<Handle> Communicator::reduce(const Buffer& buffer, numeric::ElementType t
     log_type(type);
     const double by = numeric::is_integer(type) ? 1.0 : factor(reduction);
     DealtCall call{.operation = operation,
+                   .type = type,
                    .blocks = {},
                    .elements = buffer.elements,
                    .detail = mix(detail_of(type, reduction) + root),

@@ -6,13 +6,27 @@
 #include "numeric/element_type.h"
 
 namespace atp::tensor {
+namespace {
 
+std::uint64_t divide_up(std::uint64_t elements, std::uint64_t by) { return (elements + by - 1) / by; }
+
+}  // namespace
+
+// Fragments of equal length fill the last round best. With spans, that round belongs to the last unit of each block.
 DealtTensor::DealtTensor(std::vector<Block> blocks, const Rules& rules) : blocks_(std::move(blocks)), rules_(rules) {
-    std::uint64_t longest = 0;
-    for (const Block& block : blocks_) longest = std::max(longest, block.tensor->size());
-    assert(longest != 0);
-    rounds_ = rules.delivers ? (longest + rules.longest - 1) / rules.longest : 1;
-    fragment_ = (longest + rounds_ - 1) / rounds_;
+    std::uint64_t size = 0;
+    for (const Block& block : blocks_) size = std::max(size, block.tensor->size());
+    assert(size != 0);
+    const std::uint64_t longest = rules.delivers ? rules.longest : size;
+    const std::uint64_t span = blocks_.front().tensor->spans().length;
+    unit_ = size;
+    if (span != 0 && span < size) {
+        const std::uint64_t units = divide_up(size, std::max(longest / span, std::uint64_t{1}) * span);
+        unit_ = std::min(size, divide_up(divide_up(size, units), span) * span);
+    }
+    cuts_ = divide_up(unit_, longest);
+    fragment_ = divide_up(unit_, cuts_);
+    rounds_ = size / unit_ * cuts_ + divide_up(size % unit_, fragment_);
 }
 
 protocol::Delivery DealtTensor::delivery(std::uint64_t first) const {
@@ -20,18 +34,41 @@ protocol::Delivery DealtTensor::delivery(std::uint64_t first) const {
     return {.owner = block_of(first).member, .one_sender = rules_.gathers};
 }
 
+DealtTensor::PlaceInBlock DealtTensor::place_in_block(std::uint64_t first) const {
+    const std::uint64_t number = first / round();
+    const std::uint64_t unit = number / cuts_ * unit_;
+    const std::uint64_t cut = number % cuts_ * fragment_;
+    const std::uint64_t end = unit + std::min(cut + fragment_, unit_);
+    return {.at = unit + cut + first % fragment_, .end = std::min(end, block_of(first).tensor->size())};
+}
+
 template <class Call>
 void DealtTensor::visit(std::uint64_t first, std::uint64_t count, Call call) const {
     while (count != 0) {
-        const std::uint64_t inside = first % fragment_;
-        const std::uint64_t part = std::min(fragment_ - inside, count);
-        const Block& block = block_of(first);
-        const std::uint64_t at = first / round() * fragment_ + inside;
-        const std::uint64_t size = block.tensor->size();
-        call(block, at, at >= size ? 0 : std::min(size - at, part), part);
+        const std::uint64_t part = std::min(fragment_ - first % fragment_, count);
+        const PlaceInBlock place = place_in_block(first);
+        const std::uint64_t own = place.at >= place.end ? 0 : std::min(place.end - place.at, part);
+        call(block_of(first), place.at, own, part);
         first += part;
         count -= part;
     }
+}
+
+// Behind the end of a block, all ranks have zeros at the scale of the job.
+std::uint8_t DealtTensor::scale(std::uint64_t first) const {
+    const PlaceInBlock place = place_in_block(first);
+    return place.at >= place.end ? protocol::scale_of_job : block_of(first).tensor->scale(place.at);
+}
+
+std::uint8_t DealtTensor::cell_scale(std::uint64_t first) const {
+    const PlaceInBlock place = place_in_block(first);
+    return place.at >= place.end ? protocol::scale_of_job : block_of(first).tensor->cell_scale(place.at);
+}
+
+void DealtTensor::settle(std::uint64_t first, std::uint64_t count, std::span<const float> largest) {
+    visit(first, count, [&](const Block& block, std::uint64_t at, std::uint64_t own, std::uint64_t) {
+        if (own != 0 && stores(block)) block.tensor->settle(at, own, largest);
+    });
 }
 
 bool DealtTensor::ready(std::uint64_t first, std::uint64_t count) const {
@@ -63,7 +100,8 @@ void DealtTensor::store(std::uint64_t first, std::span<const std::byte> bytes, s
 
 bool DealtTensor::load_integers(std::uint64_t first, std::span<std::byte> lanes) const {
     bool fits = true;
-    load(first, lanes, ATP_LANE_BYTES, [&](const protocol::Tensor& block, std::uint64_t at, std::span<std::byte> part) {
+    const std::size_t unit = protocol::element_bytes(form());
+    load(first, lanes, unit, [&](const protocol::Tensor& block, std::uint64_t at, std::span<std::byte> part) {
         fits = block.load_integers(at, part) && fits;
     });
     return fits;
@@ -78,6 +116,13 @@ void DealtTensor::load_floats(std::uint64_t first, std::span<std::byte> lanes) c
 void DealtTensor::store(std::uint64_t first, std::span<const std::byte> lanes) {
     store(first, lanes, ATP_LANE_BYTES,
           [](protocol::Tensor& block, std::uint64_t at, std::span<const std::byte> part) { block.store(at, part); });
+}
+
+void DealtTensor::store_narrow(std::uint64_t first, std::span<const std::byte> lanes) {
+    store(first, lanes, protocol::element_bytes(form()),
+          [](protocol::Tensor& block, std::uint64_t at, std::span<const std::byte> part) {
+              block.store_narrow(at, part);
+          });
 }
 
 // Only if an element has one lane: the cut is that of the lanes.

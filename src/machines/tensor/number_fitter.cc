@@ -1,100 +1,128 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor/number_fitter.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "tensor/common_scale_tensor.h"
-#include "tensor/exponent_source.h"
-#include "tensor/exponent_tensor.h"
+#include "tensor/bundle.h"
+#include "tensor/exact_tensor.h"
 #include "tensor/span_votes.h"
+#include "tensor/sum_exponents.h"
 #include "tensor/vote_tensor.h"
 
 namespace atp::tensor {
+namespace {
+
+using Scales = std::vector<std::shared_ptr<SpanScales>>;
+
+bool lack_reference(const Scales& scales) {
+    return std::ranges::none_of(scales, [](const auto& own) { return own->has_reference(); });
+}
+
+// Calls of equal kind may differ in the sizes of their blocks, if hashes are equal.
+bool have_sizes(const Scales& scales, const std::vector<std::shared_ptr<protocol::Tensor>>& tensors) {
+    return std::ranges::equal(scales, tensors,
+                              [](const auto& own, const auto& tensor) { return own->elements() == tensor->size(); });
+}
+
+}  // namespace
 
 NumberFitter::Fitted NumberFitter::fit(std::unique_ptr<protocol::Tensor> tensor, numeric::ElementType type,
                                        const OperationKind& kind, bool in_memory) {
-    const std::uint8_t form = config_.form.form_of(type);
-    const double job_scale = config_.form.scale;
-    const std::shared_ptr<protocol::Tensor> whole = std::move(tensor);
+    const std::uint8_t form = form_of(type, tensor->size());
+    const Shared whole = std::move(tensor);
+    if (config_.form.scaling == Scaling::fixed) return {.tensor = with_fixed_scale(whole, form)};
+    if (is_exact(whole->size())) {
+        const auto scales = std::make_shared<SpanScales>(whole->size(), form, nullptr, config_.feed);
+        scales->begin(protocol::exact_scale);
+        scales->decide(0, true);
+        return {.tensor = std::make_unique<ExactTensor>(whole), .scales = scales};
+    }
+    const Scales scales = next_scales(kind, {whole}, form, type);
+    const FittedTensor::Numbers numbers = numbers_of(whole, form, scales.front(), in_memory);
+    Fitted fitted{.tensor = std::make_unique<FittedTensor>(whole, numbers), .scales = scales.front()};
+    if (lack_reference(scales)) fitted.before.push_back(exponents_of({whole}, scales));
+    if (!in_memory) fitted.before.push_back(std::make_unique<VoteTensor>(numbers.votes));
+    return fitted;
+}
+
+NumberFitter::Fitted NumberFitter::fit_dealt(std::vector<DealtTensor::Block> blocks, const DealtTensor::Rules& rules,
+                                             numeric::ElementType type, const OperationKind& kind) {
+    const std::uint8_t form = form_of(type, kind.elements);
+    if (is_exact(kind.elements)) {
+        return {.tensor = std::make_unique<ExactTensor>(std::make_unique<DealtTensor>(std::move(blocks), rules))};
+    }
     if (config_.form.scaling == Scaling::fixed) {
-        return {.tensor = std::make_unique<FittedTensor>(whole, FittedTensor::Numbers{.form = form,
-                                                                                      .job_scale = job_scale,
-                                                                                      .scales = nullptr,
-                                                                                      .votes = nullptr,
-                                                                                      .in_memory = false,
-                                                                                      .report = config_.report})};
+        for (auto& block : blocks) block.tensor = with_fixed_scale(std::move(block.tensor), form);
+        return {.tensor = std::make_unique<DealtTensor>(std::move(blocks), rules)};
     }
-    if (whole->size() <= config_.exact) return fit_exact(whole);
-    const auto scales = next_scales(kind, whole->size(), form, type);
-    const auto votes =
-        std::make_shared<SpanVotes>(whole, scales, SpanVotes::Rules{.ranks = config_.ranks, .span = scales->span()});
-    Fitted fitted{.tensor = std::make_unique<FittedTensor>(whole, FittedTensor::Numbers{.form = form,
-                                                                                        .job_scale = job_scale,
-                                                                                        .scales = scales,
-                                                                                        .votes = votes,
-                                                                                        .in_memory = in_memory,
-                                                                                        .report = config_.report}),
-                  .scales = scales};
-    if (!scales->has_reference()) fitted.before.push_back(exponents_of(whole, scales));
-    if (!in_memory) fitted.before.push_back(std::make_unique<VoteTensor>(votes));
-    return fitted;
-}
-
-NumberFitter::Fitted NumberFitter::fit_exact(std::shared_ptr<protocol::Tensor> whole) const {
-    const auto scales = std::make_shared<SpanScales>(whole->size(), ATP_DTYPE_INT32, nullptr, config_.feed);
-    scales->begin(protocol::exact_scale);
-    scales->decide(0, true);
-    return {.tensor = std::make_unique<CommonScaleTensor>(std::move(whole), scales), .scales = scales};
-}
-
-// All numbers that are looked at are there: the scale that follows needs no vote.
-NumberFitter::Fitted NumberFitter::fit_owned(std::unique_ptr<protocol::Tensor> tensor, const OperationKind& kind) {
-    const std::shared_ptr<protocol::Tensor> whole = std::move(tensor);
-    if (kind.elements <= config_.exact) return fit_exact(whole);
-    const auto scale = next_scales(kind, 1, ATP_DTYPE_INT32, numeric::ElementType::float32);
-    const auto settle = [scale, ranks = config_.ranks](std::optional<unsigned> exponent) {
-        scale->record(0, magnitude_of_sum(exponent, ranks));
-        scale->settle(0, 1);
-    };
+    std::vector<Shared> tensors;
+    for (auto& block : blocks) tensors.emplace_back(std::move(block.tensor));
+    const Scales scales = next_scales(kind, tensors, form, type);
+    std::vector<std::unique_ptr<protocol::Tensor>> votes;
+    std::vector<DealtTensor::Block> exponents;
+    for (std::size_t at = 0; at < blocks.size(); ++at) {
+        DealtTensor::Block& block = blocks[at];
+        const FittedTensor::Numbers numbers = numbers_of(tensors[at], form, scales[at], false);
+        block.tensor = std::make_unique<FittedTensor>(tensors[at], numbers);
+        votes.push_back(std::make_unique<VoteTensor>(numbers.votes));
+        exponents.push_back(
+            {.tensor = std::make_unique<SumExponents>(scales[at]), .owner = block.owner, .member = block.member});
+    }
+    DealtTensor::Rules after = rules;
+    after.gathers = true;
+    after.longest = std::max<std::uint64_t>(rules.longest / atp_elements_per_word(form), 1);
     Fitted fitted;
-    if (!scale->has_reference()) {
-        fitted.before.push_back(std::make_unique<ExponentTensor>(
-            std::make_shared<ScannedExponent>(whole),
-            [=, ranks = config_.ranks, job_scale = config_.form.scale](std::optional<unsigned> exponent) {
-                scale->begin(first_scale(exponent, ranks, scale->bits(), job_scale));
-                scale->decide(0, true);
-                settle(exponent);
-            }));
-        fitted.tensor = std::make_unique<CommonScaleTensor>(whole, scale);
-        return fitted;
-    }
-    const auto votes =
-        std::make_shared<SpanVotes>(whole, scale, SpanVotes::Rules{.ranks = config_.ranks, .span = whole->size()});
-    const auto exponent = std::make_shared<SeenExponent>(whole, config_.feed);
-    fitted.before.push_back(std::make_unique<VoteTensor>(votes));
-    fitted.tensor = std::make_unique<CommonScaleTensor>(
-        whole, scale, CommonScaleTensor::Follows{.votes = votes, .exponent = exponent});
-    fitted.after = std::make_unique<ExponentTensor>(exponent, settle);
+    if (lack_reference(scales)) fitted.before.push_back(exponents_of({tensors.begin(), tensors.end()}, scales));
+    fitted.before.push_back(std::make_unique<Group>(std::move(votes)));
+    fitted.tensor = std::make_unique<DealtTensor>(std::move(blocks), rules);
+    fitted.after = std::make_unique<DealtTensor>(std::move(exponents), after);
     return fitted;
 }
 
-std::shared_ptr<SpanScales> NumberFitter::next_scales(const OperationKind& kind, std::uint64_t elements,
-                                                      std::uint8_t form, numeric::ElementType type) {
+std::unique_ptr<protocol::Tensor> NumberFitter::with_fixed_scale(Shared tensor, std::uint8_t form) const {
+    return std::make_unique<FittedTensor>(std::move(tensor), FittedTensor::Numbers{.form = form,
+                                                                                   .job_scale = config_.form.scale,
+                                                                                   .scales = nullptr,
+                                                                                   .votes = nullptr,
+                                                                                   .in_memory = false,
+                                                                                   .report = config_.report});
+}
+
+FittedTensor::Numbers NumberFitter::numbers_of(const Shared& tensor, std::uint8_t form,
+                                               const std::shared_ptr<SpanScales>& scales, bool in_memory) const {
+    const SpanVotes::Rules rules{.ranks = config_.ranks, .span = scales->span()};
+    return {.form = form,
+            .job_scale = config_.form.scale,
+            .scales = scales,
+            .votes = std::make_shared<SpanVotes>(tensor, scales, rules),
+            .in_memory = in_memory,
+            .report = config_.report};
+}
+
+NumberFitter::Scales NumberFitter::next_scales(const OperationKind& kind, const std::vector<Shared>& tensors,
+                                               std::uint8_t form, numeric::ElementType type) {
     const auto reference = sequence_.add(kind);
-    auto scales = std::make_shared<SpanScales>(
-        elements, form, reference ? scales_[*reference % scales_.size()] : nullptr, config_.feed, type);
+    const Scales* const earlier = reference ? &scales_[*reference % scales_.size()] : nullptr;
+    const bool follows = earlier != nullptr && have_sizes(*earlier, tensors);
+    Scales scales;
+    for (std::size_t at = 0; at < tensors.size(); ++at) {
+        scales.push_back(std::make_shared<SpanScales>(tensors[at]->size(), form, follows ? (*earlier)[at] : nullptr,
+                                                      config_.feed, type));
+    }
     scales_[(sequence_.calls() - 1) % scales_.size()] = scales;
     return scales;
 }
 
-std::unique_ptr<protocol::Tensor> NumberFitter::exponents_of(std::shared_ptr<const protocol::Tensor> whole,
-                                                             std::shared_ptr<SpanScales> scales) const {
-    return std::make_unique<ExponentTensor>(std::make_shared<ScannedExponent>(std::move(whole)),
-                                            [scales = std::move(scales), ranks = config_.ranks,
-                                             job_scale = config_.form.scale](std::optional<unsigned> exponent) {
-                                                scales->begin(first_scale(exponent, ranks, scales->bits(), job_scale));
-                                            });
+std::unique_ptr<protocol::Tensor> NumberFitter::exponents_of(ExponentTensor::Tensors tensors, Scales scales) const {
+    const int bits = scales.front()->bits();
+    return std::make_unique<ExponentTensor>(
+        std::move(tensors), [scales = std::move(scales), bits, ranks = config_.ranks,
+                             job_scale = config_.form.scale](std::optional<unsigned> exponent) {
+            const std::uint8_t common = first_scale(exponent, ranks, bits, job_scale);
+            for (const auto& own : scales) own->begin(common);
+        });
 }
 
 }  // namespace atp::tensor

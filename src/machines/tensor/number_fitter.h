@@ -12,6 +12,8 @@
 #include "protocol/waker.h"
 #include "tensor/adaptive_tensor.h"
 #include "tensor/call_sequence.h"
+#include "tensor/dealt_tensor.h"
+#include "tensor/exponent_tensor.h"
 #include "tensor/number_form.h"
 #include "tensor/span_scales.h"
 
@@ -42,9 +44,9 @@ class NumberFitter {
         std::unique_ptr<protocol::Tensor> tensor;
         // To be summed before the tensor, in this order; it is not ready until then.
         std::vector<std::unique_ptr<protocol::Tensor>> before{};
-        // To be summed after it: not ready until all of its elements are sent.
+        // To be sent after it: not ready until sums of it are stored.
         std::unique_ptr<protocol::Tensor> after{};
-        // Of the tensor, all known once it is summed; nullptr: the scale is fixed.
+        // Of the tensor, all known once it is summed; nullptr: the scale is fixed, or the parts have owners.
         std::shared_ptr<const SpanScales> scales{};
     };
 
@@ -55,21 +57,35 @@ class NumberFitter {
     [[nodiscard]] Fitted fit(std::unique_ptr<protocol::Tensor> tensor, numeric::ElementType type,
                              const OperationKind& kind, bool in_memory = false);
 
-    // For a tensor with owners: one scale for all of its elements, from the exponents of all ranks. The form is int32.
-    [[nodiscard]] Fitted fit_owned(std::unique_ptr<protocol::Tensor> tensor, const OperationKind& kind);
+    // The same for blocks of numbers with an owner each. Owners alone have the sums, so they tell the other ranks how
+    // large these are, after the tensor. `rules`: for fragments of form_of().
+    [[nodiscard]] Fitted fit_dealt(std::vector<DealtTensor::Block> blocks, const DealtTensor::Rules& rules,
+                                   numeric::ElementType type, const OperationKind& kind);
+
+    // Of a tensor with so many elements.
+    [[nodiscard]] std::uint8_t form_of(numeric::ElementType type, std::uint64_t elements) const {
+        return is_exact(elements) ? std::uint8_t{ATP_DTYPE_INT32} : config_.form.form_of(type);
+    }
 
   private:
-    // Begins `scales` with the scale that suits the largest element of `whole` on all ranks.
-    [[nodiscard]] std::unique_ptr<protocol::Tensor> exponents_of(std::shared_ptr<const protocol::Tensor> whole,
-                                                                 std::shared_ptr<SpanScales> scales) const;
-    [[nodiscard]] Fitted fit_exact(std::shared_ptr<protocol::Tensor> whole) const;
+    using Scales = std::vector<std::shared_ptr<SpanScales>>;  // of each block; of a tensor without owners one
+    using Shared = std::shared_ptr<protocol::Tensor>;
+
+    [[nodiscard]] bool is_exact(std::uint64_t elements) const {
+        return config_.form.scaling == Scaling::dynamic && elements <= config_.exact;
+    }
+    [[nodiscard]] std::unique_ptr<protocol::Tensor> with_fixed_scale(Shared tensor, std::uint8_t form) const;
+    // Begins `scales` with the scale that suits the largest element of `tensors` on all ranks.
+    [[nodiscard]] std::unique_ptr<protocol::Tensor> exponents_of(ExponentTensor::Tensors tensors, Scales scales) const;
+    [[nodiscard]] FittedTensor::Numbers numbers_of(const Shared& tensor, std::uint8_t form,
+                                                   const std::shared_ptr<SpanScales>& scales, bool in_memory) const;
     // The scales of this operation, of which later ones have the reference.
-    [[nodiscard]] std::shared_ptr<SpanScales> next_scales(const OperationKind& kind, std::uint64_t elements,
-                                                          std::uint8_t form, numeric::ElementType type);
+    [[nodiscard]] Scales next_scales(const OperationKind& kind, const std::vector<Shared>& tensors, std::uint8_t form,
+                                     numeric::ElementType type);
 
     Config config_;
     CallSequence sequence_;
-    std::array<std::shared_ptr<SpanScales>, CallSequence::most_calls> scales_{};  // by number of the call
+    std::array<Scales, CallSequence::most_calls> scales_{};  // by number of the call
 };
 
 }  // namespace atp::tensor

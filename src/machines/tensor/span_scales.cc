@@ -13,7 +13,7 @@ namespace atp::tensor {
 namespace {
 
 constexpr int exponent_bias = 127;
-constexpr int most_exponent = 127;  // of a float32
+constexpr unsigned mantissa_bits = 23;
 constexpr std::size_t most_cells = span_elements(ATP_DTYPE_INT16) / cell_elements(ATP_DTYPE_INT16);
 static_assert(most_cells == span_elements(ATP_DTYPE_INT8) / cell_elements(ATP_DTYPE_INT8));
 
@@ -22,10 +22,7 @@ std::uint8_t plus(std::uint8_t scale, int exponent) {
 }
 
 // The exponent of a magnitude above 0. Of a subnormal number one that is too large, whose scale is the finest anyway.
-int exponent_of(std::uint32_t magnitude) {
-    constexpr unsigned mantissa_bits = 23;
-    return static_cast<int>(magnitude >> mantissa_bits) - exponent_bias;
-}
+int exponent_of(std::uint32_t magnitude) { return static_cast<int>(magnitude >> mantissa_bits) - exponent_bias; }
 
 // Of a sum of numbers that have this exponent, as the 8 bits of a float32, or a smaller one.
 int exponent_of_sum(unsigned exponent, std::uint32_t ranks) {
@@ -61,11 +58,6 @@ std::uint8_t first_scale(std::optional<unsigned> exponent, std::uint32_t ranks, 
     return scale_for(exponent_of_sum(*exponent, ranks), bits);
 }
 
-std::uint32_t magnitude_of_sum(std::optional<unsigned> exponent, std::uint32_t ranks) {
-    if (!exponent) return 0;
-    return magnitude_bits(std::ldexp(1.0F, std::min(exponent_of_sum(*exponent, ranks), most_exponent)));
-}
-
 std::uint32_t least_magnitude(std::uint8_t scale, std::uint32_t ranks, int bits) {
     const int above = bits - 1;
     const int least = std::max(above - above / 3 - static_cast<int>(std::bit_width(ranks - 1)), 0);
@@ -74,7 +66,8 @@ std::uint32_t least_magnitude(std::uint8_t scale, std::uint32_t ranks, int bits)
 
 SpanScales::SpanScales(std::uint64_t elements, std::uint8_t form, std::shared_ptr<SpanScales> reference,
                        std::shared_ptr<protocol::Waker> feed, numeric::ElementType type)
-    : form_(form),
+    : elements_(elements),
+      form_(form),
       bits_(bits_of_sum(form, type)),
       cells_of_span_(span_elements(form) / cell_elements(form)),
       spans_(spans_of(elements, form)),
@@ -152,6 +145,17 @@ void SpanScales::record(std::uint64_t cell, std::uint32_t largest) {
 void SpanScales::settle(std::uint64_t span, std::uint64_t count) {
     if (spans_[span].missing.fetch_sub(static_cast<std::uint32_t>(count)) != count) return;
     if (waited_for_.exchange(false)) feed_->advance();
+}
+
+std::uint8_t SpanScales::exponent(std::uint64_t cell) const {
+    const std::uint32_t largest = cells_[cell].largest.load(std::memory_order_relaxed);
+    if (largest == 0) return 0;
+    return static_cast<std::uint8_t>(std::clamp(largest >> mantissa_bits, 1U, infinity_bits >> mantissa_bits));
+}
+
+void SpanScales::take(std::uint64_t number, std::uint8_t exponent) {
+    record(number, std::uint32_t{exponent} << mantissa_bits);
+    settle(number / cells_of_span_, std::min(cell(), elements_ - number * cell()));
 }
 
 // Nothing is known of a cell of zeros, so it takes the scale of the largest numbers near it.

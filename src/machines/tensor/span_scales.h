@@ -62,9 +62,6 @@ inline constexpr std::uint8_t finest_gain = protocol::scale_byte(100);
 [[nodiscard]] std::uint8_t first_scale(std::optional<unsigned> exponent, std::uint32_t ranks, int bits,
                                        double job_scale);
 
-// A largest magnitude in sums that next_scale() takes: `exponent` as above, if nobody has all sums.
-[[nodiscard]] std::uint32_t magnitude_of_sum(std::optional<unsigned> exponent, std::uint32_t ranks);
-
 // Magnitude from which a number of one rank keeps a span at `scale`: the sum of `ranks` such numbers lies a third of
 // the bits below the sums for which the scale was made. At least one integer.
 [[nodiscard]] std::uint32_t least_magnitude(std::uint8_t scale, std::uint32_t ranks, int bits);
@@ -74,7 +71,8 @@ inline constexpr std::uint8_t finest_gain = protocol::scale_byte(100);
 // Ownership: owns the scales; shares `feed`, and its reference until forget_reference().
 // Calling order: ready() of a span until it returns true, then proposal(), coarsest() and decide(), which may be
 //   repeated, then scale(), cell_scale() and units() any number of times; record() for the sums of a cell, then
-//   settle() for these elements of its span, each once. An operation without a reference is not ready before begin().
+//   settle() for these elements of its span, each once. A rank that lacks the sums of a cell calls take() instead. An
+//   operation without a reference is not ready before begin().
 // Threads: any. Failure: none.
 class SpanScales {
   public:
@@ -82,6 +80,7 @@ class SpanScales {
     SpanScales(std::uint64_t elements, std::uint8_t form, std::shared_ptr<SpanScales> reference,
                std::shared_ptr<protocol::Waker> feed, numeric::ElementType type = numeric::ElementType::float32);
 
+    [[nodiscard]] std::uint64_t elements() const { return elements_; }
     [[nodiscard]] std::uint64_t count() const { return spans_.size(); }
     // Before forget_reference().
     [[nodiscard]] bool has_reference() const { return reference_ != nullptr; }
@@ -112,6 +111,13 @@ class SpanScales {
     void record(std::uint64_t cell, std::uint32_t largest);
     // The sums of `count` elements of the span are recorded.
     void settle(std::uint64_t span, std::uint64_t count);
+    // True: all sums of the span are recorded. After false, advance() of the feed is called as for ready().
+    [[nodiscard]] bool settled_or_wait(std::uint64_t span);
+    // What a later operation needs of the sums of a cell whose span is settled: the exponent of the largest magnitude,
+    // as 8 bits of a float32. 0: all sums are 0. 255: one is infinite or NaN. Any other one is at least 1.
+    [[nodiscard]] std::uint8_t exponent(std::uint64_t cell) const;
+    // Records all sums of a cell by their exponent(), which another rank has, and settles them.
+    void take(std::uint64_t cell, std::uint8_t exponent);
     // The operation needs its reference no more: it is done, and no other thread uses its tensor.
     void forget_reference() { reference_.reset(); }
 
@@ -135,8 +141,8 @@ class SpanScales {
     // False: the span of the reference lacks sums.
     [[nodiscard]] bool follow(std::uint64_t span);
     [[nodiscard]] bool settled(std::uint64_t span) const { return spans_[span].missing == 0; }
-    [[nodiscard]] bool settled_or_wait(std::uint64_t span);
 
+    std::uint64_t elements_;
     std::uint8_t form_;
     int bits_;
     std::uint64_t cells_of_span_;

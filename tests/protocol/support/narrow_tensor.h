@@ -15,7 +15,7 @@
 namespace atp::testing {
 
 // Scale 1, which is also that of the job.
-class NarrowTensor final : public protocol::Tensor {
+class NarrowTensor : public protocol::Tensor {
   public:
     NarrowTensor(std::uint8_t form, std::vector<float> values, const protocol::Spans& spans = {})
         : form_(form), spans_(spans), values_(std::move(values)), sums_(values_.size()), stored_(values_.size()) {}
