@@ -47,6 +47,13 @@ TEST(SwitchProgram, MoreMemoryThanTheHostHasIsRefusedWithTheAmount) {
     EXPECT_NE(program.output().find("this host has"), std::string::npos) << program.output();
 }
 
+TEST(SwitchProgram, MemoryForNoAggregatorIsRefusedWithTheLeast) {
+    Program program({"switch", "--listen", "127.0.0.1:0", "--lanes", "64", "--threads", "2", "--memory", "591"});
+    EXPECT_EQ(program.status(), 2);
+    EXPECT_NE(program.output().find("--memory: 591 bytes"), std::string::npos) << program.output();
+    EXPECT_NE(program.output().find("use at least 592 bytes"), std::string::npos) << program.output();
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their shadow memory exceeds the limit
 TEST(SwitchProgram, MemoryThatTheKernelRefusesIsReportedWithTheAmount) {
     rlimit before{};

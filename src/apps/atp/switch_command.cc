@@ -24,6 +24,7 @@
 #include "net/affinity.h"
 #include "net/interface_mtu.h"
 #include "net/resolve.h"
+#include "protocol/switch.h"
 #include "switchd/node.h"
 
 namespace atp::apps {
@@ -85,6 +86,17 @@ Result<void> complete(SwitchOptions& options) {
         for (std::uint32_t i = 0; i < config.shards; ++i) config.cores.push_back((*cores)[i % cores->size()]);
     }
     return {};
+}
+
+// 0 bytes are a switch that only hosts servers. A switch in the path has its table elsewhere.
+std::optional<std::string> problem_of_memory(const SwitchOptions& options) {
+    const switchd::SwitchNodeConfig& config = options.config;
+    const bool has_table = config.memory_bytes != 0 && config.serves_atp && !options.kernel.in_path();
+    if (!has_table || switchd::aggregators_of_shard(config) != 0) return std::nullopt;
+    return fmt::format(
+        "--memory: {} bytes have no room for an aggregator of {} lanes on each thread; use at least {} bytes, or 0 to "
+        "only host parameter servers",
+        config.memory_bytes, config.lanes, config.shards * protocol::aggregator_bytes(config.lanes));
 }
 
 void print_memory(const switchd::SwitchNodeConfig& config) {
@@ -170,6 +182,7 @@ int run_switch(SwitchOptions options) {
             return misused(*misuse);
         }
     }
+    if (const auto problem = problem_of_memory(options)) return misused(*problem);
     const StopSignals signals;
     options.config.log = std::make_shared<observe::Log>(log_config(options));
     observe::Log& log = *options.config.log;

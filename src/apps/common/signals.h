@@ -12,6 +12,7 @@ namespace atp::apps {
 
 // SIGINT and SIGTERM, for commands that run until they are stopped. Blocks the signals in every thread that starts
 // later, so that they interrupt no system call; wait() takes them one by one. Construct it before any thread starts.
+// The destructor discards further signals: a second Ctrl-C does not change the outcome of a command that has stopped.
 class StopSignals {
   public:
     StopSignals() {
@@ -21,7 +22,10 @@ class StopSignals {
         sigaddset(&set_, SIGUSR1);
         pthread_sigmask(SIG_BLOCK, &set_, &before_);
     }
-    ~StopSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    ~StopSignals() {
+        while (wait_for(Duration::zero())) continue;
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
     StopSignals(const StopSignals&) = delete;
     StopSignals& operator=(const StopSignals&) = delete;
 

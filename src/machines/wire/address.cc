@@ -232,14 +232,13 @@ std::string to_string(const Address& address) {
 Result<HostPort> split_host_port(std::string_view text) {
     const bool bracketed = text.starts_with('[');
     const std::size_t closing = bracketed ? text.find(']') : std::string_view::npos;
-    if (bracketed && closing == std::string_view::npos) return malformed(text, "the ']' is missing: use [host]:port");
+    if (bracketed && closing == std::string_view::npos) return malformed(text, "the ']' is missing");
     const std::size_t colon = bracketed ? closing + 1 : text.rfind(':');
-    if (colon >= text.size() || text[colon] != ':')
-        return malformed(text, "the port is missing: use host:port or [host]:port");
+    if (colon >= text.size() || text[colon] != ':') return malformed(text, "the port is missing");
     const std::string_view host = bracketed ? text.substr(1, closing - 1) : text.substr(0, colon);
-    if (host.empty()) return malformed(text, "the host is missing: use host:port or [host]:port");
+    if (host.empty()) return malformed(text, "the host is missing");
     if (!bracketed && host.find(':') != std::string_view::npos) {
-        return malformed(text, "an IPv6 address needs brackets: use [host]:port");
+        return malformed(text, "an IPv6 address needs brackets");
     }
     const auto port = parse_port(text.substr(colon + 1));
     if (!port)
