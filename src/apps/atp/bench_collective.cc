@@ -19,9 +19,9 @@ Result<void> finish(const Result<comm::Handle>& work) {
     return (*work)->wait();
 }
 
-class AllReduce final : public CollectiveWork {
+class AllReduceWork final : public CollectiveWork {
   public:
-    AllReduce(const BenchValues& values, std::uint64_t bytes) : values_(values), in_(bytes), out_(bytes) {
+    AllReduceWork(const BenchValues& values, std::uint64_t bytes) : values_(values), in_(bytes), out_(bytes) {
         values_.fill(values_.rank(), 0, in_);
     }
 
@@ -50,9 +50,9 @@ std::size_t first_of(const std::vector<std::size_t>& counts, std::uint32_t rank)
     return std::accumulate(counts.begin(), counts.begin() + rank, std::size_t{0});
 }
 
-class ReduceScatter final : public CollectiveWork {
+class ReduceScatterWork final : public CollectiveWork {
   public:
-    ReduceScatter(const BenchValues& values, std::uint64_t bytes)
+    ReduceScatterWork(const BenchValues& values, std::uint64_t bytes)
         : values_(values),
           counts_(blocks(values, bytes)),
           first_(first_of(counts_, values.rank())),
@@ -76,9 +76,9 @@ class ReduceScatter final : public CollectiveWork {
     std::vector<std::byte> out_;
 };
 
-class AllGather final : public CollectiveWork {
+class AllGatherWork final : public CollectiveWork {
   public:
-    AllGather(const BenchValues& values, std::uint64_t bytes)
+    AllGatherWork(const BenchValues& values, std::uint64_t bytes)
         : values_(values), counts_(blocks(values, bytes)), out_(bytes) {
         for (const std::size_t count : counts_) bytes_.push_back(count * values.element_bytes());
         in_.resize(bytes_[values.rank()]);
@@ -108,9 +108,9 @@ class AllGather final : public CollectiveWork {
     std::vector<std::byte> out_;
 };
 
-class Both final : public CollectiveWork {
+class BothWork final : public CollectiveWork {
   public:
-    Both(const BenchValues& values, std::uint64_t bytes) : scattered_(values, bytes), gathered_(values, bytes) {}
+    BothWork(const BenchValues& values, std::uint64_t bytes) : scattered_(values, bytes), gathered_(values, bytes) {}
 
     void clear() override {
         scattered_.clear();
@@ -130,8 +130,8 @@ class Both final : public CollectiveWork {
     }
 
   private:
-    ReduceScatter scattered_;
-    AllGather gathered_;
+    ReduceScatterWork scattered_;
+    AllGatherWork gathered_;
 };
 
 }  // namespace
@@ -155,12 +155,12 @@ std::optional<Collective> parse_collective(std::string_view name) {
 
 std::unique_ptr<CollectiveWork> make_work(Collective collective, const BenchValues& values, std::uint64_t bytes) {
     switch (collective) {
-        case Collective::all_reduce: return std::make_unique<AllReduce>(values, bytes);
-        case Collective::reduce_scatter: return std::make_unique<ReduceScatter>(values, bytes);
-        case Collective::all_gather: return std::make_unique<AllGather>(values, bytes);
+        case Collective::all_reduce: return std::make_unique<AllReduceWork>(values, bytes);
+        case Collective::reduce_scatter: return std::make_unique<ReduceScatterWork>(values, bytes);
+        case Collective::all_gather: return std::make_unique<AllGatherWork>(values, bytes);
         case Collective::both: break;
     }
-    return std::make_unique<Both>(values, bytes);
+    return std::make_unique<BothWork>(values, bytes);
 }
 
 }  // namespace atp::apps
