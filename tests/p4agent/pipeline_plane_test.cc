@@ -193,7 +193,7 @@ TEST_F(PassesTest, AStreamIsGivenAgainWithoutAggregators) {
         ASSERT_TRUE((*plane)->admit({.job = number, .token = 8, .level = 0}));
         (*plane)->learn_place({number, 8}, {.channel = 0, .unit = 1, .mask = 3});
     }
-    EXPECT_TRUE(server.calls("standard:bm_register_read_all").empty()) << "streams that nobody used";
+    EXPECT_TRUE(server.calls("standard:bm_register_read_all").empty()) << "no job had these streams before";
     ASSERT_TRUE((*plane)->admit({.job = 500, .token = 8, .level = 0}));
     (*plane)->learn_place({500, 8}, {.channel = 0, .unit = 1, .mask = 3});
     EXPECT_EQ(server.calls("standard:bm_mt_add_entry").size(), 2 * ATP_TAG_STREAMS) << "no stream is free";

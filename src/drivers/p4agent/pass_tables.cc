@@ -74,8 +74,8 @@ PassTables::Stream* PassTables::stream_of(Served& served, std::uint16_t channel)
     return &stream;
 }
 
-// No packet of the stream finds it in the table any more, so nobody else frees or adds. If a packet of another stream
-// claims one of these aggregators meanwhile, its fragment loses what it had, and resends recover it.
+// The table serves no packet of the stream any more, so the pipeline neither adds to these aggregators nor frees them.
+// If a packet of another stream claims one meanwhile, its fragment loses what it had, and resends recover it.
 void PassTables::free_aggregators(std::uint8_t stream) {
     const std::vector<std::uint64_t> all = bmv2_.registers(tags);
     for (std::uint32_t index = 0; index < all.size(); ++index)
