@@ -95,6 +95,9 @@ control AtpDeparser(packet_out packet, in headers_t headers) {
         packet.emit(headers.ethernet);
         packet.emit(headers.ipv4);
         packet.emit(headers.udp);
+#ifdef ATP_MARKS_JOINS
+        packet.emit(headers.join);
+#endif
         packet.emit(headers.atp);
         packet.emit(headers.lanes);
     }

@@ -90,6 +90,15 @@ header atp_t {
     // all units of the job
     bit<32> mask1;
 }
+
+const bit<16> JOIN_BEGIN = 0xA410;
+const bit<16> JOIN_BEGIN_BYTES = 124;
+
+header join_t {
+    bit<984> before;
+    // a switch in the path of a member adds int32 lanes alone: set by that switch, or by a receiver of such a JOIN
+    bit<8> int32_path;
+}
 // End of the written part.
 
 // Usual values of `lanes`: the words have the form of the fragment.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parser: Ethernet, IPv4 without options and fragments, UDP of the port of ATP, the header of a packet and its lanes.
-// Everything else is accepted unparsed, and leaves as it came, bit for bit.
+// Everything else is accepted unparsed, and leaves as it came, bit for bit. A program that defines ATP_MARKS_JOINS also
+// gets the begin of a JOIN.
 #ifndef ATP_PARSER_P4
 #define ATP_PARSER_P4
 
@@ -16,6 +17,9 @@ struct headers_t {
     ethernet_t ethernet;
     ipv4_t ipv4;
     udp_t udp;
+#ifdef ATP_MARKS_JOINS
+    join_t join;
+#endif
     atp_t atp;
     lane_t[ATP_LANES] lanes;
 }
@@ -75,6 +79,17 @@ parser AtpParser(packet_in packet, out headers_t headers, inout notes_t notes,
     }
     state mark_control {
         notes.is_control = 1;
+#ifdef ATP_MARKS_JOINS
+        bool is_long = headers.udp.bytes >= UDP_HEADER_BYTES + JOIN_BEGIN_BYTES;
+        bit<1> is_join = is_long && packet.lookahead<bit<16>>() == JOIN_BEGIN ? 1w1 : 1w0;
+        transition select(is_join) {
+            1: join;
+            default: accept;
+        }
+    }
+    state join {
+        packet.extract(headers.join);
+#endif
         transition accept;
     }
     // The first two bytes: version and type. A type from 16 on is a control message.

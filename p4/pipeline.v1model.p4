@@ -20,6 +20,7 @@
     @field_list(1)                                                                      \
     bit<8> count; /* of its passes, for tests */                                        \
     bit<1> recirculated;
+#define ATP_MARKS_JOINS
 #include "frame.v1model.p4"
 #include "pairs.p4"
 
@@ -63,6 +64,21 @@ const bit<9> RECIRCULATION_PORT = 500;  // its frames never leave
     }
 #include "passes.p4"
 
+// The lanes of narrow integers pass a pipeline unadded, so the members of a JOIN that passes are told to send int32.
+control MarkJoin(inout headers_t headers) {
+    apply {
+        if (headers.join.isValid() && headers.join.int32_path == 0) {
+            headers.join.int32_path = 1;
+            // It is the lower half of a word, so the sum of the words grows by 1. A checksum of 0 means none.
+            if (headers.udp.checksum > 1) {
+                headers.udp.checksum = headers.udp.checksum - 1;
+            } else if (headers.udp.checksum == 1) {
+                headers.udp.checksum = 0xFFFF;
+            }
+        }
+    }
+}
+
 control AtpIngress(inout headers_t headers, inout notes_t notes, inout standard_metadata_t standard_metadata) {
     counter(19 * (ATP_JOBS + 1), CounterType.packets) events;  // as in atp.v1model.p4
     counter(1, CounterType.packets) refused;
@@ -76,6 +92,7 @@ control AtpIngress(inout headers_t headers, inout notes_t notes, inout standard_
 #endif
 
     Check() check;
+    MarkJoin() mark_join;
     Pass() one_pass;
     Forwarding() forwarding;
     TurnAround() turn_around;
@@ -156,6 +173,7 @@ control AtpIngress(inout headers_t headers, inout notes_t notes, inout standard_
             if (notes.is_control == 1) {
                 clone(CloneType.I2E, AGENT_SESSION);
             }
+            mark_join.apply(headers);
         }
         if (notes.kind >= ATP_PASS_HARVEST) {
             // It has half of a sum. Nothing but its last pass lets it leave.

@@ -181,6 +181,8 @@ void add_good(Table& table) {
     table.accepted("a worker joins that wants results by multicast", encoded(join_of_listener()));
     table.accepted("a worker joins that hears its group",
                    encoded(but<wire::Join>(join_of_listener(), [](wire::Join& join) { join.receives_group = true; })));
+    table.accepted("a worker joins whose path adds int32 alone",
+                   encoded(but<wire::Join>(join_of_worker(), [](wire::Join& join) { join.int32_path = true; })));
     table.accepted("a worker joins that wants results by multicast over IPv6",
                    encoded(but<wire::Join>(join_of_listener(), [](wire::Join& join) {
                        join.terms.group.family = 6;
@@ -423,6 +425,7 @@ Json to_json(const wire::Join& join) {
             {"level", join.level},
             {"begun", join.begun},
             {"hears_group", join.receives_group},
+            {"int32_path", join.int32_path},
             {"units", units},
             {"pace", to_json(join.pace)},
             {"edges", to_json(join.edges)},
@@ -441,6 +444,7 @@ Json to_json(const wire::Joined& message) {
             {"missing_units", message.missing_units},
             {"missing_members", message.missing_members},
             {"stream", message.stream},
+            {"int32_lanes", message.int32_lanes},
             {"hold_ms", message.hold_ms},
             {"pace", to_json(message.pace)},
             {"edges", to_json(message.edges)},

@@ -67,5 +67,5 @@ def message_of(row: dict[str, Any]) -> tuple[wire_format.Message, dict[str, Any]
     terms["protocol"] = numbered(wire_format.Protocol, row["protocol"])
     return kind, {"nonce": row["nonce"], "terms": terms, "cookie": row["cookie"], "epoch": row["epoch"],
                   "level": row["level"], "begun": row["begun"],
-                  "receives_group": row["hears_group"], "units": row["units"], "pace": row["pace"], "edges": row["edges"],
-                  "statements": row["statements"]}  # fmt: skip
+                  "receives_group": row["hears_group"], "int32_path": row["int32_path"], "units": row["units"],
+                  "pace": row["pace"], "edges": row["edges"], "statements": row["statements"]}  # fmt: skip

@@ -43,7 +43,7 @@ TEST_F(AtpEngine, DescribesThePacketsOfAtp) {
 }
 
 TEST_F(AtpEngine, TensorIsCompletedByItsAck) {
-    engine_->begin(0);
+    engine_->begin(0, false);
     ASSERT_EQ(engine_->submit(tensor_, now_, never), 0U);
     const auto sent = transmitted();
     ASSERT_TRUE(sent);

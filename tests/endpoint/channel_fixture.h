@@ -139,12 +139,15 @@ struct Script {
     std::size_t to_send = 0;
     int begun = 0;
     std::uint8_t stream = 0;
+    bool int32_lanes = false;
 };
 
 class ScriptedEngine final : public ChannelEngine {
   public:
     explicit ScriptedEngine(Script& script) : script_(script) {}
-    void begin(std::uint8_t stream) override { ++script_.begun, script_.stream = stream; }
+    void begin(std::uint8_t stream, bool int32_lanes) override {
+        ++script_.begun, script_.stream = stream, script_.int32_lanes = int32_lanes;
+    }
     std::optional<std::uint64_t> submit(protocol::Tensor&, Time, Time) override {
         if (script_.submitted == script_.queue) return std::nullopt;
         return script_.submitted++;

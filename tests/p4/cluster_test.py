@@ -190,7 +190,18 @@ class OfPasses:
 
 
 class StarOfPasses(OfPasses, Star):
-    """All tests of the other program."""
+    """All tests of the other program, and narrow integers, which only that one adds as they are."""
+
+    def test_narrow_integers_travel_as_int32(self):
+        self.start_switch()
+        for lane_type in ("int16", "int8"):
+            before = self.completed()
+            workers = self.start_workers("10KB", (*FEW, "--lanes", lane_type), logged="info")
+            for worker in workers:
+                out, error = worker.communicate(timeout=networks.PATIENCE_S)
+                self.assertEqual(worker.returncode, 0, out + error)
+                self.assertEqual(error.count("lanes widened"), 1, error)
+            networks.wait_until(lambda at=before: self.completed() > at + 250, "the pipeline aggregated most fragments")
 
 
 class SharedOfPasses(OfPasses, Shared):

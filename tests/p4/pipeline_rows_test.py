@@ -47,6 +47,19 @@ def registers_of(state):
     return found
 
 
+def join_frame(cookie, int32_path, with_checksum=True):
+    message = frames.wire_format.write_message(
+        frames.wire_format.Message.JOIN, 288, cookie=cookie, int32_path=int32_path
+    )
+    return frames.upward(message, with_checksum=with_checksum)
+
+
+def cookie_for(checksum):
+    """The cookie with which an unmarked JOIN has this checksum of UDP."""
+    found = struct.unpack(">H", join_frame(0, 0)[40:42])[0]
+    return (found - checksum) % 0xFFFF
+
+
 class PipelineRowsTest(RowsCase):
     @classmethod
     def setUpClass(cls):
@@ -155,6 +168,22 @@ class PipelineRowsTest(RowsCase):
         switch = self.start(3)
         self.admit(switch, self.rows[0])
         self.check_other_frames(switch, self.rows[0]["before"]["packet"], LANES)
+
+    def test_a_join_says_that_its_path_adds_int32_alone(self):
+        switch = self.start(3)
+        for checksum in (0xFFFF, 1, 2, 0x5A5A, None):
+            with self.subTest(checksum=checksum):
+                cookie = 0 if checksum is None else cookie_for(checksum)
+                before, after = (join_frame(cookie, mark, checksum is not None) for mark in (0, 1))
+                if checksum is not None:
+                    self.assertEqual(struct.unpack(">H", before[40:42])[0], checksum)
+                self.assertEqual(self.passed(switch, before), [[], [after]])
+                # A second pipeline leaves it as it is.
+                self.assertEqual(self.passed(switch, after), [[], [after]])
+        joined = frames.wire_format.write_message(frames.wire_format.Message.JOINED, 288)
+        short = frames.payload_of(before)[:123]
+        for other in (frames.upward(joined), frames.upward(short)):
+            self.assertEqual(self.passed(switch, other), [[], [other]])
 
     def test_rows_of_3_lanes(self):
         self.check_length(3)

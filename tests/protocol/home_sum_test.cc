@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <vector>
 
 #include "protocol/channel.h"
+#include "support/narrow_tensor.h"
 #include "support/packets.h"
 
 namespace atp::protocol {
@@ -24,6 +26,19 @@ TEST(HomeSum, AddsIn64BitsAndConvertsAsAServerDoes) {
     sum.store(tensor, {.first = 0, .count = 2}, ack, 0.5);
     EXPECT_EQ(numbers[0], 2e9F);
     EXPECT_EQ(numbers[1], -1);
+}
+
+TEST(HomeSum, SumsOfOthersMayBeWiderThanTheOwnIntegers) {
+    testing::NarrowTensor tensor(ATP_DTYPE_INT16, {7, -8, 9});
+    HomeSum sum(3);
+    EXPECT_TRUE(sum.has_integers(tensor, {.first = 1, .count = 2}));
+    atp_header header = ChannelConfig{.token = 1}.header_of(ATP_TYPE_ACK, 0);
+    header.lanes = ATP_INT32_LANES;
+    testing::Bytes bytes = testing::make_packet(header, {100'000, -5});
+    wire::Packet ack;
+    ASSERT_EQ(wire::decode(bytes, ack), wire::DecodeError::none);
+    sum.store(tensor, {.first = 1, .count = 2}, ack, 0.5);
+    EXPECT_EQ(tensor.sums(), (std::vector<float>{0, 49'996, 2}));
 }
 
 TEST(HomeSum, ANumberMayHaveNoInteger) {

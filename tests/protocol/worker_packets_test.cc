@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floats of a narrow fragment at the worker, in several packets.
+// Narrow fragments at the worker: their floats in several packets, and their integers as int32.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,6 +61,48 @@ TEST(WorkerPackets, H57_WorkerHasItsResultWhenAllPartsAreIn) {
         EXPECT_EQ(bench.worker.counters().refused, 4U);
         EXPECT_EQ(bench.worker.counters().acks, 1U);
     } while (std::ranges::next_permutation(order).found);
+}
+
+TEST(WorkerPackets, NarrowIntegersMayTravelAsInt32) {
+    for (const std::uint8_t form : {ATP_DTYPE_INT16, ATP_DTYPE_INT8}) {
+        protocol::WorkerConfig config = WorkerBench::default_config();
+        config.channel.audit = true;
+        config.channel.lanes = 3;
+        WorkerBench bench(config);
+        bench.worker.use_int32_lanes();
+        NarrowTensor tensor(form, {1, -2, 127, -127, 5});
+        ASSERT_TRUE(bench.worker.submit(tensor, bench.now));
+        const auto packets = bench.packets();
+        ASSERT_EQ(packets.size(), 3U) << "fragments of two elements";
+        const Lanes expected[] = {{1, -2}, {127, -127}, {5}};
+        for (std::uint32_t seq = 0; seq < 3; ++seq) {
+            EXPECT_EQ(packets[seq].header.lanes, ATP_INT32_LANES);
+            EXPECT_EQ(packets[seq].header.argument, 0U) << "that of a fragment of int32";
+            Lanes lanes = lanes_in(packets[seq].bytes);
+            lanes.pop_back();
+            EXPECT_EQ(lanes, expected[seq]);
+            bench.handle(bench.ack(seq, static_cast<float>(seq)));
+        }
+        EXPECT_EQ(bench.events().size(), 1U);
+        EXPECT_EQ(tensor.sums(), (Values{0, 0, 1, 1, 2}));
+        EXPECT_EQ(tensor.stored(), std::vector<unsigned>(5, 1));
+    }
+}
+
+// The bits must not depend on the path: what the narrow form sends as float32, this path sends so, too.
+TEST(WorkerPackets, ANumberThatIsTooLargeForTheNarrowFormTravelsAsAFloat) {
+    WorkerBench bench;
+    bench.worker.use_int32_lanes();
+    NarrowTensor tensor(ATP_DTYPE_INT16, {1, 40000, 3});
+    ASSERT_TRUE(bench.worker.submit(tensor, bench.now));
+    const auto packets = bench.packets();
+    ASSERT_EQ(packets.size(), 2U);
+    EXPECT_EQ(packets[0].header.lanes, ATP_FLOAT32_LANES);
+    EXPECT_EQ(floats_in(packets[0].bytes), (Values{1, 40000}));
+    EXPECT_EQ(packets[0].header.part, 0U) << "one packet has the floats of a fragment of int32";
+    EXPECT_TRUE(packets[0].has(ATP_FLAG_BYPASS));
+    EXPECT_EQ(packets[1].header.lanes, ATP_INT32_LANES);
+    EXPECT_FALSE(packets[1].has(ATP_FLAG_BYPASS));
 }
 
 }  // namespace

@@ -224,13 +224,14 @@ class NetworkTest(unittest.TestCase):
         checks = json.loads(done.stdout)["checks"]
         return next(check for check in checks if check["name"].startswith("inside the kernel"))
 
-    def start_workers(self, size, flags=(), rounds=3, asked="server", meet_at=29500):
+    def start_workers(self, size, flags=(), rounds=3, asked="server", meet_at=29500, logged="warn"):
         """Starts `atp bench` with `rounds` verified sums on every worker. `asked` is the host of their switch."""
         common = ["--world", str(len(self.workers)), "--rendezvous", self.network.endpoint(self.workers[0], meet_at),
                   "--switch", self.network.endpoint(asked), "--bytes", size, "--warmup", "0", "--rounds",
                   str(rounds), "--json", *flags]  # fmt: skip
         return [
-            self.start_atp(worker, "bench", "--rank", str(rank), *common) for rank, worker in enumerate(self.workers)
+            self.start(worker, "env", f"ATP_LOG={logged}", ATP, "bench", "--rank", str(rank), *common)
+            for rank, worker in enumerate(self.workers)
         ]
 
     def finish(self, workers):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The header of packets, its types and its flags in P4_16: part of p4/headers.p4."""
+"""In P4_16: the header of packets, its types and flags, and the begin of a JOIN: part of p4/headers.p4."""
 
 from __future__ import annotations
 
@@ -19,6 +19,16 @@ def enumeration(enum: Enum, bits: int) -> list[str]:
     ]
 
 
+def begin_of_join(wire: Wire) -> list[str]:
+    """The part of a JOIN up to the one byte that a switch in the path writes."""
+    message = wire.messages["join"]
+    mark = message.field("int32_path")
+    lines = ["", f"const bit<16> JOIN_BEGIN = 0x{wire.number('control_version') << 8 | message.number:X};"]
+    lines += [f"const bit<16> JOIN_BEGIN_BYTES = {(mark.offset or 0) + (mark.size or 0)};", ""]
+    lines += ["header join_t {", f"    bit<{8 * (mark.offset or 0)}> before;"]
+    return [*lines, *cpp_comment(mark.meaning, "    "), f"    bit<8> {mark.name};", "}"]
+
+
 def headers(wire: Wire) -> str:
     lines = []
     for name, bits in CONSTANTS.items():
@@ -35,4 +45,4 @@ def headers(wire: Wire) -> str:
         size = each.size if each.is_zero else INTEGERS[each.type]
         lines += cpp_comment(each.meaning, "    ")
         lines.append(f"    bit<{8 * (size or 0)}> {each.name};")
-    return "\n".join([*lines, "}", ""])
+    return "\n".join([*lines, "}", *begin_of_join(wire), ""])

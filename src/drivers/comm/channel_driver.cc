@@ -42,7 +42,8 @@ ChannelDriver::ChannelDriver(std::shared_ptr<ChannelThread> thread, std::unique_
       datagrams_(batch_packets),
       on_end_(plan.ended),
       on_slow_(plan.slow),
-      on_floats_(plan.floats) {}
+      on_floats_(plan.floats),
+      on_int32_lanes_(plan.int32_lanes) {}
 
 ChannelDriver::~ChannelDriver() { stop(); }
 
@@ -163,6 +164,7 @@ void ChannelDriver::take_events(Time now) {
                 break;
             case endpoint::ChannelEvent::Kind::ready:
                 ready_ = true;
+                if (event->int32_lanes && on_int32_lanes_) on_int32_lanes_();
                 exchange_.set_ready();
                 break;
             case endpoint::ChannelEvent::Kind::group_forgotten: group_forgotten_ = true; break;

@@ -28,6 +28,8 @@ struct ChannelPlan {
     std::function<void(const std::string&)> slow{};  // called on its thread: for whom the others wait
     // Called on its thread, once: more than 1 % of its fragments travelled as floats.
     std::function<void(const protocol::WorkerCounters&)> floats{};
+    // Called on its thread, once: a switch in the path adds int32 lanes alone.
+    std::function<void()> int32_lanes{};
 };
 
 // Drives one channel of one rank on an I/O thread: moves datagrams, time and operations between sockets, callers
@@ -101,15 +103,16 @@ class ChannelDriver final : private ThreadedChannel {
     std::function<void(const Error&)> on_end_;
     std::function<void(const std::string&)> on_slow_;
     std::function<void(const protocol::WorkerCounters&)> on_floats_;  // empty after its call
-    std::deque<WorkPart> in_flight_;                                  // accepted by the machine, in its order
-    std::deque<WorkPart> waiting_;                                    // not accepted yet: the worker's queue is full
-    bool ready_ = false;                                              // the tree was ready
-    bool blocked_ = false;                                            // the transport's buffer is full
-    bool due_ = true;                                                 // packets may be due that transmit() has not sent
-    bool errors_due_ = false;       // the transport may have reports about packets sent earlier
-    bool group_forgotten_ = false;  // the group's socket has to join it again
-    bool ended_ = false;            // fail() ran
-    bool counted_ = false;          // counters changed since the last publish()
+    std::function<void()> on_int32_lanes_;
+    std::deque<WorkPart> in_flight_;  // accepted by the machine, in its order
+    std::deque<WorkPart> waiting_;    // not accepted yet: the worker's queue is full
+    bool ready_ = false;              // the tree was ready
+    bool blocked_ = false;            // the transport's buffer is full
+    bool due_ = true;                 // packets may be due that transmit() has not sent
+    bool errors_due_ = false;         // the transport may have reports about packets sent earlier
+    bool group_forgotten_ = false;    // the group's socket has to join it again
+    bool ended_ = false;              // fail() ran
+    bool counted_ = false;            // counters changed since the last publish()
     Time publish_next_{};
     std::atomic<bool> stopping_{false};  // stop() waits for the machine to close
     bool stopped_ = false;

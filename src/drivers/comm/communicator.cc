@@ -177,6 +177,15 @@ void Communicator::log_floats(const protocol::WorkerCounters& counters) {
                                 counters.float_fragments, counters.sent, fixed ? "; try dynamic scaling" : "")}});
 }
 
+// Each channel learns it by itself.
+void Communicator::log_int32_lanes() {
+    if (int32_logged_.exchange(true)) return;
+    log_->write(observe::LogEvent::lanes_widened,
+                {{"job", formation_.job},
+                 {"rank", rank_},
+                 {"reason", "a switch in the path adds only int32, so integers of int16 and int8 travel as int32"}});
+}
+
 void Communicator::log_type(numeric::ElementType type) {
     if (type != numeric::ElementType::float64 || lowered_.exchange(true)) return;
     log_->write(observe::LogEvent::precision_lowered,

@@ -177,6 +177,7 @@ class Communicator {
     void log_slow(const std::string& text);
     // Floats pass all switches unadded, which a user must learn once.
     void log_floats(const protocol::WorkerCounters& counters);
+    void log_int32_lanes();
     // float64 travels as float32, which a user must learn once.
     void log_type(numeric::ElementType type);
     [[nodiscard]] Result<void> wait_ready(ChannelDriver& channel, store::Rendezvous& rendezvous, Time begin,
@@ -232,6 +233,7 @@ class Communicator {
     std::atomic<bool> failed_{false};            // the log has the first failure
     std::atomic<bool> lowered_{false};           // the log says that float64 is rounded
     std::atomic<bool> floats_logged_{false};     // the log says that many fragments travel as floats
+    std::atomic<bool> int32_logged_{false};      // the log says that narrow integers travel as int32
     std::atomic<Duration::rep> slow_next_{0};    // earliest time of the next line about a slow rank
     std::shared_ptr<Feed> feed_ = std::make_shared<Feed>(*this);
     std::shared_ptr<HostDriver> host_;          // nullptr: this rank shares no memory

@@ -200,6 +200,7 @@ Result<void> Communicator::open_channels(store::Rendezvous& rendezvous, const Ho
         formed->plans[i].ended = [this](const Error& error) { log_failure(error); };
         formed->plans[i].slow = [this](const std::string& text) { log_slow(text); };
         formed->plans[i].floats = [this](const protocol::WorkerCounters& counters) { log_floats(counters); };
+        formed->plans[i].int32_lanes = [this] { log_int32_lanes(); };
     }
     const std::span plans(formed->plans);
     const std::span sockets(formed->sockets);

@@ -25,6 +25,7 @@ constexpr std::array table{
     EventRow{LogEvent::precision_lowered, "precision lowered", Severity::warn},
     EventRow{LogEvent::floats_sent, "floats sent", Severity::warn},
     EventRow{LogEvent::layout_chosen, "layout chosen", Severity::info},
+    EventRow{LogEvent::lanes_widened, "lanes widened", Severity::info},
     EventRow{LogEvent::member_joined, "member joined", Severity::debug},
     EventRow{LogEvent::member_left, "member left", Severity::debug},
     EventRow{LogEvent::member_lost, "member lost", Severity::warn},

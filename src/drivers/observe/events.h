@@ -41,6 +41,7 @@ enum class LogEvent : std::uint8_t {
     precision_lowered,
     floats_sent,
     layout_chosen,
+    lanes_widened,
     member_joined,
     member_left,
     member_lost,

@@ -28,7 +28,7 @@ class Engine final : public endpoint::ChannelEngine {
   public:
     explicit Engine(const WorkerConfig& config) : worker_(config) {}
 
-    void begin(std::uint8_t stream) override { worker_.set_job(stream); }
+    void begin(std::uint8_t stream, bool /*int32_lanes*/) override { worker_.set_job(stream); }
     std::optional<std::uint64_t> submit(protocol::Tensor& tensor, Time now, Time deadline) override {
         return worker_.submit(tensor, now, deadline);
     }

@@ -79,6 +79,7 @@ bool Branch::attach(const wire::Join& join, const wire::Address& from, Time now,
     child.detector.handle_received(now);
     failures.report_of_child(position.key(), reported);
     begun = begun || join.begun;
+    int32_path = int32_path || join.int32_path;
     if (level == ATP_LEVELS) units_below = join.units;
     for (const wire::JoiningUnit& unit : join.units) {
         for (const std::uint16_t rank : unit.ranks) child_of_rank[rank] = position.bit;

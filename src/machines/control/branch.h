@@ -76,13 +76,15 @@ struct Branch {
     std::vector<wire::JoiningUnit> complete_units;  // of the last complete(): the units of all members
     std::uint32_t receivers = 0;                    // joined children; each joined member of a rack counts
     std::array<std::uint8_t, max_ranks> child_of_rank{};
-    bool has_memory = false;  // hosts: the memory of the server is reserved
-    bool opened = false;      // hosts: the server exists, or another protocol has its memory
-    std::uint8_t stream = 0;  // opened: number of the channel in another protocol's packets
-    bool begun = false;       // a member below has received JOINED with `ready`
-    wire::Address up;         // !hosts: destination of JOINs
-    wire::Address up_data;    // !hosts: destination of packets, the source of the last JOINED; no family: none yet
-    bool up_ready = false;    // !hosts: the last JOINED from above had `ready`, and is at most `hold` old
+    bool has_memory = false;   // hosts: the memory of the server is reserved
+    bool opened = false;       // hosts: the server exists, or another protocol has its memory
+    std::uint8_t stream = 0;   // opened: number of the channel in another protocol's packets
+    bool begun = false;        // a member below has received JOINED with `ready`
+    bool int32_path = false;   // a JOIN from below said so
+    bool int32_lanes = false;  // for this incarnation. hosts: decided once, when the server exists
+    wire::Address up;          // !hosts: destination of JOINs
+    wire::Address up_data;     // !hosts: destination of packets, the source of the last JOINED; no family: none yet
+    bool up_ready = false;     // !hosts: the last JOINED from above had `ready`, and is at most `hold` old
     FailureDetector up_detector{FailureDetector::Peer::answers};  // !hosts: received: a JOINED
     LongPath up_long_path;                                        // !hosts, ready
     bool up_narrow = false;                                       // !hosts: the longest packets do not reach the parent

@@ -115,6 +115,7 @@ void JoinClient::handle_joined(const wire::Joined& joined, const wire::Address& 
         switch_restarted_ = false;
         if (state_ == State::joining) {
             stream_ = joined.stream;
+            int32_lanes_ = joined.int32_lanes;
             ready_due_ = true;
         }
         state_ = State::ready;

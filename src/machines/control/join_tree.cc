@@ -186,6 +186,7 @@ void JoinTree::opened(const ChannelKey& key, std::uint8_t stream) {
     if (branch == nullptr) return;
     branch->opened = true;
     branch->stream = stream;
+    branch->int32_lanes = branch->int32_path;
     report(Notice::job_ready, *branch);
     notify_all(*branch);
 }
@@ -239,6 +240,7 @@ void JoinTree::handle_joined(const wire::Joined& joined, const wire::Address& fr
     branch->up_hold = std::chrono::milliseconds(joined.hold_ms);
     branch->missing_units_above = joined.missing_units;
     branch->pace_above = joined.pace;
+    branch->int32_lanes = joined.int32_lanes;
     if (!branch->up_narrow) branch->failures.forget_parent();
     branch->failures.report_of_parent(joined.edges.empty() ? std::nullopt : std::optional(joined.edges.front()));
     const bool states = branch->stated_above != joined.statements;
@@ -269,6 +271,7 @@ wire::Join JoinTree::join_upwards(Branch& branch) const {
         .epoch = ++branch.up_epoch,
         .level = static_cast<std::uint8_t>(branch.level == 0 && !branch.terms.has_single_unit() ? 1 : ATP_LEVELS),
         .begun = branch.begun || branch.up_ready,
+        .int32_path = branch.int32_path,
         .units = branch.complete_units};
     join.pace = branch.pace_below();
     if (const auto edge = branch.failures.first_own(); edge && !ATP_CONTROL_BREAK(cause_not_sent_up))
@@ -317,6 +320,7 @@ wire::Joined JoinTree::joined_of(const Branch& branch) {
         joined.ready = joined.ready || std::popcount(branch.mask) == std::popcount(branch.present) + 1;
     if (ATP_CONTROL_BREAK(ready_before_parent)) joined.ready = joined.ready || (!branch.hosts && branch.complete());
     joined.stream = branch.stream;
+    joined.int32_lanes = branch.int32_lanes;
     joined.missing_units = branch.level == 0 ? branch.missing_units_above : branch.mask & ~branch.present;
     return joined;
 }

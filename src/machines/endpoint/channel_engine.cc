@@ -17,7 +17,9 @@ class AtpEngine final : public ChannelEngine {
   public:
     explicit AtpEngine(const protocol::WorkerConfig& config) : worker_(config) {}
 
-    void begin(std::uint8_t /*stream*/) override {}
+    void begin(std::uint8_t /*stream*/, bool int32_lanes) override {
+        if (int32_lanes) worker_.use_int32_lanes();
+    }
     std::optional<std::uint64_t> submit(protocol::Tensor& tensor, Time now, Time deadline) override {
         return worker_.submit(tensor, now, deadline);
     }

@@ -38,8 +38,8 @@ class ChannelEngine {
   public:
     virtual ~ChannelEngine() = default;
 
-    // The tree is ready. `stream`: number that the switch gave the channel; ATP ignores it.
-    virtual void begin(std::uint8_t stream) = 0;
+    // The tree is ready, and JOINED had these fields. ATP ignores `stream`, other protocols ignore `int32_lanes`.
+    virtual void begin(std::uint8_t stream, bool int32_lanes) = 0;
     [[nodiscard]] virtual std::optional<std::uint64_t> submit(protocol::Tensor& tensor, Time now, Time deadline) = 0;
     virtual void handle_packet(std::span<std::byte> bytes, bool congested, Time now) = 0;
     virtual void handle_timeout(Time now) = 0;

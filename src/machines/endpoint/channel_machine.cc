@@ -107,7 +107,7 @@ void ChannelMachine::handle_control(const wire::Datagram& datagram, Time now) {
     if (client_.handle_message(datagram.bytes, *datagram.from, false, now)) {
         if (!begun_ && client_.was_ready()) {
             begun_ = true;
-            engine_->begin(client_.stream());
+            engine_->begin(client_.stream(), client_.int32_lanes());
         }
         return;
     }
@@ -127,13 +127,15 @@ void ChannelMachine::handle_server_join(const wire::Join& join, std::size_t byte
         return;
     }
     server_down_ = from;
+    if (!server_int32_lanes_) server_int32_lanes_ = join.int32_path;
     answer_ = PendingAnswer{wire::Joined{.nonce = join.nonce,
                                          .job = join.terms.job,
                                          .token = join.terms.token,
                                          .channel = join.terms.channel,
                                          .epoch = join.epoch,
                                          .number = ++server_joined_,
-                                         .ready = true},
+                                         .ready = true,
+                                         .int32_lanes = *server_int32_lanes_},
                             from, bytes};
 }
 
@@ -218,7 +220,8 @@ std::optional<ChannelEvent> ChannelMachine::poll_event(Time now) {
     switch (event->kind) {
         case control::MemberEvent::Kind::waiting:
             return ChannelEvent{.kind = Kind::waiting, .cause = std::move(event->cause)};
-        case control::MemberEvent::Kind::ready: return ChannelEvent{Kind::ready};
+        case control::MemberEvent::Kind::ready:
+            return ChannelEvent{.kind = Kind::ready, .int32_lanes = client_.int32_lanes()};
         case control::MemberEvent::Kind::group_forgotten: return ChannelEvent{Kind::group_forgotten};
         case control::MemberEvent::Kind::slow: return ChannelEvent{.kind = Kind::slow, .pace = event->pace};
         case control::MemberEvent::Kind::ended: break;

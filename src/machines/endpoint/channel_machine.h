@@ -76,6 +76,7 @@ struct ChannelEvent {
     std::uint64_t number = 0;  // differs: position of the operation among those in flight, from 0
     ChannelCause cause{};
     wire::Pace pace{};
+    bool int32_lanes = false;  // ready: narrow integers travel as int32, since a switch in the path adds no others
 };
 
 // One channel of one rank: the worker, the rank's membership in the tree of switches and, if the configuration requires
@@ -160,6 +161,7 @@ class ChannelMachine {
     };
     std::optional<PendingAnswer> answer_;       // to a JOIN of that switch
     std::uint32_t server_joined_ = 0;           // JOINEDs to it
+    std::optional<bool> server_int32_lanes_;    // of this incarnation, as its first JOIN decided
     bool begun_ = false;                        // engine_->begin() was called
     bool ended_ = false;                        // failed, or end() was called
     std::optional<OperationCause> difference_;  // ranks called different operations

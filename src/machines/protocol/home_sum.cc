@@ -11,10 +11,9 @@ bool HomeSum::has_integers(const Tensor& tensor, const FragmentCut::Range& range
 }
 
 void HomeSum::store(Tensor& tensor, const FragmentCut::Range& range, const wire::Packet& ack, double inverse_scale) {
-    const std::uint8_t form = tensor.form();
     (void)has_integers(tensor, range);
-    assignment_of(form)(own_.data(), range.count, sums_.data());
-    addition_of(form)(ack.lanes.data(), range.count, sums_.data());
+    assignment_of(tensor.form())(own_.data(), range.count, sums_.data());
+    addition_of(atp_lanes_type(&ack.header))(ack.lanes.data(), range.count, sums_.data());
     const std::span<std::byte> lanes = std::span(own_).first(range.count * ATP_LANE_BYTES);
     if (tensor.plain()) {
         numeric::sums_to_integers(sums_.data(), range.count, lanes.data());

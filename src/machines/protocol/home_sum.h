@@ -25,8 +25,8 @@ class HomeSum {
     explicit HomeSum(std::size_t elements) : own_(elements * ATP_LANE_BYTES), sums_(elements) {}
 
     [[nodiscard]] bool has_integers(const Tensor& tensor, const FragmentCut::Range& range);
-    // Adds the tensor's integers to those of the ACK, and stores the sum in the tensor. `inverse_scale`: of the
-    // fragment; a plain tensor ignores it.
+    // Adds the tensor's integers to those of the ACK, which may be wider, and stores the sum in the tensor.
+    // `inverse_scale`: of the fragment; a plain tensor ignores it.
     void store(Tensor& tensor, const FragmentCut::Range& range, const wire::Packet& ack, double inverse_scale);
 
   private:

@@ -5,14 +5,16 @@
 
 namespace atp::protocol {
 
-std::optional<std::uint64_t> OperationQueue::push(Tensor& tensor, const FragmentCut& cut, Time now, Time deadline) {
+std::optional<std::uint64_t> OperationQueue::push(Tensor& tensor, const FragmentCut& cut, Time now, Time deadline,
+                                                  bool as_int32) {
     const auto fragments = static_cast<std::uint32_t>(cut.fragments());
     assert(fragments != 0 && fragments == cut.fragments());
     if (end_ - first_ == capacity_) return std::nullopt;
     entries_[place(end_)] = Entry{.tensor = &tensor,
                                   .cut = cut,
                                   .plain = tensor.plain(),
-                                  .form = tensor.form(),
+                                  .form = as_int32 ? std::uint8_t{ATP_DTYPE_INT32} : tensor.form(),
+                                  .widened = as_int32 && tensor.form() != ATP_DTYPE_INT32,
                                   .first_seq = end_seq_,
                                   .fragments = fragments,
                                   .missing = fragments,

@@ -30,6 +30,7 @@ class OperationQueue {
         FragmentCut cut;     // of the tensor
         bool plain = false;  // as the tensor says, and its form likewise
         std::uint8_t form = ATP_DTYPE_INT32;
+        bool widened = false;         // the tensor has a narrower form: its integers travel as int32
         std::uint32_t first_seq = 0;  // position of its first fragment in the stream
         std::uint32_t fragments = 0;
         std::uint32_t missing = 0;  // fragments without a result
@@ -44,8 +45,10 @@ class OperationQueue {
     OperationQueue(std::uint32_t capacity, std::uint32_t first_seq)
         : capacity_(capacity), entries_(std::bit_ceil(std::size_t{capacity})), end_seq_(first_seq) {}
 
-    // Appends an operation and returns its number. The cut has at least one fragment and less than 2^32.
-    [[nodiscard]] std::optional<std::uint64_t> push(Tensor& tensor, const FragmentCut& cut, Time now, Time deadline);
+    // Appends an operation and returns its number. The cut has at least one fragment and less than 2^32. `as_int32`:
+    // its fragments have the form int32, whatever the tensor says.
+    [[nodiscard]] std::optional<std::uint64_t> push(Tensor& tensor, const FragmentCut& cut, Time now, Time deadline,
+                                                    bool as_int32 = false);
     // Removes the oldest operation and returns its number. Requires a queued operation.
     std::uint64_t pop() { return first_++; }
     // Records the result of a fragment of operation `number`. Returns how many fragments the operation lacks.
@@ -75,6 +78,7 @@ class OperationQueue {
         for (std::uint64_t number = first_; number != end_; ++number) {
             Entry& e = entries_[place(number)];
             archive.value(e.tensor), e.cut.persist(archive), archive.value(e.plain), archive.value(e.form);
+            archive.value(e.widened);
             archive.value(e.first_seq), archive.value(e.fragments), archive.value(e.missing);
             archive.time(e.submitted_at), archive.time(e.deadline);
         }

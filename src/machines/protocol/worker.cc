@@ -38,11 +38,12 @@ std::size_t Worker::packet_bytes() const {
 }
 
 std::optional<std::uint64_t> Worker::submit(Tensor& tensor, Time now, Time deadline) {
-    const std::uint32_t longest = config_.channel.payload_lanes() * atp_elements_per_word(tensor.form());
+    const std::uint8_t form = config_.int32_lanes ? std::uint8_t{ATP_DTYPE_INT32} : tensor.form();
+    const std::uint32_t longest = config_.channel.payload_lanes() * atp_elements_per_word(form);
     const FragmentCut cut(tensor.size(), longest, tensor.spans());
     const std::uint64_t fragments = cut.fragments();
     if (failed_ || fragments == 0 || fragments > 0xffffffffU) return std::nullopt;
-    return operations_.push(tensor, cut, now, deadline);
+    return operations_.push(tensor, cut, now, deadline, config_.int32_lanes);
 }
 
 void Worker::handle_packet(std::span<std::byte> bytes, bool congested, Time now) {

@@ -56,6 +56,9 @@ struct WorkerConfig {
     // A fragment of int32 lanes with a larger magnitude is sent with BYPASS (ATP §B.2). bounded_magnitude(): no sum
     // overflows in a switch, and a switch whose lanes wrap is safe. 0: no limit, and overflows are recovered.
     std::uint32_t bypass_above = 0;
+    // A switch in the path adds int32 lanes alone: the integers of narrow tensors travel as int32, and the results have
+    // the same bits (docs/protocol.md#int32-paths). Alike on all workers of the channel.
+    bool int32_lanes = false;
 };
 
 struct WorkerCounters {
@@ -111,6 +114,9 @@ struct WorkerEvent {
 class Worker {
   public:
     explicit Worker(const WorkerConfig& config);
+
+    // As `int32_lanes` of the configuration. Before the first submit().
+    void use_int32_lanes() { config_.int32_lanes = true; }
 
     // Queues a tensor and returns its number, counted from 0. Returns nothing if the tensor is empty or has 2^32
     // fragments or more, if the queue is full, or if the channel has failed.

@@ -31,6 +31,19 @@ FloatRange float_range(std::size_t elements, std::uint8_t form, std::size_t pack
             .is_last = end == words};
 }
 
+// The integers of a narrow form at the end of the words become int32 in all of them.
+void widen(std::span<std::byte> words, std::uint8_t form) {
+    const std::size_t count = words.size() / ATP_LANE_BYTES;
+    const std::size_t bytes = element_bytes(form);
+    const std::uint32_t sign = form == ATP_DTYPE_INT16 ? 0x8000 : 0x80;
+    const std::byte* narrow = words.last(count * bytes).data();
+    for (std::size_t at = 0; at < words.size(); at += ATP_LANE_BYTES) {
+        const std::uint32_t integer = form == ATP_DTYPE_INT16 ? wire::load_u16(narrow) : wire::load_u8(narrow);
+        wire::store_u32(words.data() + at, (integer ^ sign) - sign);
+        narrow += bytes;
+    }
+}
+
 }  // namespace
 
 // True if the ACK has the form of its fragment, the length, and the type: floats, or the fragment's own integers. This
@@ -91,18 +104,22 @@ bool Worker::deliver(const wire::Packet& packet) {
     return parts == (1U << all) - 1U || ATP_BREAK(half_wide_result);
 }
 
-// Reads the fragment as integers. If they do not fit, or could overflow in a switch, it raises the mode of the slot.
+// Reads the fragment as integers. Narrow ones may travel as int32. If they do not fit, or could overflow in a switch,
+// it raises the mode of the slot.
 std::size_t Worker::load_integers(Slot& slot, const FragmentCut::Range& range, std::span<std::byte> words) {
     const Entry& operation = operations_[slot.tensor];
     const std::size_t count = words_of(range.count, operation.form);
     const std::size_t used = range.count * element_bytes(operation.form);
     const std::span<std::byte> lanes = words.first(count * ATP_LANE_BYTES);
     std::ranges::fill(lanes.subspan(used), std::byte{0});
-    if (!operation.tensor->load_integers(range.first, lanes.first(used))) {
+    const std::uint8_t own_form = operation.widened ? operation.tensor->form() : operation.form;
+    const std::span<std::byte> own = lanes.first(used).last(range.count * element_bytes(own_form));
+    if (!operation.tensor->load_integers(range.first, own)) {
         slot.mode = Mode::floats;
         return count;
     }
-    const bool assessed = slot.mode == Mode::aggregated && !operation.plain && operation.form == ATP_DTYPE_INT32;
+    if (operation.widened) widen(lanes, own_form);
+    const bool assessed = slot.mode == Mode::aggregated && !operation.plain && own_form == ATP_DTYPE_INT32;
     const std::uint32_t limit = config_.bypass_above;
     if (!assessed || limit == 0 || !numeric::exceeds(lanes.data(), count, limit)) return count;
     ++counters_.bypassed;

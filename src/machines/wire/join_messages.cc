@@ -157,6 +157,7 @@ void write(ByteWriter& writer, const Join& value) {
     writer.u8(value.level);
     writer.flag(value.begun);
     writer.flag(value.receives_group);
+    writer.flag(value.int32_path);
     const std::size_t unit_count = std::min<std::size_t>(value.units.size(), ATP_BITMAP_BITS);
     writer.u8(static_cast<std::uint8_t>(unit_count));
     for (std::size_t i = 0; i < unit_count; ++i) write(writer, value.units[i]);
@@ -178,6 +179,7 @@ void read(ByteReader& reader, Join& value) {
     reader.check(value.level <= ATP_LEVELS);
     value.begun = reader.flag();
     value.receives_group = reader.flag();
+    value.int32_path = reader.flag();
     const std::size_t unit_count = reader.u8();
     reader.check(unit_count >= 1 && unit_count <= ATP_BITMAP_BITS);
     for (std::size_t i = 0; i < unit_count && reader.ok(); ++i) read(reader, value.units.emplace_back());
@@ -203,6 +205,7 @@ void write(ByteWriter& writer, const Joined& value) {
     writer.u32(value.missing_units);
     writer.u32(value.missing_members);
     writer.u8(value.stream);
+    writer.flag(value.int32_lanes);
     writer.u32(value.hold_ms);
     write(writer, value.pace);
     const std::size_t edge_count = std::min<std::size_t>(value.edges.size(), max_edges);
@@ -225,6 +228,7 @@ void read(ByteReader& reader, Joined& value) {
     value.missing_units = reader.u32();
     value.missing_members = reader.u32();
     value.stream = reader.u8();
+    value.int32_lanes = reader.flag();
     value.hold_ms = reader.u32();
     read(reader, value.pace);
     const std::size_t edge_count = reader.u8();

@@ -212,6 +212,8 @@ struct Join {
     bool begun = false;
     // a packet to the group of the terms arrived here recently
     bool receives_group = false;
+    // a switch in the path of a member adds int32 lanes alone: set by that switch, or by a receiver of such a JOIN
+    bool int32_path = false;
     // the units that join
     std::vector<JoiningUnit> units{};
     // among the members below the sender
@@ -246,6 +248,8 @@ struct Joined {
     std::uint32_t missing_members = 0;
     // SwitchML, if ready: job number in the channel's packets
     std::uint8_t stream = 0;
+    // if ready: integers of int16 and int8 travel as int32 in this incarnation
+    bool int32_lanes = false;
     // hold time of the sender in milliseconds; 0: not stated
     std::uint32_t hold_ms = 0;
     // among all members, as far as the sender knows it

@@ -85,6 +85,7 @@ protocol::WorkerConfig Network::worker_config(unsigned rank) const {
     worker.senders = protocol::SenderMasks(config_.membership, worker.rank);
     worker.scale = config_.scale;
     worker.congestion = config_.congestion;
+    worker.int32_lanes = config_.int32_lanes;
     if (config_.bounded) worker.bypass_above = protocol::bounded_magnitude(config_.membership.workers());
     return worker;
 }

@@ -57,6 +57,7 @@ struct NetworkConfig {
     protocol::CongestionConfig congestion;
     Duration repeat_interval = std::chrono::milliseconds(1);
     double scale = 1e8;
+    bool int32_lanes = false;     // narrow integers travel as int32
     bool bounded = false;         // workers send no lane with which a sum could leave 32 bits
     std::uint32_t pipelines = 0;  // racks whose switch is a pipeline, one bit each
     bool root_is_pipeline = false;
