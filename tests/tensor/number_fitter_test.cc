@@ -133,6 +133,23 @@ TEST_F(DealtFitTest, FirstOperationAsksForExponentsAndAllVoteOnEachBlock) {
     EXPECT_EQ(fit_dealt(fitter_).before.size(), 1U);
 }
 
+TEST_F(DealtFitTest, H51_FirstScaleOfEachBlockSuitsItsOwnNumbers) {
+    std::fill_n(numbers_.begin(), each, 0x1p-20F);
+    const auto first = fit_dealt(fitter_);
+    sum(*first.before[0]);
+    EXPECT_TRUE(first.tensor->ready(0, 2 * each));
+    EXPECT_EQ(first.tensor->scale(0), protocol::scale_byte(23 + 20));
+    EXPECT_EQ(first.tensor->scale(each), protocol::scale_byte(23));
+}
+
+TEST_F(DealtFitTest, H51_BlockOfZerosHasTheFirstScaleOfTheLargestNumbers) {
+    std::fill_n(numbers_.begin(), each, 0.0F);
+    const auto first = fit_dealt(fitter_);
+    sum(*first.before[0]);
+    sum(*first.before[1]);
+    EXPECT_EQ(first.tensor->scale(0), protocol::scale_byte(23));
+}
+
 TEST_F(DealtFitTest, OwnersTellHowLargeTheirSumsAre) {
     const auto first = fit_dealt(fitter_);
     sum(*first.before[0]);

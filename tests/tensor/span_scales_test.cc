@@ -75,6 +75,17 @@ TEST(FirstScale, H51_SumOfAllRanksFits) {
     }
 }
 
+TEST(FirstScale, NarrowSumsHaveAllBitsOfTheirForm) {
+    for (const std::uint8_t form : {ATP_DTYPE_INT16, ATP_DTYPE_INT8}) {
+        for (const std::uint32_t ranks : {1U, 2U, 4U}) {
+            const std::uint8_t first = first_scale(bits(1) >> 23U, ranks, bits_of_first_sum(form), job_scale);
+            EXPECT_LE(ranks * integer_at(1.9999999F, first), largest_of(form) + 1);
+            EXPECT_EQ(ranks * integer_at(2, first), largest_of(form) + 1);
+        }
+    }
+    EXPECT_EQ(bits_of_first_sum(ATP_DTYPE_INT32), bits_of_sum(ATP_DTYPE_INT32)) << "more than a float32 has";
+}
+
 TEST(FirstScale, OfZerosIsNearThatOfTheJob) {
     EXPECT_EQ(protocol::scale_from(first_scale(std::nullopt, 4, bits_of_sum(ATP_DTYPE_INT32), job_scale), 0), 0x1p26);
 }
@@ -138,6 +149,18 @@ TEST_F(SpanScalesTest, OperationWithoutReferenceWaitsForItsCommonScale) {
         EXPECT_TRUE(scales->ready(span));
         EXPECT_EQ(scales->proposal(span), 150);
     }
+}
+
+TEST_F(SpanScalesTest, H51_EachSpanBeginsWithItsOwnScale) {
+    const auto scales = make();
+    EXPECT_FALSE(scales->ready(1));
+    scales->begin(1, 90);
+    EXPECT_EQ(waker_->advanced, 1);
+    EXPECT_TRUE(scales->ready(1));
+    EXPECT_FALSE(scales->ready(0));
+    scales->begin(0, 150);
+    EXPECT_EQ(scales->proposal(1), 90);
+    EXPECT_EQ(scales->coarsest(0), 150);
 }
 
 TEST_F(SpanScalesTest, H50_SpanWaitsForAllSumsOfTheSameSpanInItsReference) {

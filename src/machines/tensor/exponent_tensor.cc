@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
+#include <utility>
 
 #include "numeric/lanes32_worker.h"
 #include "tensor/span_scales.h"
@@ -25,13 +27,15 @@ std::uint32_t largest_finite(std::span<const float> values) {
     return largest;
 }
 
-std::uint32_t largest_finite(const protocol::Tensor& tensor) {
+std::uint32_t largest_finite(const protocol::Tensor& tensor, std::uint64_t first, std::uint64_t count) {
     std::array<float, values_max> values;
     std::uint32_t largest = 0;
-    for (std::uint64_t first = 0; first < tensor.size(); first += values_max) {
-        const std::span some = std::span(values).first(std::min<std::uint64_t>(values_max, tensor.size() - first));
+    while (count != 0) {
+        const std::span some = std::span(values).first(std::min<std::uint64_t>(values_max, count));
         load_values(tensor, first, some);
         largest = std::max(largest, largest_finite(some));
+        first += some.size();
+        count -= some.size();
     }
     return largest;
 }
@@ -44,33 +48,51 @@ std::optional<unsigned> exponent_of(std::uint32_t magnitude) {
 
 }  // namespace
 
-bool ExponentTensor::ready(std::uint64_t /*first*/, std::uint64_t /*count*/) const {
-    return std::ranges::all_of(tensors_, [](const auto& tensor) { return tensor->ready(0, tensor->size()); });
+ExponentTensor::ExponentTensor(const Tensors& tensors, const Rules& rules, Found found)
+    : bits_of_count_(static_cast<unsigned>(std::bit_width(rules.ranks))), found_(std::move(found)) {
+    for (const auto& tensor : tensors) {
+        for (std::uint64_t first = 0; first < tensor->size(); first += rules.span) {
+            spans_.push_back({.tensor = tensor, .first = first, .count = std::min(rules.span, tensor->size() - first)});
+        }
+    }
+    largest_.resize(spans_.size());
+}
+
+bool ExponentTensor::ready(std::uint64_t first, std::uint64_t count) const {
+    const std::uint64_t last = (first + count - 1) / lanes_of_span();
+    for (std::uint64_t at = first / lanes_of_span(); at <= last; ++at) {
+        const Span& span = spans_[at];
+        if (!span.read && !span.tensor->ready(span.first, span.count)) return false;
+    }
+    return true;
+}
+
+std::optional<unsigned> ExponentTensor::own(std::size_t at) const {
+    Span& span = spans_[at];
+    if (!std::exchange(span.read, true)) {
+        span.own = exponent_of(largest_finite(*span.tensor, span.first, span.count));
+    }
+    return span.own;
 }
 
 void ExponentTensor::load(std::uint64_t first, std::span<std::byte> lanes) const {
-    if (!scanned_) {
-        std::uint32_t largest = 0;
-        for (const auto& tensor : tensors_) largest = std::max(largest, largest_finite(*tensor));
-        own_ = exponent_of(largest);
-        scanned_ = true;
-    }
-    std::ranges::fill(lanes, std::byte{0});
-    const std::uint64_t count = lanes.size() / ATP_LANE_BYTES;
-    if (own_ && *own_ >= first && *own_ < first + count) {
-        wire::store_u32(lanes.data() + (*own_ - first) * ATP_LANE_BYTES, 1);
+    for (std::size_t at = 0; at < lanes.size(); at += ATP_LANE_BYTES, ++first) {
+        const std::optional<unsigned> exponent = own(first / lanes_of_span());
+        const bool has = exponent && *exponent / counts_of_lane() == first % lanes_of_span();
+        wire::store_u32(lanes.data() + at, has ? 1U << *exponent % counts_of_lane() * bits_of_count_ : 0U);
     }
 }
 
 void ExponentTensor::store(std::uint64_t first, std::span<const std::byte> lanes) {
-    const auto count = static_cast<unsigned>(lanes.size() / ATP_LANE_BYTES);
-    for (unsigned at = 0; at < count; ++at) {
-        const unsigned exponent = static_cast<unsigned>(first) + at;
-        if (wire::load_u32(lanes.data() + at * ATP_LANE_BYTES) == 0) continue;
-        largest_ = std::max(largest_.value_or(0), exponent);
+    for (std::size_t at = 0; at < lanes.size(); at += ATP_LANE_BYTES, ++first, ++stored_) {
+        const std::uint32_t counts = wire::load_u32(lanes.data() + at);
+        if (counts == 0) continue;
+        const unsigned highest = (static_cast<unsigned>(std::bit_width(counts)) - 1) / bits_of_count_;
+        const auto exponent = static_cast<unsigned>(first % lanes_of_span()) * counts_of_lane() + highest;
+        std::optional<unsigned>& largest = largest_[first / lanes_of_span()];
+        largest = std::max(largest.value_or(0), exponent);
     }
-    stored_ += count;
-    if (stored_ == exponents) found_(largest_);
+    if (stored_ == size()) found_(largest_);
 }
 
 }  // namespace atp::tensor

@@ -26,6 +26,19 @@ bool have_sizes(const Scales& scales, const std::vector<std::shared_ptr<protocol
                               [](const auto& own, const auto& tensor) { return own->elements() == tensor->size(); });
 }
 
+// A span of zeros has the scale of the span with the largest numbers.
+void begin_spans(const Scales& scales, const ExponentTensor::Exponents& exponents, std::uint32_t ranks,
+                 double job_scale) {
+    const std::optional<unsigned> largest = *std::ranges::max_element(exponents);
+    auto exponent = exponents.begin();
+    for (const auto& own : scales) {
+        const int bits = bits_of_first_sum(own->form());
+        for (std::uint64_t span = 0; span < own->count(); ++span, ++exponent) {
+            own->begin(span, first_scale(*exponent ? *exponent : largest, ranks, bits, job_scale));
+        }
+    }
+}
+
 }  // namespace
 
 NumberFitter::Fitted NumberFitter::fit(std::unique_ptr<protocol::Tensor> tensor, numeric::ElementType type,
@@ -115,14 +128,13 @@ NumberFitter::Scales NumberFitter::next_scales(const OperationKind& kind, const 
     return scales;
 }
 
-std::unique_ptr<protocol::Tensor> NumberFitter::exponents_of(ExponentTensor::Tensors tensors, Scales scales) const {
-    const int bits = scales.front()->bits();
+std::unique_ptr<protocol::Tensor> NumberFitter::exponents_of(const ExponentTensor::Tensors& tensors,
+                                                             Scales scales) const {
+    const ExponentTensor::Rules rules{.ranks = config_.ranks, .span = scales.front()->span()};
     return std::make_unique<ExponentTensor>(
-        std::move(tensors), [scales = std::move(scales), bits, ranks = config_.ranks,
-                             job_scale = config_.form.scale](std::optional<unsigned> exponent) {
-            const std::uint8_t common = first_scale(exponent, ranks, bits, job_scale);
-            for (const auto& own : scales) own->begin(common);
-        });
+        tensors, rules,
+        [scales = std::move(scales), ranks = config_.ranks, job_scale = config_.form.scale](
+            const ExponentTensor::Exponents& exponents) { begin_spans(scales, exponents, ranks, job_scale); });
 }
 
 }  // namespace atp::tensor

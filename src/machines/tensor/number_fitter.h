@@ -75,8 +75,9 @@ class NumberFitter {
         return config_.form.scaling == Scaling::dynamic && elements <= config_.exact;
     }
     [[nodiscard]] std::unique_ptr<protocol::Tensor> with_fixed_scale(Shared tensor, std::uint8_t form) const;
-    // Begins `scales` with the scale that suits the largest element of `tensors` on all ranks.
-    [[nodiscard]] std::unique_ptr<protocol::Tensor> exponents_of(ExponentTensor::Tensors tensors, Scales scales) const;
+    // Begins each span of `scales` with the scale that suits the largest element of it on all ranks.
+    [[nodiscard]] std::unique_ptr<protocol::Tensor> exponents_of(const ExponentTensor::Tensors& tensors,
+                                                                 Scales scales) const;
     [[nodiscard]] FittedTensor::Numbers numbers_of(const Shared& tensor, std::uint8_t form,
                                                    const std::shared_ptr<SpanScales>& scales, bool in_memory) const;
     // The scales of this operation, of which later ones have the reference.

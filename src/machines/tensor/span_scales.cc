@@ -44,6 +44,13 @@ int bits_of_sum(std::uint8_t form, numeric::ElementType type) {
     return type == numeric::ElementType::float16 ? half_bits : short_bits;
 }
 
+int bits_of_first_sum(std::uint8_t form) {
+    constexpr int bits_of_int16 = 15;
+    constexpr int bits_of_int8 = 7;
+    if (form == ATP_DTYPE_INT16) return bits_of_int16;
+    return form == ATP_DTYPE_INT8 ? bits_of_int8 : bits_of_sum(form);
+}
+
 std::uint32_t magnitude_bits(float value) { return std::bit_cast<std::uint32_t>(value) & ~(1U << 31U); }
 
 std::uint8_t next_scale(std::uint8_t used, std::uint32_t largest, int bits) {
@@ -81,11 +88,15 @@ SpanScales::SpanScales(std::uint64_t elements, std::uint8_t form, std::shared_pt
 }
 
 void SpanScales::begin(std::uint8_t common) {
-    for (Cell& cell : cells_) cell.used.store(common, std::memory_order_relaxed);
-    for (Span& span : spans_) {
-        span.coarsest = common;
-        span.used = common;
+    for (std::uint64_t span = 0; span < spans_.size(); ++span) begin(span, common);
+}
+
+void SpanScales::begin(std::uint64_t span, std::uint8_t common) {
+    for (std::uint64_t cell = first_cell(span); cell < end_cell(span); ++cell) {
+        cells_[cell].used.store(common, std::memory_order_relaxed);
     }
+    spans_[span].coarsest = common;
+    spans_[span].used = common;
     if (waited_for_.exchange(false)) feed_->advance();
 }
 

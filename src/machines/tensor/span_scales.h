@@ -57,8 +57,12 @@ inline constexpr int most_gain = 2;
 // No cell exceeds another one above this scale, 2^100: products with powers of two then have no subnormal numbers.
 inline constexpr std::uint8_t finest_gain = protocol::scale_byte(100);
 
-// The scale of an operation without a reference, for all of its spans. `exponent`: of the largest finite magnitude of
-// an element on any rank, as 8 bits of a float32; nullopt: all elements are zero.
+// Bits of the largest integer that sums of an operation without a reference may have. Their bound is known, so narrow
+// forms need no room.
+[[nodiscard]] int bits_of_first_sum(std::uint8_t form);
+
+// The scale of a span without a reference. `exponent`: of the largest finite magnitude of an element on any rank, as 8
+// bits of a float32; nullopt: all elements are zero. `bits`: bits_of_first_sum().
 [[nodiscard]] std::uint8_t first_scale(std::optional<unsigned> exponent, std::uint32_t ranks, int bits,
                                        double job_scale);
 
@@ -89,8 +93,10 @@ class SpanScales {
     [[nodiscard]] std::uint64_t cell() const { return cell_elements(form_); }
     [[nodiscard]] std::uint64_t cells() const { return cells_.size(); }
     [[nodiscard]] int bits() const { return bits_; }  // of the largest sum
-    // Without a reference: the scale of all cells.
+    [[nodiscard]] std::uint8_t form() const { return form_; }
+    // Without a reference: the scale of all cells, or of those of one span.
     void begin(std::uint8_t common);
+    void begin(std::uint64_t span, std::uint8_t common);
     // True: the reference has the sums of this span. After it returned false, advance() of the feed is called as soon
     // as the answer may have changed.
     [[nodiscard]] bool ready(std::uint64_t span);
