@@ -242,8 +242,12 @@ def main() -> int:
     arguments = parser.parse_args()
     stop_on_signals()
     try:
+        if arguments.json:
+            arguments.json.open(
+                "a", encoding="utf-8"
+            ).close()  # a file that cannot be written is found before the training
         return 0 if demonstrate(arguments) else 1
-    except Failed as failure:
+    except (Failed, OSError, subprocess.SubprocessError) as failure:
         print(f"\n{failure}", file=sys.stderr)
         return 1
     except Stopped as stopped:

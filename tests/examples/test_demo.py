@@ -103,6 +103,14 @@ def test_failed_training_is_reported_with_its_last_output(tmp_path):
     assert "torch.distributed.elastic" not in done.stderr
 
 
+def test_results_that_cannot_be_written_are_reported_before_the_training(tmp_path):
+    command = demo_command(tmp_path, "--json", tmp_path)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr == f"\n[Errno 21] Is a directory: '{tmp_path}'\n"
+
+
 @pytest.mark.parametrize(
     "arguments", [["--wrong"], ["--json"], ["--json", "/nowhere/at/all.json"], ["simulate", "more"]]
 )
