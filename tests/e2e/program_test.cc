@@ -39,6 +39,17 @@ struct Ranks {
     std::deque<Program> programs;
 };
 
+TEST(AllPrograms, HelpListsFlagsWithTheirValuesAndEndsWithTheExitStatus) {
+    for (const char* command : {"switch", "stats", "bench", "doctor"}) {
+        Program program({command, "--help"});
+        EXPECT_EQ(program.status(), 0);
+        const std::string& help = program.output();
+        EXPECT_NE(help.find("TIME   "), std::string::npos) << help;
+        for (const char* noise : {"Needs:", "Excludes:", "REQUIRED"}) EXPECT_EQ(help.find(noise), std::string::npos);
+        EXPECT_NE(help.find("Exit status: 0 "), std::string::npos) << help;
+    }
+}
+
 TEST(SwitchProgram, MoreMemoryThanTheHostHasIsRefusedWithTheAmount) {
     Program program({"switch", "--listen", "127.0.0.1:0", "--lanes", "64", "--memory", "1000000GB"});
     EXPECT_EQ(program.status(), 2);

@@ -63,7 +63,8 @@ Json to_json(const BenchSize& size, const BenchRank& bench) {
 
 int run_rank(const BenchOptions& options) {
     if (options.bench.rank >= options.bench.world) {
-        fmt::print(stderr, "atp bench: rank {} of {}: ranks begin with 0\n", options.bench.rank, options.bench.world);
+        fmt::print(stderr, "atp bench: --rank {}: ranks of a world of {} count from 0 to {}\n", options.bench.rank,
+                   options.bench.world, options.bench.world - 1);
         return exit_misused;
     }
     bool first = true;
@@ -72,7 +73,7 @@ int run_rank(const BenchOptions& options) {
             for (const std::string& missing : size.without) fmt::print("without {}\n", missing);
             if (options.bench.options.multicast.requested) {
                 fmt::print("results by {}\n",
-                           size.results_by_group ? "multicast" : "unicast: some rank hears no group");
+                           size.results_by_group ? "multicast" : "unicast: some rank does not receive the group");
             }
             fmt::print("{:>12} {:>12} {:>14} {:>10}\n", "bytes", "time us", "goodput Mbit/s", "resent");
         }
@@ -295,6 +296,7 @@ std::function<int()> add_bench(CLI::App& program, BenchAdditions additions) {
     options->additions = std::move(additions);
     CLI::App* command = program.add_subcommand(
         "bench", "Measure collectives on this host, or as one rank of many hosts, and verify every result");
+    command->footer("Exit status: 0 measured and every result right, 1 failed, 2 bad arguments, 130 after Ctrl-C.");
     add_bench_flags(*command, options);
     return [options] { return run_bench(*options); };
 }

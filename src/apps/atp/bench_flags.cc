@@ -100,12 +100,13 @@ void add_where(CLI::App& command, const std::shared_ptr<BenchOptions>& options) 
         ->excludes(single)
         ->excludes(at_switch);
     CLI::Option* const peer = here.parsed("--peer", options->peer, "PEER", parse_peer, "gloo",
-                                          "Measure this library as well, alternating with ATP")
+                                          "Measure this library as well (gloo), alternating with ATP [none]")
                                   ->excludes(single)
                                   ->excludes(command.get_option("--collective"))
                                   ->excludes(command.get_option("--magnitude"));
     here.parsed("--peer-algorithm", options->peer_algorithm, "NAME", parse_algorithm,
-                fmt::format("best, {}", fmt::join(gloo_algorithms, ", ")), "Algorithm of Gloo [best]")
+                fmt::format("best, {}", fmt::join(gloo_algorithms, ", ")),
+                fmt::format("Algorithm of Gloo (best, {}) [best]", fmt::join(gloo_algorithms, ", ")))
         ->needs(peer);
     here.flag("--ladder", options->ladder,
               "Measure the gain of mmsg, gso, gro and threads, each added to the ones before")

@@ -155,6 +155,7 @@ std::function<int()> register_doctor(CLI::App& program) {
     auto options = std::make_shared<DoctorOptions>();
     CLI::App* command = program.add_subcommand(
         "doctor", "Find common faults of this host and of the paths to switches, and print how to correct them");
+    command->footer("Exit status: 0 no check failed, 1 a check failed or the output failed, 2 bad arguments.");
     Flags flags(*command, "Examination");
     flags.appended("--switch", options->request.switches, "ADDRESS", parse_host_port, "host:port or [host]:port",
                    "Check this switch and the path to it; may be repeated");

@@ -271,6 +271,8 @@ std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions) {
                "Write a line for each packet sent and received to this file, which only its owner can read [none]");
     flags.flag("--quiet", options->quiet, "Print errors only");
     flags.flag("--json", options->json, "Print the started configuration as JSON");
+    command->footer(
+        "Exit status: 0 stopped by SIGTERM or SIGINT, 1 a socket or the output failed, 2 bad arguments or no start.");
     if (options->additions.add_flags) options->additions.add_flags(*command);
     options->given = [command](const std::string& flag) {
         const CLI::Option* const option = command->get_option_no_throw(flag);

@@ -6,7 +6,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <new>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,10 +17,24 @@
 namespace atp::apps {
 namespace {
 
+// Behind the name of a flag: its value. Which flags need or exclude each other is in their texts, and in errors.
+class HelpFormatter final : public CLI::Formatter {
+  public:
+    std::string make_option_opts(const CLI::Option* option) const override {
+        std::string text;
+        const bool has_value = option->get_type_size() != 0 && !option->get_positional();
+        if (has_value) text += " " + option->get_type_name();
+        if (option->get_expected_max() == CLI::detail::expected_max_vector_size) text += " ...";
+        if (option->get_required()) text += " (required)";
+        return text;
+    }
+};
+
 int run(const ProgramText& text, std::span<const Register> commands, int argc, char** argv) {
     CLI::App program(text.description, text.name);
     program.require_subcommand(0, 1);  // a missing subcommand is reported below, an unknown one by its name
     program.set_version_flag("--version", text.version);
+    program.formatter(std::make_shared<HelpFormatter>());
     program.get_formatter()->column_width(34);
     std::vector<std::pair<CLI::App*, std::function<int()>>> registered;
     for (const Register command : commands) {
