@@ -181,7 +181,7 @@ enum atp_lane_type {
 struct atp_options {
     /* Written by atp_options_init(). */
     size_t struct_size;
-    /* Address of the switch of this rank (host:port or [host]:port). Own. [required] */
+    /* Address of the switch of this rank (host:port or [host]:port). Own. [none: hosts serve the sums] */
     const char* switch_address;
     /* Independent streams of a rank, each with an I/O thread (1 to 64). [1] */
     uint32_t channels;

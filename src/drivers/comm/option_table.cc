@@ -17,7 +17,7 @@ constexpr std::array rows{
               .type = OptionType::text,
               .scope = OptionScope::own,
               .fallback = "",
-              .fallback_help = "required",
+              .fallback_help = "none: hosts serve the sums",
               .accepted = "host:port or [host]:port",
               .python = "switch",
               .python_fallback_help = "that of rank 0; it may be 'none'",

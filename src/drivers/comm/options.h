@@ -34,7 +34,7 @@ enum class ServerPlace : std::uint8_t {
 // ranks need the same value.
 struct Options {
     // tools/write_options writes this from src/drivers/comm/option_table.cc.
-    // Address of the switch of this rank (host:port or [host]:port). Own. [required]
+    // Address of the switch of this rank (host:port or [host]:port). Own. [none: hosts serve the sums]
     std::string switch_address;
     // Address at which this rank may serve a part of the sums to the other hosts (host:port, host:0 for any port, or
     // host:first-last). Own. [none]
