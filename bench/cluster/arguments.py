@@ -22,6 +22,8 @@ DEFAULT_BYTES = 25_000_000
 DEFAULT_BYTES_OF_P4 = 20_000  # 625 packets of a rank: the reference model handles some 1,000 packets a second
 DEFAULT_MEMORY = "64MB"
 DEFAULT_MEMORY_OF_P4 = "200KB"  # packets name no aggregator that the pipeline does not have
+SWITCHES_OF_P4 = ("p4", "p4-passes")
+SYSTEMS_OF_P4 = {name for switch in SWITCHES_OF_P4 for name in systems.OF_SWITCH[switch]}
 DEFAULT_WARMUP = 1
 DEFAULT_WARMUP_STEPS = 2  # DistributedDataParallel reorders its buckets after the first step
 
@@ -61,20 +63,21 @@ def _settle_server(parser, options):
 
 def _settle_pipeline(parser, options):
     """A switch in P4 has no server of its own: a separate host runs it."""
-    if options.switch != "p4" and "atp-p4" not in options.systems:
+    is_selected = options.switch in SWITCHES_OF_P4
+    if not is_selected and not SYSTEMS_OF_P4 & set(options.systems):
         options.memory = options.memory or DEFAULT_MEMORY
         return
-    others = set(options.systems) - {"atp-p4", "gloo", "openmpi", "torch-gloo"}
-    if options.switch == "p4":
+    others = set(options.systems) - SYSTEMS_OF_P4 - {"gloo", "openmpi", "torch-gloo"}
+    if is_selected:
         others -= {"atp"}
     if others and options.topology.has_racks:
         parser.error(
-            f"argument --systems: {', '.join(sorted(others))} cannot run beside atp-p4 in racks; use a star topology"
+            f"argument --systems: {', '.join(sorted(others))} cannot run beside a switch in P4 in racks; use a star topology"
         )
     if options.topology.is_local or options.workload or options.offloads == "off" or options.loss:
         parser.error(
-            "argument --switch: p4 requires a topology with links, and excludes --workload, --offloads off and --loss; "
-            "use --fault loss=1%@hosts for losses"
+            "argument --switch: a switch in P4 requires a topology with links, and excludes --workload, --offloads off and "
+            "--loss; use --fault loss=1%@hosts for losses"
         )
     if options.topology.server is None:
         options.topology = options.topology.with_server()
@@ -339,8 +342,9 @@ def _add_systems(group):
         "--switch",
         choices=tuple(systems.OF_SWITCH),
         default="user",
-        help="where ATP's switch adds: in the daemon (user), in the kernel (xdp), or both in turns; p4: in the reference "
-        "model of P4; none: the hosts serve the sums [user]",
+        help="where ATP's switch adds: in the daemon (user), in the kernel (xdp), or both in turns; p4, p4-passes: in the "
+        "reference model of P4, which runs the whole decision at once or in the passes of a pipeline; none: the hosts "
+        "serve the sums [user]",
     )
     group.add_argument(
         "--leaves",

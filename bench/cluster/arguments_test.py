@@ -16,6 +16,7 @@ from unittest import mock
 import arguments
 import atp_systems
 import measured
+import network
 import pipeline
 import systems
 import topology
@@ -56,6 +57,7 @@ class CommandLine(unittest.TestCase):
             ("both", ["--systems", "gloo,atp"], ["gloo", "atp", "atp-xdp"]),
             ("xdp", ["--workload", "vgg"], ["atp-xdp", "gloo"]),
             ("p4", ["--peer", "gloo"], ["atp-p4", "gloo"]),
+            ("p4-passes", ["--peer", "gloo"], ["atp-p4-passes", "gloo"]),
         ):
             self.assertEqual(arguments.parse(["--switch", switch, *others]).systems, chosen)
 
@@ -116,6 +118,28 @@ class CommandLine(unittest.TestCase):
         self.assertIn("2@to-server", daemons[core][0].command)
         rank = measured.Rank(0, 1, options.topology.hosts, (), "store", "eth0")
         self.assertEqual(system.address_flags(rank)[2:], ["--rack", "rack1"], "and no second window")
+
+    def test_each_switch_in_p4_compiles_its_program(self):
+        for switch, kind, program in (
+            ("p4", atp_systems.AtpInPipeline, "atp.v1model"),
+            ("p4-passes", atp_systems.AtpInPasses, "pipeline.v1model"),
+        ):
+            options = arguments.parse(["--switch", switch, "--systems", "atp"])
+            system = systems.OF_ALL_REDUCE[options.systems[0]](switch, "bin", options)
+            self.assertIsInstance(system, kind)
+            self.assertEqual(options.bytes, arguments.DEFAULT_BYTES_OF_P4)
+            done = subprocess.CompletedProcess([], 0, "", "")
+            with (
+                mock.patch.object(network, "require_tools"),
+                mock.patch.object(pipeline, "find", side_effect=lambda tool: tool),
+                mock.patch.object(pipeline.subprocess, "run", return_value=done) as ran,
+            ):
+                system.prepare("folder")
+            words = ran.call_args.args[0]
+            self.assertEqual(os.path.basename(words[-3]), f"{program}.p4")
+            self.assertTrue(os.path.exists(words[-3]))
+            self.assertEqual(words[-1], os.path.join("folder", f"{program}.json"))
+            self.assertIn(f"-DATP_PAIRS={atp_systems.PIPELINE_LANES // 2}", words)
 
     def test_switch_in_p4_refuses_what_its_model_cannot_do(self):
         for flags, named in (

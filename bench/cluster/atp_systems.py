@@ -131,6 +131,7 @@ class AtpInPipeline(Atp):
 
     programs = targets = ("atp",)
     tools = pipeline.TOOLS
+    program_of_model = pipeline.PROGRAM
     takes_ports = True
     counters_age_seconds = PIPELINE_REPORT_SECONDS
 
@@ -140,7 +141,7 @@ class AtpInPipeline(Atp):
 
     def prepare(self, folder):
         network.require_tools("ethtool", "ethtool")
-        self._compiled = pipeline.compiled(folder, PIPELINE_LANES, PIPELINE_AGGREGATORS)
+        self._compiled = pipeline.compiled(folder, self.program_of_model, PIPELINE_LANES, PIPELINE_AGGREGATORS)
 
     def daemons(self, node):
         if node == self._topology.server:
@@ -162,6 +163,10 @@ class AtpInPipeline(Atp):
         rack = ["--rack", rank.host.switch.name] if self._topology.has_racks else []
         window = ["--window", str(PIPELINE_WINDOW)] if "--window" not in self._rank_flags else []
         return ["--switch", endpoint(self._topology.server, SWITCH_PORT), *rack, *window]
+
+
+class AtpInPasses(AtpInPipeline):
+    program_of_model = pipeline.PROGRAM_OF_PASSES
 
 
 class AtpWithoutSwitch(Atp):

@@ -22,6 +22,9 @@ systems
                its turn, and a separate host runs the servers. The model handles some 1,000 packets a second, so
                measure small tensors. Needs `p4c-bm2-ss` and `simple_switch` on PATH or in the folders of
                ATP_P4_TOOLS, and `ethtool`. --switch p4 replaces atp by atp-p4
+  atp-p4-passes
+               the same with the program that has the registers and passes of a pipeline. --switch p4-passes replaces
+               atp by it
   atp-none     atp without a switch: each host serves a part of the sums. --switch none replaces atp by atp-none
   switchml     `atp switch` and `atp bench` with --protocol switchml. Not in racks, because it supports one switch. The
                benchmark tries pairs of slots and timeout once and uses the fastest pair; --rank-flags overrides it
@@ -70,6 +73,7 @@ examples
   bench/cluster/run --topology racks:4x2 --leaves 0,2,4 --no-root --rate 200mbit --uplink 400mbit
   bench/cluster/run --topology local:4 --bytes 25MB --rounds 15 --operations 10 --systems atp,torch-atp
   bench/cluster/run --topology star:4 --switch p4
+  bench/cluster/run --topology star:4 --systems atp-p4,atp-p4-passes
   bench/cluster/run --topology star:4 --type bfloat16
   bench/cluster/run --topology star:4 --collective broadcast --bytes 4096 --operations 200
   bench/cluster/run --topology star:4 --rate 200mbit --workload vgg --operations 5

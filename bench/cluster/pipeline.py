@@ -11,7 +11,9 @@ COMPILER = "p4c-bm2-ss"
 MODEL = "simple_switch"
 TOOLS = (COMPILER, MODEL)
 FOLDERS = "ATP_P4_TOOLS"
-PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "p4", "atp.v1model.p4")
+SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "p4")
+PROGRAM = "atp.v1model.p4"  # the whole decision in one pass
+PROGRAM_OF_PASSES = "pipeline.v1model.p4"  # the registers and passes of a pipeline
 THRIFT_PORT = 9090
 CONTROL_PORT = 64  # to which the program copies control messages
 # On a busy machine, a JOIN waits in the model behind other packets for longer than the usual hold time.
@@ -27,11 +29,12 @@ def find(tool):
     return found
 
 
-def compiled(folder, lanes, aggregators):
-    """Compiles the switch into the folder. Returns the path of the result."""
-    target = os.path.join(folder, "atp.json")
-    options = [f"-DATP_LANES={lanes}", f"-DATP_AGGREGATORS={aggregators}", "--Wdisable=unused"]
-    words = [find(COMPILER), *options, PROGRAM, "-o", target]
+def compiled(folder, program, lanes, aggregators):
+    """Compiles a program of the switch into the folder. Returns the path of the result."""
+    target = os.path.join(folder, program.replace(".p4", ".json"))
+    pairs = (lanes + 1) // 2
+    options = [f"-DATP_LANES={lanes}", f"-DATP_PAIRS={pairs}", f"-DATP_AGGREGATORS={aggregators}", "--Wdisable=unused"]
+    words = [find(COMPILER), *options, os.path.join(SOURCES, program), "-o", target]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise network.Broken(f"the switch in P4 does not compile: {done.stderr.strip()}")

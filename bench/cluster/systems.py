@@ -9,6 +9,7 @@ import os
 from atp_systems import (
     Atp,
     AtpInKernel,
+    AtpInPasses,
     AtpInPipeline,
     AtpSwitches,
     AtpWithLeaves,
@@ -201,6 +202,7 @@ OF_ALL_REDUCE = {
     "atp": Atp,
     "atp-xdp": AtpInKernel,
     "atp-p4": AtpInPipeline,
+    "atp-p4-passes": AtpInPasses,
     "atp-none": AtpWithoutSwitch,
     "gloo": Gloo,
     "openmpi": OpenMpi,
@@ -226,6 +228,7 @@ OF_SWITCH = {
     "user": ("atp",),
     "xdp": ("atp-xdp",),
     "p4": ("atp-p4",),
+    "p4-passes": ("atp-p4-passes",),
     "both": ("atp", "atp-xdp"),
     "none": ("atp-none",),
 }

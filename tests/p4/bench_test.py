@@ -19,9 +19,9 @@ PATIENCE_S = 900
 
 
 class BenchTest(unittest.TestCase):
-    def measure(self, *flags):
+    def measure(self, *flags, switch="p4"):
         """Returns the results of the systems. The benchmark fails if a sum is wrong."""
-        words = [sys.executable, "-B", str(RUN), "--switch", "p4", "--bin", sys.argv[1], "--rounds", "1", "--operations", "2",
+        words = [sys.executable, "-B", str(RUN), "--switch", switch, "--bin", sys.argv[1], "--rounds", "1", "--operations", "2",
                  "--timeout", "300", "--json", *flags]  # fmt: skip
         done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S)
         if done.returncode == bmv2.SKIPPED:
@@ -35,6 +35,15 @@ class BenchTest(unittest.TestCase):
         self.assertGreater(measured["atp-p4"]["in_network_share"], 0.5)
         for system in measured.values():
             self.assertGreater(system["goodput_bps"], 0)
+
+    def test_both_programs_sum_in_turns(self):
+        measured = self.measure("--systems", "atp-p4,atp-p4-passes", "--bytes", "8000", switch="user")
+        for name in ("atp-p4", "atp-p4-passes"):
+            self.assertGreater(measured[name]["in_network_share"], 0.5)
+
+    def test_narrow_lanes_sum_through_passes(self):
+        measured = self.measure("--systems", "atp", "--lane-type", "int16", "--bytes", "8000", switch="p4-passes")
+        self.assertGreater(measured["atp-p4-passes"]["in_network_share"], 0.5)
 
     def check_faults(self, links, *flags):
         if not os.path.exists(os.path.join(sys.argv[1], "link_fault")):
