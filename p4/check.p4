@@ -16,7 +16,7 @@ control Check(in atp_t packet, in bit<16> words, out bool is_valid) {
         // Elements in a word of each type, as powers of two.
         bit<8> in_form = form == 4 ? 8w4 : (form == 3 ? 8w2 : 8w1);
         bit<8> packets = type == 4 ? in_form >> 2 : (type == 3 ? in_form >> 1 : in_form);
-        is_valid = packet.type >= ATP_TYPE_GRADIENT && packet.type <= ATP_TYPE_READY;
+        is_valid = packet.type >= ATP_TYPE_GRADIENT && packet.type <= ATP_TYPE_ACK_LIST;
         is_valid = is_valid && packet.flags & ~ATP_FLAG_ALL == 0;
         if (packet.type == ATP_TYPE_GRADIENT) {
             is_valid = is_valid && is_typed && words != 0;
@@ -24,6 +24,9 @@ control Check(in atp_t packet, in bit<16> words, out bool is_valid) {
             is_valid = is_valid && (words != 0 ? is_typed : packet.lanes == 0);
         } else if (packet.type == ATP_TYPE_NACK) {
             is_valid = is_valid && packet.lanes != 0 && packet.lanes <= ATP_DTYPE_INT8 && words == 0;
+        } else if (packet.type == ATP_TYPE_ACK_LIST) {
+            is_valid = is_valid && packet.lanes == 0 && words != 0 && words & (ATP_LISTED_ACK_LANES - 1) == 0;
+            is_valid = is_valid && words <= ATP_MAX_ACK_LIST_LANES;
         } else {
             is_valid = is_valid && packet.lanes == 0 && (packet.type == ATP_TYPE_PROBE || words == 0);
         }

@@ -11,6 +11,8 @@ const bit<8> ATP_LEVELS = 2;
 const bit<8> ATP_WINDOW_LOG2_MAX = 16;
 const bit<16> ATP_WORKER_ALL = 0xFFFF;
 const bit<16> ATP_PROOF_LANES = 4;
+const bit<16> ATP_LISTED_ACK_LANES = 4;
+const bit<16> ATP_MAX_ACK_LIST_LANES = 60;
 const bit<16> ATP_HEADER_BYTES = 56;
 const bit<16> ATP_LANE_BYTES = 4;
 
@@ -22,6 +24,7 @@ const bit<8> ATP_TYPE_PROBE = 4;
 const bit<8> ATP_TYPE_WAIT = 5;
 const bit<8> ATP_TYPE_FLUSH = 6;
 const bit<8> ATP_TYPE_READY = 7;
+const bit<8> ATP_TYPE_ACK_LIST = 8;
 
 // Bits of `flags`.
 const bit<16> ATP_FLAG_RESEND = 1;

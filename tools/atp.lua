@@ -20,6 +20,7 @@ local ENUMS = {
         { number = 5, name = "WAIT", text = "down: answer to a PROBE that needs no resend; argument 1: mismatched" },
         { number = 6, name = "FLUSH", text = "down: the switch at level `hop` returns its partial sum of seq and releases the aggregator" },
         { number = 7, name = "READY", text = "up: this worker takes the results before `argument`" },
+        { number = 8, name = "ACK_LIST", text = "down: ACKs without lanes of several fragments, whose aggregators are free" },
     },
     flag = {
         { number = 1, name = "RESEND", text = "sent again: never claims; fetches the partial sum of level 0" },
@@ -79,7 +80,7 @@ local ENUMS = {
 
 local PACKET = {
     { name = "version", kind = "u8", text = "ATP_VERSION", size = 1 },
-    { name = "type", kind = "u8", text = "enum atp_type", size = 1, enum = "type", least = 1, most = 7 },
+    { name = "type", kind = "u8", text = "enum atp_type", size = 1, enum = "type", least = 1, most = 8 },
     { name = "flags", kind = "u16", text = "enum atp_flag", size = 2, flags = "flag", most = 8191 },
     { name = "hop", kind = "u8", text = "next level that may aggregate it; FLUSH: the level addressed", size = 1, most = 2 },
     { name = "lanes", kind = "u8", text = "type and form of the words", size = 1, parts = { { name = "form", mask = 240, text = "form that all workers use for the fragment: 1 int32, 3 int16, 4 int8; 0 in a packet without lanes" }, { name = "type", mask = 15, text = "type of the words: 0 none, 1 int32, 2 float32, 3 int16, 4 int8. NACK: the type that the server requests" } } },

@@ -192,7 +192,7 @@ class Dissector(unittest.TestCase):
         for row, fields in zip(rows, dissected([bytes_of(row) for row in rows], ports=(40_123, 50_321))):
             with self.subTest(row["description"]):
                 self.assertEqual(differences(of_packet(row), fields), [])
-        strangers = [b"\xa4\x08" + bytes(54), b"\xa4\x01" + bytes(20), b"\xa4\x20\0\0", b"GET /"]
+        strangers = [b"\xa4\x09" + bytes(54), b"\xa4\x01" + bytes(20), b"\xa4\x20\0\0", b"GET /"]
         self.assertEqual(dissected(strangers, ports=(40_123, 50_321)), [{}] * len(strangers))
 
     def test_comparison_finds_exchanged_fields(self) -> None:

@@ -161,6 +161,10 @@ void append_types(std::vector<WireVector>& vectors) {
     vectors.push_back(good("a flush of level 0", flush_of_level(0), {}));
     vectors.push_back(good("a flush of level 1", flush_of_level(1), {}));
     vectors.push_back(good("a ready", with_argument(plain(ATP_TYPE_READY, ATP_DTYPE_NONE), 0x11121320), {}));
+    vectors.push_back(good("two acknowledgements without lanes", plain(ATP_TYPE_ACK_LIST, ATP_DTYPE_NONE),
+                           {0x31323334, 0x41424344, 0x02800102, 0x61620000}));
+    vectors.push_back(good("sixteen acknowledgements without lanes", plain(ATP_TYPE_ACK_LIST, ATP_DTYPE_NONE),
+                           Lanes(ATP_MAX_ACK_LIST_LANES, 0x01020304)));
     vectors.push_back(good("a probe, padded", plain(ATP_TYPE_PROBE, ATP_DTYPE_NONE), {0, 0xFFFFFFFF, 0}));
     vectors.push_back(good("an acknowledgement without lanes, for workers that are not the owner",
                            plain(ATP_TYPE_ACK, ATP_DTYPE_NONE), {}));
@@ -296,9 +300,9 @@ bool lanes_fit(unsigned type, unsigned lanes, bool has_words) {
     }
 }
 
-// Each type of packet with each value of `lanes`, with words and without.
+// Each type of packet but the list with each value of `lanes`, with words and without.
 void append_lanes(std::vector<WireVector>& vectors) {
-    for (unsigned type = ATP_TYPE_GRADIENT; type <= ATP_TYPE_LAST; ++type) {
+    for (unsigned type = ATP_TYPE_GRADIENT; type <= ATP_TYPE_READY; ++type) {
         for (unsigned lanes = 0; lanes <= 0xFF; ++lanes) {
             // Forms and types beyond the first unknown one differ in nothing else.
             const bool is_known = (lanes & 0xFU) <= ATP_DTYPE_LAST && lanes >> 4U <= ATP_DTYPE_LAST;
@@ -313,6 +317,17 @@ void append_lanes(std::vector<WireVector>& vectors) {
             }
         }
     }
+}
+
+void append_bad_lists(std::vector<WireVector>& vectors) {
+    const auto refuse = [&vectors](std::string description, std::uint8_t lanes, std::size_t words) {
+        vectors.push_back(
+            bad(DecodeError::lanes, std::move(description), plain(ATP_TYPE_ACK_LIST, lanes), counting_lanes(words)));
+    };
+    refuse("a list of one acknowledgement", ATP_DTYPE_NONE, 0);
+    refuse("a list that ends within an acknowledgement", ATP_DTYPE_NONE, 7);
+    refuse("a list of 17 acknowledgements", ATP_DTYPE_NONE, ATP_MAX_ACK_LIST_LANES + ATP_LISTED_ACK_LANES);
+    refuse("a list of acknowledgements with lanes", ATP_INT32_LANES, 4);
 }
 
 void append_bad_proofs(std::vector<WireVector>& vectors) {
@@ -410,6 +425,7 @@ std::vector<WireVector> fuzzer_vectors() {
     append_extremes(vectors);
     append_bad_lengths(vectors);
     append_bad_fields(vectors);
+    append_bad_lists(vectors);
     append_bad_proofs(vectors);
     append_parts(vectors);
     return vectors;

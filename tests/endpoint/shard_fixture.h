@@ -21,6 +21,7 @@
 #include "protocol/worker.h"
 #include "support/control_messages.h"
 #include "support/integer_tensor.h"
+#include "support/owned_tensor.h"
 #include "support/recording_outbox.h"
 
 namespace atp::endpoint {
@@ -139,10 +140,13 @@ class Cluster {
         added.at = host(at);
         added.join = join_of(membership_.place(rank), rank, membership_.unit(membership_.place(rank).unit).direct);
         added.join.level = level;
+        added.join.terms.lanes = lanes;
+        added.join.terms.window_log2 = window_log2;
         protocol::WorkerConfig config;
         config.channel = channel_config(added.join.terms);
         config.rank = rank;
         config.place = membership_.place(rank);
+        config.senders = protocol::SenderMasks(membership_, rank);
         added.machine = std::make_unique<protocol::Worker>(config);
     }
     // All ranks join, until no message is in flight.
@@ -172,6 +176,32 @@ class Cluster {
             ASSERT_TRUE(at.machine->submit(*at.tensor, now));
         }
     }
+    // A reduce-scatter or an all-gather of this many fragments.
+    void submit_owned(bool one_sender, std::size_t fragments) {
+        const testing::OwnedTensor::Form form{
+            .workers = membership_.workers(), .fragment = lanes, .one_sender = one_sender};
+        for (std::uint16_t rank = 0; rank < ranks_.size(); ++rank) {
+            std::vector<std::int32_t> input(fragments * lanes);
+            for (std::size_t i = 0; i < input.size(); ++i) input[i] = owned_input(rank, i);
+            ranks_[rank].owned = std::make_unique<testing::OwnedTensor>(form, std::move(input));
+            ASSERT_TRUE(ranks_[rank].machine->submit(*ranks_[rank].owned, now));
+        }
+    }
+    [[nodiscard]] bool owned_results_are_right(bool one_sender) const {
+        for (std::uint16_t rank = 0; rank < ranks_.size(); ++rank) {
+            const testing::OwnedTensor& own = *ranks_[rank].owned;
+            for (std::size_t i = 0; i < own.size(); ++i) {
+                const std::uint16_t owner = own.owner_at(i);
+                if ((owner == rank) == one_sender) continue;
+                std::int32_t expected = 0;
+                for (std::uint16_t from = 0; from < ranks_.size(); ++from) {
+                    if (!one_sender || from == owner) expected += owned_input(from, i);
+                }
+                if (own.output()[i] != expected) return false;
+            }
+        }
+        return !ranks_.empty();
+    }
     // Until every rank is done; timers expire while no datagram is in flight.
     [[nodiscard]] bool finish() {
         for (int expiry = 0; expiry < 5000; ++expiry) {
@@ -199,11 +229,16 @@ class Cluster {
         return !ranks_.empty();
     }
     [[nodiscard]] bool ready(std::uint16_t rank) const { return ranks_[rank].ready; }
+    [[nodiscard]] const protocol::WorkerCounters& worker_counters(std::uint16_t rank) const {
+        return ranks_[rank].machine->counters();
+    }
     Shard& shard(unsigned number) { return *shards_.at(host(number)); }
 
     // False: the datagram is lost.
     std::function<bool(const Bytes& bytes, const wire::Address& from, const wire::Address& to)> arrives;
     std::uint64_t delivered = 0;
+    std::uint16_t lanes = 4;  // of the ranks that are added from now on
+    std::uint8_t window_log2 = 3;
     Time now{std::chrono::seconds(100)};
 
   private:
@@ -216,6 +251,7 @@ class Cluster {
         std::vector<std::int32_t> input;
         std::vector<std::int32_t> output;
         std::unique_ptr<testing::IntegerTensor> tensor;
+        std::unique_ptr<testing::OwnedTensor> owned;
     };
     struct Flight {
         Bytes bytes;
@@ -223,6 +259,9 @@ class Cluster {
         wire::Address to;
     };
 
+    [[nodiscard]] static std::int32_t owned_input(std::uint16_t rank, std::size_t element) {
+        return 1000 * (rank + 1) + static_cast<std::int32_t>(element);
+    }
     void put(Bytes bytes, const wire::Address& from, const wire::Address& to) {
         if (!arrives || arrives(bytes, from, to)) flights_.push_back({std::move(bytes), from, to});
     }
@@ -246,13 +285,26 @@ class Cluster {
     }
     void run() {
         transmit();
-        for (; !flights_.empty() && delivered < 1'000'000; ++delivered) {
-            Flight flight = std::move(flights_.front());
-            flights_.pop_front();
-            deliver(flight);
-            transmit();
+        do {
+            for (; !flights_.empty() && delivered < 1'000'000; ++delivered) {
+                Flight flight = std::move(flights_.front());
+                flights_.pop_front();
+                deliver(flight);
+                transmit();
+            }
+            ASSERT_TRUE(flights_.empty()) << "packets multiply";
+            send_gathered();
+        } while (!flights_.empty());
+    }
+    // ACKs that wait for others leave before any timer of a rank expires.
+    void send_gathered() {
+        for (auto& [address, shard] : shards_) {
+            const Time due = shard->machine.poll_timeout();
+            if (due > now + std::chrono::microseconds(500)) continue;
+            now = std::max(now, due);
+            shard->machine.handle_timeout(shard->outbox, now);
+            take_from(address, *shard);
         }
-        ASSERT_TRUE(flights_.empty()) << "packets multiply";
     }
     void deliver(Flight& flight) {
         now += std::chrono::microseconds(1);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "require.h"
+#include "wire/ack_list.h"
 #include "wire/packet.h"
 
 using atp::fuzz::require;
@@ -38,6 +39,21 @@ void require_in_range(const atp_header& header) {
     require(header.type != ATP_TYPE_GRADIENT || header.bitmap1 != 0, "a gradient names a unit");
 }
 
+// The bytes of a further ACK that mean nothing are sent as 0.
+void require_same_list(const wire::Packet& packet) {
+    wire::AckList list;
+    for (std::size_t at = 0; at < wire::listed_acks(packet); ++at) {
+        std::array<std::byte, ATP_HEADER_BYTES> ack{};
+        wire::encode_header(wire::listed_ack(packet, at), ack);
+        list.add(ack);
+    }
+    const std::span<const std::byte> again = list.packet().subspan(ATP_HEADER_BYTES);
+    require(again.size() == packet.lanes.size(), "a list has as many ACKs as were read");
+    for (std::size_t at = 0; at < again.size(); ++at) {
+        if (at % wire::listed_ack_bytes < 14) require(again[at] == packet.lanes[at], "ACKs of a list give that list");
+    }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
@@ -49,6 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (wire::decode(bytes, packet) == wire::DecodeError::none) {
         require_understood(packet, bytes);
         require_in_range(packet.header);
+        if (packet.header.type == ATP_TYPE_ACK_LIST) require_same_list(packet);
     }
     require(!wire::to_string(packet.header, packet.lane_count()).empty(), "every header has a text");
     return 0;

@@ -13,6 +13,7 @@
 #include "packets.h"
 #include "protocol/worker.h"
 #include "require.h"
+#include "wire/ack_list.h"
 
 using atp::fuzz::Bytes;
 using atp::fuzz::Input;
@@ -110,7 +111,21 @@ class Story {
         require(operations_.size() - ended_ <= tensors_at_once, "the queue of tensors is bounded");
     }
 
+    Bytes list_of_acks() {
+        wire::AckList list;
+        for (std::uint32_t left = 1 + input_.below(wire::max_listed_acks); left != 0; --left) {
+            atp_header header = atp::fuzz::some_gradient(input_, small_channel, members_, worker_.expected() - 2, 8);
+            header.type = ATP_TYPE_ACK;
+            header.lanes = ATP_DTYPE_NONE;
+            header.argument = header.index;
+            header.flags = static_cast<std::uint16_t>(input_.word());
+            list.add(atp::testing::make_packet(header));
+        }
+        return {list.packet().begin(), list.packet().end()};
+    }
+
     Bytes answer() {
+        if (input_.below(8) == 0) return list_of_acks();
         atp_header header = atp::fuzz::some_gradient(input_, small_channel, members_, worker_.expected() - 2, 8);
         const std::uint32_t kind = input_.below(4);
         header.type = kind == 0 ? ATP_TYPE_NACK : kind == 1 ? ATP_TYPE_WAIT : ATP_TYPE_ACK;

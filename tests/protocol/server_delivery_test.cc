@@ -62,6 +62,21 @@ TEST_F(ServerDelivery, LanesOfOneSenderGoToAllWhenAllAreReady) {
     EXPECT_EQ(answers[1].header.flags, ATP_FLAG_ONE_SENDER | ATP_FLAG_PLAIN);
 }
 
+TEST_F(ServerDelivery, ExpectsMoreWhileAWorkerTakesAFragmentThatIsNotComplete) {
+    EXPECT_FALSE(bench.server.expects_more());
+    bench.handle(ready(1, 2));
+    EXPECT_TRUE(bench.server.expects_more());
+    for (std::uint32_t seq = 0; seq < 2; ++seq) {
+        EXPECT_TRUE(bench.server.expects_more());
+        for (std::uint16_t rank = 0; rank < 3; ++rank) {
+            atp_header gradient = gradient_for({.owner = 1}, rank);
+            gradient.seq = seq;
+            bench.handle(testing::make_packet(gradient, {1, 2}));
+        }
+    }
+    EXPECT_FALSE(bench.server.expects_more());
+}
+
 TEST_F(ServerDelivery, ProbesOfOneSenderAreAnsweredByWhatIsMissing) {
     const auto probe = [&](std::uint16_t rank) {
         atp_header header = gradient_for({.owner = 2, .one_sender = true}, rank);

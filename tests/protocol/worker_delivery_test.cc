@@ -7,6 +7,7 @@
 
 #include "support/owned_tensor.h"
 #include "support/worker_bench.h"
+#include "wire/ack_list.h"
 
 namespace atp::protocol {
 namespace {
@@ -36,6 +37,11 @@ class WorkerDelivery : public ::testing::Test {
             if (packet.has(ATP_FLAG_RESEND)) found.push_back(packet.header.seq);
         }
         return found;
+    }
+    [[nodiscard]] testing::Bytes list_of(const std::vector<std::uint32_t>& sequences) const {
+        wire::AckList list;
+        for (const std::uint32_t seq : sequences) list.add(ack_of_sum(seq));
+        return {list.packet().begin(), list.packet().end()};
     }
     [[nodiscard]] testing::Bytes ack(std::uint32_t seq, bool with_lanes, std::uint16_t owner) const {
         atp_header header = bench.answer(ATP_TYPE_ACK, with_lanes ? ATP_DTYPE_INT32 : ATP_DTYPE_NONE, seq,
@@ -101,6 +107,59 @@ TEST_F(WorkerDelivery, H61_ThreeLaterSumsOfTheSameOwnerProveALoss) {
     EXPECT_EQ(bench.worker.counters().halvings, 0U);
     bench.handle(ack_of_sum(9));
     EXPECT_EQ(resent(bench.packets()), std::vector<std::uint32_t>{0});
+}
+
+TEST_F(WorkerDelivery, EachAckOfAListCountsLikeOneThatArrivedAlone) {
+    ASSERT_TRUE(bench.worker.submit(sums, bench.now));
+    (void)bench.packets();
+    bench.handle(list_of({0, 2, 3, 5}));
+    EXPECT_EQ(bench.worker.counters().acks, 4U);
+    EXPECT_EQ(bench.worker.expected(), 1U) << "1 is a sum for this worker";
+    bench.handle(list_of({1, 0}));
+    EXPECT_EQ(bench.worker.counters().acks, 4U) << "it takes its sum only with lanes";
+    EXPECT_EQ(bench.worker.counters().stale_acks, 1U);
+    EXPECT_EQ(bench.worker.counters().refused, 0U);
+}
+
+TEST_F(WorkerDelivery, MarkOfAListCountsForItsAcks) {
+    ASSERT_TRUE(bench.worker.submit(sums, bench.now));
+    (void)bench.packets();
+    bench.handle(list_of({0, 2}), true);
+    EXPECT_EQ(bench.worker.counters().acks, 2U);
+    bench.handle(bench.nack(3));
+    const auto packets = bench.packets();
+    ASSERT_FALSE(packets.empty());
+    EXPECT_TRUE(packets[0].is(ATP_TYPE_GRADIENT) && packets[0].has(ATP_FLAG_ECN_DOWN));
+}
+
+TEST_F(WorkerDelivery, BadAckOfAListIsRefusedAlone) {
+    ASSERT_TRUE(bench.worker.submit(sums, bench.now));
+    (void)bench.packets();
+    testing::Bytes list = list_of({0, 2, 3});
+    wire::store_u16(list.data() + ATP_HEADER_BYTES + 8, ATP_FLAG_ALL + 1);
+    bench.handle(list);
+    EXPECT_EQ(bench.worker.counters().acks, 2U);
+    EXPECT_EQ(bench.worker.counters().refused, 1U);
+}
+
+TEST_F(WorkerDelivery, H89_ListWithAnotherTokenAcknowledgesNothing) {
+    ASSERT_TRUE(bench.worker.submit(sums, bench.now));
+    (void)bench.packets();
+    testing::Bytes list = list_of({0, 2, 3});
+    wire::store_u64(list.data() + ATP_OFFSET_TOKEN, 0xbad);
+    bench.handle(list);
+    EXPECT_EQ(bench.worker.counters().forged, 1U);
+    EXPECT_EQ(bench.worker.counters().acks, 0U);
+}
+
+// A lost list has the ACKs of several fragments. Later ones of the same owners overtake them like ACKs that were lost
+// one by one: the window halves once.
+TEST_F(WorkerDelivery, H89_LostListHalvesTheWindowOnce) {
+    ASSERT_TRUE(bench.worker.submit(sums, bench.now));
+    (void)bench.packets();
+    bench.handle(list_of({6, 8, 9, 11, 12, 14}));
+    EXPECT_EQ(bench.worker.counters().halvings, 1U);
+    EXPECT_EQ(resent(bench.packets()), (std::vector<std::uint32_t>{0, 3, 2, 5}));
 }
 
 // The first operation has 16 fragments, so the second one begins with an owner of 1.

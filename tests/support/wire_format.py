@@ -27,6 +27,8 @@ VERSION = 0xA4
 CONTROL_VERSION = 0xA4
 LANE_BYTES = 4
 PROOF_LANES = 4
+LISTED_ACK_LANES = 4
+MAX_ACK_LIST_LANES = 60
 MAX_LANES = 16362
 LEVELS = 2
 BITMAP_BITS = 32
@@ -58,6 +60,7 @@ class Type(enum.IntEnum):
     WAIT = 5
     FLUSH = 6
     READY = 7
+    ACK_LIST = 8
 
 
 class Flag(enum.IntFlag):

@@ -281,14 +281,16 @@ TEST(Decode, TokenZeroIsRefused) {
 
 TEST(Decode, MemberOutsideItsUnitIsRefusedInEveryType) {
     for (unsigned type = ATP_TYPE_GRADIENT; type <= ATP_TYPE_LAST; ++type) {
-        const bool lanes = type == ATP_TYPE_GRADIENT || type == ATP_TYPE_ACK;
+        const std::size_t lanes = type == ATP_TYPE_GRADIENT || type == ATP_TYPE_ACK ? 1
+                                  : type == ATP_TYPE_ACK_LIST                       ? ATP_LISTED_ACK_LANES
+                                                                                    : 0;
         const auto dtype = type <= ATP_TYPE_NACK ? ATP_DTYPE_INT32 : ATP_DTYPE_NONE;
         atp_header header = header_of(static_cast<atp_type>(type), dtype);
         header.bitmap0 = 0x10;
-        EXPECT_EQ(decode_of(header, lanes ? 1 : 0), DecodeError::set) << to_string(header, lanes ? 1 : 0);
+        EXPECT_EQ(decode_of(header, lanes), DecodeError::set) << to_string(header, lanes);
         header.bitmap0 = 0x1;
         header.bitmap1 = 0x80000001;
-        EXPECT_EQ(decode_of(header, lanes ? 1 : 0), DecodeError::set) << to_string(header, lanes ? 1 : 0);
+        EXPECT_EQ(decode_of(header, lanes), DecodeError::set) << to_string(header, lanes);
     }
 }
 
@@ -417,7 +419,8 @@ atp_header any_valid_header() {
 RC_GTEST_PROP(WireProperty, DecodedPacketEqualsTheEncodedOne, ()) {
     const atp_header sent = any_valid_header();
     const bool has_lanes = sent.type == ATP_TYPE_GRADIENT || sent.type == ATP_TYPE_ACK;
-    const std::size_t lanes = has_lanes ? *rc::gen::inRange<std::size_t>(ATP_PROOF_LANES + 1, 400) : 0;
+    std::size_t lanes = has_lanes ? *rc::gen::inRange<std::size_t>(ATP_PROOF_LANES + 1, 400) : 0;
+    if (sent.type == ATP_TYPE_ACK_LIST) lanes = ATP_LISTED_ACK_LANES * *rc::gen::inRange<std::size_t>(1, 16);
     Bytes bytes = packet_of(sent, lanes);
     Packet packet;
     RC_ASSERT(decode(bytes, packet) == DecodeError::none);

@@ -97,6 +97,18 @@ TEST_F(SwitchInTheKernel, ReadyAndLanesOfOneSenderPassUnchanged) {
     EXPECT_EQ(machine->counters().packets.forged, 0U);
 }
 
+// A list acknowledges only fragments that have no aggregator here.
+TEST_F(SwitchInTheKernel, H89_AckListPassesUnchangedAndFreesNothing) {
+    if (machine == nullptr) return;
+    send(gradient(0), {1, 2, 3});
+    for (const int ip : {4, 6}) {
+        const atp_header list = down(ATP_TYPE_ACK_LIST);
+        expect_untouched(wrap(conformance::bytes_of(list, {2, 1002, 0x80FFFF, 0, 3, 1003, 0x80FFFF, 0}), {.ip = ip}));
+    }
+    EXPECT_EQ(machine->occupied(), 1U);
+    EXPECT_EQ(machine->counters().packets.refused[ATP_REFUSED_LANES], 0U);
+}
+
 // The owner, member 1, stays at home: the others leave it out of the mask.
 TEST_F(SwitchInTheKernel, SumWithoutItsOwnerCompletes) {
     if (machine == nullptr) return;

@@ -25,6 +25,8 @@ using Json = nlohmann::ordered_json;
 constexpr std::array shard_fields{
     counter<&ShardCounters::unrouted>("unrouted"),
     counter<&ShardCounters::grouped>("multicast_results"),
+    counter<&ShardCounters::gathered_acks>("gathered_acks"),
+    counter<&ShardCounters::ack_lists>("ack_lists"),
     counter<&ShardCounters::control_refused>("control_refused"),
     counter<&ShardCounters::control_lost>("control_lost"),
     counter<&ShardCounters::control_retries>("control_retries"),

@@ -53,8 +53,10 @@ struct JobReport {
 };
 
 struct ShardCounters {
-    std::uint64_t unrouted = 0;  // packets of unknown channels, without a receiver, or that the send queue refused
-    std::uint64_t grouped = 0;   // results sent to a group instead of one copy per child
+    std::uint64_t unrouted = 0;       // packets of unknown channels, without a receiver, or that the send queue refused
+    std::uint64_t grouped = 0;        // results sent to a group instead of one copy per child
+    std::uint64_t gathered_acks = 0;  // ACKs without lanes that left in lists, copies not counted
+    std::uint64_t ack_lists = 0;      // these lists, copies not counted
     std::uint64_t control_refused = 0;
     std::uint64_t control_lost = 0;     // control messages dropped: the mailbox of their shard was full
     std::uint64_t control_retries = 0;  // JOINs without a valid cookie, each answered by a RETRY

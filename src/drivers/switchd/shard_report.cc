@@ -12,8 +12,10 @@ void ShardDriver::publish() {
     snapshot.address = to_string(socket_->local());
     snapshot.aggregators = machine_.table().config().aggregators;
     snapshot.packets = machine_.table().counters();
-    snapshot.shard = {.unrouted = machine_.counters().unrouted,
+    snapshot.shard = {.unrouted = machine_.counters().unrouted + machine_.ack_counters().unsent,
                       .grouped = machine_.counters().grouped,
+                      .gathered_acks = machine_.ack_counters().acks,
+                      .ack_lists = machine_.ack_counters().lists,
                       .control_refused = machine_.counters().control_refused,
                       .control_lost = machine_.counters().events_lost + mailbox_.lost(),
                       .control_retries = machine_.gatekeeper().retries()};

@@ -31,6 +31,10 @@ class BranchReceivers {
         if (branch_.level != 1) return branch_.level != 0;
         return !child.unit.direct && branch_.racks[child.unit.unit] == nullptr;
     }
+    // The child is a worker, and no switch in the path of its unit has made it join here one by one.
+    [[nodiscard]] bool is_last_hop(const control::Branch::Child& child) const {
+        return branch_.level == 0 || (branch_.level == 1 && child.unit.direct);
+    }
     [[nodiscard]] bool is_worker(const control::Branch::Child& child, std::uint16_t rank) const {
         return !is_switch(child) && branch_.child_to(rank) == &child;
     }

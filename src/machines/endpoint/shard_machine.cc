@@ -58,6 +58,7 @@ ShardMachine::ShardMachine(const ShardMachineConfig& config, std::unique_ptr<Sha
       switch_(config.table),
       gatekeeper_(config.tree.secret),
       tree_(with_other(config.tree, other_.get())),
+      acks_(config.ack_hold),
       scratch_(std::make_unique_for_overwrite<std::byte[]>(most_batch * ATP_MAX_PACKET_BYTES)) {
     packets_.reserve(most_batch);
 }
@@ -68,7 +69,12 @@ ShardMachine::ShardMachine(const ShardMachineConfig& config, std::unique_ptr<Sha
 void ShardMachine::handle_batch(std::span<const wire::Datagram> batch, wire::Outbox& out, Time now) {
     for (const wire::Datagram& datagram : batch) take_datagram(datagram, out, now);
     process_batch(out, now);
+    handle_room(out, now);
+}
+
+void ShardMachine::handle_room(wire::Outbox& out, Time now) {
     drain_servers(out, now);
+    transmit_acks(out, now);
 }
 
 void ShardMachine::take_datagram(const wire::Datagram& datagram, wire::Outbox& out, Time now) {
@@ -162,7 +168,7 @@ void ShardMachine::forward(const protocol::PacketBuffer& packet, wire::Outbox& o
         }
         forward_up(packet, *branch, out, now);
     } else {
-        forward_down(packet, *branch, out);
+        forward_down(packet, *branch, out, now);
     }
 }
 
@@ -197,8 +203,8 @@ bool ShardMachine::goes_to_group(const protocol::PacketBuffer& packet, const con
            packet.verdict.worker == ATP_WORKER_ALL;
 }
 
-void ShardMachine::forward_down(const protocol::PacketBuffer& packet, const control::Branch& branch,
-                                wire::Outbox& out) {
+void ShardMachine::forward_down(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out,
+                                Time now) {
     // The mark of the downward path stays in the IP header, which only workers read.
     const wire::Ecn ecn = packet.congested ? wire::Ecn::congested : wire::Ecn::capable_0;
     if (goes_to_group(packet, branch)) {
@@ -207,6 +213,7 @@ void ShardMachine::forward_down(const protocol::PacketBuffer& packet, const cont
         send(bytes_of(packet), branch.group, ecn, false, out);
         return;
     }
+    if (gather(packet, branch, out, now)) return;
     bool again = false;
     for_each_receiver(downward_of(packet), BranchReceivers(branch), [&](const control::Branch::Child& child) {
         again = send(bytes_of(packet), child.address, ecn, again, out);
@@ -267,7 +274,7 @@ bool ShardMachine::drain(const BusyServer& busy, wire::Outbox& out, Time now) {
         if (packet.verdict.route == protocol::Route::up) {
             server.handle_packet(bytes_of(packet), false, now);
         } else if (packet.verdict.route == protocol::Route::down) {
-            answer(packet, branch, out);
+            if (!gather(packet, branch, out, now)) answer(packet, branch, out);
         } else if (is_flush && !branch.has_racks && branch.present != 0) {
             // A switch in the path, which has no address, may hold the partial sum. It answers the FLUSH. Otherwise the
             // receiver ignores it.
@@ -293,6 +300,29 @@ void ShardMachine::answer(const protocol::PacketBuffer& packet, const control::B
         } else if (!out.repeat(child.address)) {
             ++counters_.unrouted;
         }
+    });
+}
+
+// Results for a group go to all at once, so nothing is gathered for it. An ACK that leaves by itself must not overtake
+// more than two others: they would count as lost.
+bool ShardMachine::gather(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out,
+                          Time now) {
+    if (packet.size != ATP_HEADER_BYTES || type_of(packet.data) != ATP_TYPE_ACK || goes_to_group(packet, branch)) {
+        return false;
+    }
+    if (!may_be_listed(packet, branch, switch_) || !acks_.add(branch, bytes_of(packet), now)) {
+        acks_.hasten(key_of(branch));
+        return false;
+    }
+    if (acks_.is_full()) transmit_acks(out, now);
+    return true;
+}
+
+void ShardMachine::transmit_acks(wire::Outbox& out, Time now) {
+    acks_.transmit(out, now, [this](const control::ChannelKey& key) {
+        const control::Branch* const branch = tree_.find(key);
+        const protocol::Server* const server = branch == nullptr ? nullptr : server_of(*branch);
+        return AckGatherer::Channel{.branch = branch, .expects_more = server != nullptr && server->expects_more()};
     });
 }
 
@@ -327,7 +357,7 @@ void ShardMachine::handle_send_error(const wire::SendError& error, wire::Outbox&
 void ShardMachine::handle_timeout(wire::Outbox& out, Time now) {
     tree_.handle_timeout(now);
     drain_tree(out);
-    drain_servers(out, now);
+    handle_room(out, now);
 }
 
 // If there is no room, the message is lost; members repeat control messages.
@@ -389,6 +419,7 @@ void ShardMachine::close_channel(const control::TreeEvent& event) {
     if (other_ != nullptr) other_->close(key);
     std::erase_if(busy_, [&](const BusyServer& busy) { return busy.key == key; });
     servers_.erase(key);
+    acks_.close(key);
 }
 
 // ------------------------------------------------------------------------------------------------------------- Events

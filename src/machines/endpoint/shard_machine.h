@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -13,6 +14,7 @@
 #include "base/time.h"
 #include "control/gatekeeper.h"
 #include "control/join_tree.h"
+#include "endpoint/ack_gatherer.h"
 #include "endpoint/hosted_server.h"
 #include "endpoint/shard_protocol.h"
 #include "protocol/switch.h"
@@ -29,7 +31,9 @@ struct ShardMachineConfig {
     control::JoinTreeConfig tree{};  // the machine sets `other`; its secret makes the cookies too
     // Datagrams of this shard come to the address of the node: control messages become events for it.
     bool is_first = false;
-    bool reaches_groups = true;        // false: packets to a multicast group would not arrive
+    bool reaches_groups = true;  // false: packets to a multicast group would not arrive
+    // Time that an ACK without lanes waits for further ones, at most. Zero: only for those of its batch.
+    Duration ack_hold = std::chrono::microseconds(200);
     wire::TraceSink* trace = nullptr;  // gets what the table does with each packet; nullptr: none
 };
 
@@ -76,13 +80,13 @@ class ShardMachine {
     void handle_message(std::span<const std::byte> bytes, const wire::Address& from, wire::Outbox& out, Time now);
     // A report about a packet that the shard's socket sent earlier.
     void handle_send_error(const wire::SendError& error, wire::Outbox& out, Time now);
-    void handle_room(wire::Outbox& out, Time now) { drain_servers(out, now); }
+    void handle_room(wire::Outbox& out, Time now);
     void handle_timeout(wire::Outbox& out, Time now);
     std::optional<ShardEvent> poll_event();
     std::optional<control::TreeNotice> poll_notice() { return tree_.poll_notice(); }  // for the log
-    [[nodiscard]] Time poll_timeout() const { return tree_.poll_timeout(); }
+    [[nodiscard]] Time poll_timeout() const { return std::min(tree_.poll_timeout(), acks_.poll_timeout()); }
 
-    [[nodiscard]] bool has_answers() const { return !busy_.empty(); }  // which wait for room
+    [[nodiscard]] bool has_answers() const { return !busy_.empty() || acks_.blocked(); }  // which wait for room
     [[nodiscard]] bool reaches_groups() const { return config_.reaches_groups; }
     [[nodiscard]] const protocol::Switch& table() const { return switch_; }
     [[nodiscard]] const control::JoinTree& tree() const { return tree_; }
@@ -91,6 +95,7 @@ class ShardMachine {
     // nullptr: the branch hosts no server.
     [[nodiscard]] const protocol::Server* server_of(const control::Branch& branch) const;
     [[nodiscard]] const ShardMachineCounters& counters() const { return counters_; }
+    [[nodiscard]] const AckGathererCounters& ack_counters() const { return acks_.counters(); }
 
   private:
     static constexpr std::size_t most_events = 1024;
@@ -112,7 +117,7 @@ class ShardMachine {
     void trace(const protocol::PacketBuffer& packet, Time now);
     void forward(const protocol::PacketBuffer& packet, wire::Outbox& out, Time now);
     void forward_up(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out, Time now);
-    void forward_down(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out);
+    void forward_down(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out, Time now);
     [[nodiscard]] bool goes_to_group(const protocol::PacketBuffer& packet, const control::Branch& branch) const;
     bool send(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, bool again, wire::Outbox& out);
     static void send_message(const wire::JoiningMessage& message, const wire::Address& to, wire::Outbox& out,
@@ -122,6 +127,9 @@ class ShardMachine {
     void drain_servers(wire::Outbox& out, Time now);
     [[nodiscard]] bool drain(const BusyServer& busy, wire::Outbox& out, Time now);
     void answer(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out);
+    [[nodiscard]] bool gather(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out,
+                              Time now);
+    void transmit_acks(wire::Outbox& out, Time now);
 
     void drain_tree(wire::Outbox& out);
     void handle_event(const control::TreeEvent& event);
@@ -137,6 +145,7 @@ class ShardMachine {
     control::JoinTree tree_;
     std::map<control::ChannelKey, std::unique_ptr<HostedServer>> servers_;
     std::vector<BusyServer> busy_;
+    AckGatherer acks_;
     std::vector<protocol::PacketBuffer> packets_;  // of the current batch
     std::unique_ptr<std::byte[]> scratch_;         // for FLUSHes of the batch, which may grow into gradients
     std::size_t scratch_used_ = 0;                 // packets

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/ready_workers.h"
 
+#include <algorithm>
+
 namespace atp::protocol {
 
 std::uint32_t ReadyWorkers::note(std::uint16_t worker, std::uint32_t until) {
@@ -9,6 +11,10 @@ std::uint32_t ReadyWorkers::note(std::uint16_t worker, std::uint32_t until) {
     until_[worker] = until;
     if (mark == all_until_) find_lowest();
     return mark;
+}
+
+bool ReadyWorkers::any_takes(std::uint32_t seq) const {
+    return std::ranges::any_of(until_, [seq](std::uint32_t until) { return before(seq, until); });
 }
 
 void ReadyWorkers::advance(std::uint32_t base) {

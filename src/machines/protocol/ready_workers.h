@@ -22,6 +22,7 @@ class ReadyWorkers {
     // All workers take the result of `seq`.
     [[nodiscard]] bool all_take(std::uint32_t seq) const { return before(seq, all_until_); }
     [[nodiscard]] bool takes(std::uint16_t worker, std::uint32_t seq) const { return before(seq, until_[worker]); }
+    [[nodiscard]] bool any_takes(std::uint32_t seq) const;
     // The first fragment that some worker does not take yet.
     [[nodiscard]] std::uint32_t all_until() const { return all_until_; }
     // Every fragment before `base` is complete. After 2^31 further fragments an old mark would compare as newer.

@@ -87,6 +87,8 @@ class Server {
     [[nodiscard]] const ServerCounters& counters() const { return counters_; }
     // The first fragment that is not complete.
     [[nodiscard]] std::uint32_t base() const { return base_; }
+    // A worker takes the result of a fragment that is not complete: further ACKs follow soon.
+    [[nodiscard]] bool expects_more() const { return ready_.any_takes(base_); }
     // The fragment is complete, and its result is kept.
     [[nodiscard]] bool has_result(std::uint32_t seq) const {
         return records_.at(seq).seq == seq && records_.at(seq).state == State::complete;

@@ -62,6 +62,7 @@ void Worker::handle_packet(std::span<std::byte> bytes, bool congested, Time now)
     }
     switch (header.type) {
         case ATP_TYPE_ACK: handle_ack(packet, congested, now); break;
+        case ATP_TYPE_ACK_LIST: handle_ack_list(packet, congested, now); break;
         case ATP_TYPE_NACK: handle_nack(header, now); break;
         case ATP_TYPE_WAIT: handle_wait(header, now); break;
         case ATP_TYPE_FLUSH:  // for a switch; arrives only on a path without one

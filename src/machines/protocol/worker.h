@@ -191,6 +191,7 @@ class Worker {
     };
 
     void handle_ack(const wire::Packet& packet, bool congested, Time now);
+    void handle_ack_list(const wire::Packet& list, bool congested, Time now);
     void handle_nack(const atp_header& header, Time now);
     void handle_wait(const atp_header& header, Time now);
     void advance(Time now);

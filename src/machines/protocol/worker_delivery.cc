@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "protocol/worker.h"
-
 #include <algorithm>
+
+#include "protocol/worker.h"
+#include "wire/ack_list.h"
 
 namespace atp::protocol {
 inline namespace ATP_VARIANT {
@@ -12,6 +13,18 @@ bool Worker::is_for_others(const wire::Packet& packet) const {
     const Delivery delivery = Delivery::of(packet.header);
     if (delivery.owner != config_.rank || ATP_BREAK(owner_takes_empty_ack)) return false;
     return delivery.one_sender ? !packet.lanes.empty() : packet.header.lanes == 0;
+}
+
+// Each ACK of a list counts like one that arrived alone.
+void Worker::handle_ack_list(const wire::Packet& list, bool congested, Time now) {
+    for (std::size_t at = 0; at < wire::listed_acks(list); ++at) {
+        const wire::Packet ack{.header = wire::listed_ack(list, at), .lanes = {}};
+        if (atp_check_header(&ack.header, 0) != ATP_REFUSED_NOT) {
+            ++counters_.refused;
+        } else {
+            handle_ack(ack, congested, now);
+        }
+    }
 }
 
 bool Worker::concerns_me(const atp_header& header) const {

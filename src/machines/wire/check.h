@@ -58,10 +58,15 @@ static inline int atp_is_typed(const struct atp_header* header) {
     return has_form && type != ATP_DTYPE_NONE && (type == ATP_DTYPE_FLOAT32 || type <= form);
 }
 
+/* The words of an ACK_LIST: at least one further ACK. */
+static inline int atp_lists_acks(uint32_t words) {
+    return words != 0 && words % ATP_LISTED_ACK_LANES == 0 && words <= ATP_MAX_ACK_LIST_LANES;
+}
+
 /*
  * A GRADIENT or an ACK has words and names their form and type; an ACK may lack both. A NACK has no words and names the
- * type that it requests. Other packets have neither, except that the words of a PROBE are padding. `words`: their
- * number behind the header.
+ * type that it requests. Other packets have neither, except that the words of a PROBE are padding, and those of an
+ * ACK_LIST further ACKs. `words`: their number behind the header.
  */
 static inline int atp_lanes_fit(const struct atp_header* header, uint32_t words) {
     switch (header->type) {
@@ -69,6 +74,7 @@ static inline int atp_lanes_fit(const struct atp_header* header, uint32_t words)
         case ATP_TYPE_ACK: return words != 0 ? atp_is_typed(header) : header->lanes == 0;
         case ATP_TYPE_NACK: return header->lanes != ATP_DTYPE_NONE && header->lanes <= ATP_DTYPE_LAST && words == 0;
         case ATP_TYPE_PROBE: return header->lanes == 0;
+        case ATP_TYPE_ACK_LIST: return header->lanes == 0 && atp_lists_acks(words);
         default: return header->lanes == 0 && words == 0;
     }
 }

@@ -54,6 +54,12 @@
 /* Lanes at the end of a packet with PROOF: words that every target adds modulo 2^32. */
 #define ATP_PROOF_LANES 4u
 
+/* Words of each further ACK in an ACK_LIST. */
+#define ATP_LISTED_ACK_LANES 4u
+
+/* Words of the longest ACK_LIST, which has 16 ACKs. */
+#define ATP_MAX_ACK_LIST_LANES 60u
+
 /* Lanes of the largest packet: the largest UDP payload over IPv4 is 65,507 bytes. */
 #define ATP_MAX_LANES 16362u
 
@@ -97,8 +103,10 @@ enum atp_type {
     ATP_TYPE_FLUSH = 6,
     /* up: this worker takes the results before `argument` */
     ATP_TYPE_READY = 7,
+    /* down: ACKs without lanes of several fragments, whose aggregators are free */
+    ATP_TYPE_ACK_LIST = 8,
 };
-#define ATP_TYPE_LAST ATP_TYPE_READY
+#define ATP_TYPE_LAST ATP_TYPE_ACK_LIST
 
 /* Bits of `flags`. */
 enum atp_flag {

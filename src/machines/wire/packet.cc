@@ -43,6 +43,7 @@ std::string_view type_to_string(std::uint8_t type) {
         case ATP_TYPE_WAIT: return "WAIT";
         case ATP_TYPE_FLUSH: return "FLUSH";
         case ATP_TYPE_READY: return "READY";
+        case ATP_TYPE_ACK_LIST: return "ACK_LIST";
         default: return "UNKNOWN";
     }
 }
