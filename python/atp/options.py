@@ -6,6 +6,7 @@ from __future__ import annotations
 import ipaddress
 import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -110,9 +111,9 @@ def _plain(option: str, value: object, name: str) -> Any:
         return _one_of(CHOICES[option], value, name)
     if option in BOUNDS:
         return _whole_number(*BOUNDS[option], value, name)
-    if option == "host_level":
-        return _flag(value, name)
-    return _multicast(value, name) if option == "multicast" else str(value)
+    if option in _RULES:
+        return _RULES[option](value, name)
+    return str(value)
 
 
 def _flag(value: object, name: str) -> str:
@@ -139,6 +140,20 @@ def _multicast(value: object, name: str) -> str:
     return str(value)
 
 
+def _rate(value: object, name: str) -> str:
+    """Bits per second as the library reads them. 0: not known."""
+    form = re.fullmatch(r"(\d+\.?\d*|\.\d+)([kmg]?(bps|bit|bit/s))?", str(value), re.IGNORECASE)
+    if str(value) != "0" and (form is None or float(form[1]) == 0):
+        raise ValueError(f"{name}: use bits per second, or a number with kbit, Mbit or Gbit")
+    return str(value)
+
+
+def _listen(value: object, name: str) -> str:
+    if value != "" and not re.fullmatch(r"(\[[^\]]+\]|[^:\[\]]+):\d{1,5}(-\d{1,5})?", str(value)):
+        raise ValueError(f"{name}: use host:port, host:0 for any port, or host:first-last")
+    return str(value)
+
+
 def _whole_number(least: int, most: int, value: object, name: str) -> int:
     try:
         number = int(str(value))
@@ -161,3 +176,12 @@ def _seconds(value: object, name: str) -> float | None:
     if not (math.isfinite(seconds) and 0.001 <= seconds <= 86400 * 365):
         raise ValueError(f"{name}: use a number of seconds from 0.001 to {86400 * 365}")
     return seconds
+
+
+_RULES = {
+    "host_level": _flag,
+    "link_rate": _rate,
+    "listen": _listen,
+    "multicast": _multicast,
+    "uplink_rate": _rate,
+}

@@ -29,6 +29,8 @@ TEST(Units, MalformedSizeIsRefused) {
 TEST(Units, RatesParseToBitsPerSecond) {
     EXPECT_EQ(parse_rate("100Gbps"), 100'000'000'000);
     EXPECT_EQ(parse_rate("500Mbit"), 500'000'000);
+    EXPECT_EQ(parse_rate("25gbit"), 25'000'000'000);
+    EXPECT_EQ(parse_rate("500mbit"), 500'000'000);
     EXPECT_EQ(parse_rate("40Gbit/s"), 40'000'000'000);
     EXPECT_EQ(parse_rate("2.5Gbps"), 2'500'000'000);
     EXPECT_EQ(parse_rate("9600"), 9600);

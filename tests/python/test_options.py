@@ -91,6 +91,10 @@ def test_options_override_the_environment():
         ("ATP_CHANNELS", "0", "from 1 to 64"),
         ("ATP_CHANNELS", "65", "from 1 to 64"),
         ("ATP_CHANNELS", "two", "from 1 to 64"),
+        ("ATP_LINK_RATE", "fast", "Mbit or Gbit"),
+        ("ATP_UPLINK_RATE", "0gbit", "Mbit or Gbit"),
+        ("ATP_LISTEN", "host", "host:first-last"),
+        ("ATP_LISTEN", "::1:4791", "host:first-last"),
         ("ATP_TIMEOUT", "0", "a number of seconds from 0.001 to 31536000"),
         ("ATP_TIMEOUT", "soon", "a number of seconds from 0.001 to 31536000"),
         ("ATP_TIMEOUT", "inf", "a number of seconds from 0.001 to 31536000"),
@@ -101,6 +105,16 @@ def test_error_for_a_wrong_variable_names_the_accepted_values(variable, value, a
         settle(Options(), HALF_AN_HOUR, {variable: value})
     assert f"{variable}={value!r}" in str(raised.value)
     assert accepted in str(raised.value)
+
+
+@pytest.mark.parametrize("rate", ["25gbit", "25Gbit", "2.5Gbps", "400mbit/s", "100000000", "0"])
+def test_rates_are_those_of_the_library(rate):
+    assert settle(Options(link_rate=rate), HALF_AN_HOUR, {}).link_rate == rate
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1:0", "[::1]:4800", "host:4800-4899"])
+def test_address_to_listen_at_may_have_several_ports(address):
+    assert settle(Options(), HALF_AN_HOUR, {"ATP_LISTEN": address}).listen == address
 
 
 def test_error_for_a_wrong_option_names_the_option():

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/units.h"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <span>
+#include <string>
 
 namespace atp {
 namespace {
@@ -30,12 +33,12 @@ constexpr std::array<UnitSuffix, 13> rate_units{{{"", 1},
                                                  {"kbps", 1e3},
                                                  {"kbit", 1e3},
                                                  {"kbit/s", 1e3},
-                                                 {"Mbps", 1e6},
-                                                 {"Mbit", 1e6},
-                                                 {"Mbit/s", 1e6},
-                                                 {"Gbps", 1e9},
-                                                 {"Gbit", 1e9},
-                                                 {"Gbit/s", 1e9}}};
+                                                 {"mbps", 1e6},
+                                                 {"mbit", 1e6},
+                                                 {"mbit/s", 1e6},
+                                                 {"gbps", 1e9},
+                                                 {"gbit", 1e9},
+                                                 {"gbit/s", 1e9}}};
 constexpr std::array<UnitSuffix, 1> no_units{{{"", 1}}};
 constexpr std::array<UnitSuffix, 4> duration_units{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
 // Larger than every useful value, and exact as a double.
@@ -72,8 +75,12 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
     return static_cast<std::uint64_t>(*value);
 }
 
+// Some programs write 25gbit, others 25Gbit.
 std::optional<std::int64_t> parse_rate(std::string_view text) {
-    const auto value = parse(text, rate_units);
+    std::string lower(text);
+    std::ranges::transform(lower, lower.begin(),
+                           [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    const auto value = parse(lower, rate_units);
     if (!value || *value < 1) return std::nullopt;
     return static_cast<std::int64_t>(*value);
 }
