@@ -79,7 +79,7 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
 std::optional<std::int64_t> parse_rate(std::string_view text) {
     std::string lower(text);
     std::ranges::transform(lower, lower.begin(),
-                           [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+                           [](unsigned char character) { return static_cast<char>(std::tolower(character)); });
     const auto value = parse(lower, rate_units);
     if (!value || *value < 1) return std::nullopt;
     return static_cast<std::int64_t>(*value);
