@@ -38,6 +38,7 @@ control AtpIngress(inout headers_t headers, inout notes_t notes, inout standard_
     counter(1, CounterType.packets) refused;
     counter(1, CounterType.packets) forged;
     counter(1, CounterType.packets) damaged;
+    counter(1, CounterType.packets) no_room;
 
     Check() check;
     Decide() decide;
@@ -121,66 +122,29 @@ control AtpIngress(inout headers_t headers, inout notes_t notes, inout standard_
         ATP_EACH_LANE(ATP_EMIT_LANE)
     }
 
-    // An element of BITS bits that leaves its width saturates. The sign of `left` is set if it left.
-#define ATP_ADD_ELEMENT(BITS, HIGH, LOW, LOWEST)                                                             \
-    sum = addend[HIGH:LOW] + held[HIGH:LOW];                                                                 \
-    left = (addend[HIGH:LOW] ^ sum) & (held[HIGH:LOW] ^ sum);                                                \
-    left = is_element ? left : 0;                                                                            \
-    lane[HIGH:LOW] = left & LOWEST == 0 ? sum : (addend[HIGH:LOW] & LOWEST == 0 ? LOWEST - 1 : LOWEST);     \
-    notes.overflowed = left & LOWEST == 0 ? notes.overflowed : 1w1;
-
-#define ATP_BEGIN_LANE(AT)                             \
-    held_lanes.read(held, notes.first + (AT));         \
-    addend = headers.lanes[AT].value;                  \
-    is_element = (AT) < notes.elements;                \
-    lane = addend + held;
-#define ATP_END_LANE(AT)                                \
-    headers.lanes[AT].value = lane;                     \
-    held_lanes.write(notes.first + (AT), lane);
-
-    action add_int32_lanes() {
+    // The elements of a lane are added together, without their signs, so that no carry reaches a neighbour. Each saturates
+    // alone. `high` has the sign bit of each element, and `shift` is the distance of its lowest bit. Lanes behind the
+    // elements have 32 bits in every form, and wrap.
+    action add_lanes(in bit<32> high, in bit<8> shift) {
         bit<32> held;
         bit<32> addend;
-        bit<32> lane;
         bit<32> sum;
-        bit<32> left;
-        bool is_element;
-#define ATP_ADD_INT32(AT) ATP_BEGIN_LANE(AT) ATP_ADD_ELEMENT(32, 31, 0, 32w0x80000000) ATP_END_LANE(AT)
-        ATP_EACH_LANE(ATP_ADD_INT32)
-    }
-    // Tail lanes have 32 bits in every form.
-#define ATP_KEEP_TAIL lane = is_element ? lane : addend + held;
-    action add_int16_lanes() {
-        bit<32> held;
-        bit<32> addend;
-        bit<32> lane;
-        bit<16> sum;
-        bit<16> left;
-        bool is_element;
-#define ATP_ADD_INT16(AT)                                  \
-    ATP_BEGIN_LANE(AT)                                     \
-    ATP_ADD_ELEMENT(16, 15, 0, 16w0x8000)                  \
-    ATP_ADD_ELEMENT(16, 31, 16, 16w0x8000)                 \
-    ATP_KEEP_TAIL                                          \
-    ATP_END_LANE(AT)
-        ATP_EACH_LANE(ATP_ADD_INT16)
-    }
-    action add_int8_lanes() {
-        bit<32> held;
-        bit<32> addend;
-        bit<32> lane;
-        bit<8> sum;
-        bit<8> left;
-        bool is_element;
-#define ATP_ADD_INT8(AT)                                \
-    ATP_BEGIN_LANE(AT)                                  \
-    ATP_ADD_ELEMENT(8, 7, 0, 8w0x80)                    \
-    ATP_ADD_ELEMENT(8, 15, 8, 8w0x80)                   \
-    ATP_ADD_ELEMENT(8, 23, 16, 8w0x80)                  \
-    ATP_ADD_ELEMENT(8, 31, 24, 8w0x80)                  \
-    ATP_KEEP_TAIL                                       \
-    ATP_END_LANE(AT)
-        ATP_EACH_LANE(ATP_ADD_INT8)
+        bit<32> left;  // the sign bits of elements that left their width
+        bit<32> full;  // all bits of these elements
+        bit<32> any = 0;
+#define ATP_ADD_LANE(AT)                                                                       \
+        held_lanes.read(held, notes.first + (AT));                                             \
+        addend = headers.lanes[AT].value;                                                      \
+        sum = ((addend & ~high) + (held & ~high)) ^ ((addend ^ held) & high);                  \
+        left = (addend ^ sum) & (held ^ sum) & high;                                           \
+        full = left | (left - (left >> shift));                                                \
+        sum = (sum & ~full) | ((~high + ((addend & high) >> shift)) & full);                   \
+        sum = (AT) < notes.elements ? sum : addend + held;                                     \
+        any = (AT) < notes.elements ? any | left : any;                                        \
+        headers.lanes[AT].value = sum;                                                         \
+        held_lanes.write(notes.first + (AT), sum);
+        ATP_EACH_LANE(ATP_ADD_LANE)
+        notes.overflowed = any == 0 ? 1w0 : 1w1;
     }
 
     // ---- a packet of an admitted job
@@ -237,15 +201,20 @@ control AtpIngress(inout headers_t headers, inout notes_t notes, inout standard_
                         bit<16> tail = headers.atp.flags & ATP_FLAG_AUDIT != 0 ? 16w1 : 16w0;
                         tail = headers.atp.flags & ATP_FLAG_PROOF != 0 ? ATP_PROOF_LANES : tail;
                         notes.elements = notes.lanes - tail;
-                        decide.apply(headers.atp, notes.lanes, flush_here, aggregator, now_us, ATP_AGEING_US,
-                                     decision);
+                        if (flush_here && aggregator.lanes > ATP_ROOM_LANES) {
+                            no_room.count(0);
+                            decision.packet = ATP_PACKET_DROP;
+                        } else {
+                            decide.apply(headers.atp, notes.lanes, flush_here, aggregator, now_us, ATP_AGEING_US,
+                                         decision);
+                        }
                         if (is_gradient || decision.packet == ATP_PACKET_RETURN) {
                             notes.changed = 1;
                         }
                         if (decision.packet == ATP_PACKET_RETURN) {
-#define ATP_GROW(AT)                   \
-    if ((AT) < aggregator.lanes) {     \
-        headers.lanes[AT].setValid();  \
+#define ATP_GROW(AT)                                          \
+    if ((AT) < ATP_ROOM_LANES && (AT) < aggregator.lanes) {   \
+        headers.lanes[AT].setValid();                         \
     }
                             ATP_EACH_LANE(ATP_GROW)
                             headers.udp.bytes = headers.udp.bytes + (aggregator.lanes << 2);
@@ -258,13 +227,17 @@ control AtpIngress(inout headers_t headers, inout notes_t notes, inout standard_
                         } else if (decision.lanes == ATP_LANES_EMIT) {
                             emit_lanes();
                         } else if (decision.lanes != ATP_LANES_NONE) {
+                            bit<32> high = 0x80808080;
+                            bit<8> shift = 7;
                             if (headers.atp.lanes == ATP_INT32_LANES) {
-                                add_int32_lanes();
+                                high = 0x80000000;
+                                shift = 31;
                             } else if (headers.atp.lanes == ATP_INT16_LANES) {
-                                add_int16_lanes();
-                            } else {
-                                add_int8_lanes();
+                                high = 0x80008000;
+                                shift = 15;
                             }
+                            // One call, since the compiler copies the action for each.
+                            add_lanes(high, shift);
                             if (notes.overflowed == 1) {
                                 aggregator.flags = aggregator.flags | ATP_AGGREGATOR_OVERFLOW;
                                 if (decision.lanes == ATP_LANES_ADD_EMIT) {

@@ -17,6 +17,9 @@
 #define ATP_AGEING_US 500000
 #endif
 
+// Lanes by which a frame of BMv2 may grow: its buffer is 512 bytes longer than the frame that arrived.
+#define ATP_ROOM_LANES 128
+
 const bit<32> AGENT_SESSION = 1;  // copies of control messages go to this mirroring session
 
 control AtpVerifyChecksum(inout headers_t headers, inout notes_t notes) {

@@ -27,6 +27,9 @@
 #ifndef ATP_FULL_LANES
 #define ATP_FULL_LANES ATP_LANES
 #endif
+#if ATP_FULL_LANES > ATP_ROOM_LANES
+#error A FLUSH has no room for so many lanes
+#endif
 
 const bit<9> RECIRCULATION_PORT = 500;  // its frames never leave
 
@@ -84,6 +87,7 @@ control AtpIngress(inout headers_t headers, inout notes_t notes, inout standard_
     counter(1, CounterType.packets) refused;
     counter(1, CounterType.packets) forged;
     counter(1, CounterType.packets) damaged;
+    counter(1, CounterType.packets) no_room;  // always 0
 #ifdef ATP_TRACE
     register<bit<32>>(1) standing_now_us;
     register<bit<8>>(1) traced_passes;

@@ -233,6 +233,11 @@ class Switch:
         found = self.thrift.call(STANDARD, "bm_register_read", (I32, 0), (Text, f"AtpIngress.{name}"), (I32, index))
         return found & (2**64 - 1)
 
+    def count(self, name, index):
+        """The packets that a counter counted."""
+        found = self.thrift.call(STANDARD, "bm_counter_read", (I32, 0), (Text, f"AtpIngress.{name}"), (I32, index))
+        return found[2]  # its first field has the bytes
+
     def clear_entries(self, table):
         self.thrift.call(STANDARD, "bm_mt_clear_entries", (I32, 0), (Text, f"AtpIngress.{table}"), (Flag, False))
 

@@ -34,6 +34,8 @@ def registers_of(aggregator, fields):
 
 
 class RowsTest(RowsCase):
+    lanes = LANES
+
     def start(self, level):
         switch = bmv2.Switch(self.program)
         self.addCleanup(switch.close)
@@ -50,14 +52,14 @@ class RowsTest(RowsCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.program = bmv2.compiled(
-            folder.name, f"ATP_LANES={LANES}", "ATP_AGGREGATORS=8", "ATP_FIXED_CLOCK", f"ATP_AGEING_US={AGEING_US}"
+            folder.name, f"ATP_LANES={cls.lanes}", "ATP_AGGREGATORS=8", "ATP_FIXED_CLOCK", f"ATP_AGEING_US={AGEING_US}"
         )
 
     def load(self, switch, row):
         for name, value in registers_of(row["before"]["aggregator"], FIELDS).items():
             switch.write_register(name, INDEX, value)
         for lane, value in enumerate(row["before"]["held"]):
-            switch.write_register("held_lanes", INDEX * LANES + lane, value % 2**32)
+            switch.write_register("held_lanes", INDEX * self.lanes + lane, value % 2**32)
         switch.write_register("standing_now_us", 0, row["now_us"])
 
     def check_registers(self, switch, row):
@@ -66,7 +68,7 @@ class RowsTest(RowsCase):
         expected = registers_of(after, fields)
         self.assertEqual({name: switch.read_register(name, INDEX) for name in expected}, expected)
         if after["status"] != 0:
-            held = [switch.read_register("held_lanes", INDEX * LANES + lane) for lane in range(after["lanes"])]
+            held = [switch.read_register("held_lanes", INDEX * self.lanes + lane) for lane in range(after["lanes"])]
             self.assertEqual(held, [lane % 2**32 for lane in row["after"]["held"]])
 
     def check_row(self, switch, row, with_checksum):
@@ -100,7 +102,7 @@ class RowsTest(RowsCase):
         self.check_level(1)
 
     def test_other_frames_pass_bit_for_bit(self):
-        self.check_other_frames(self.start(0), self.rows[0]["before"]["packet"], LANES)
+        self.check_other_frames(self.start(0), self.rows[0]["before"]["packet"], self.lanes)
 
     def test_garbage_changes_no_register(self):
         switch = self.start(0)

@@ -47,6 +47,12 @@ class PipelinePlaneTest : public testing::Test {
     FakeThrift server;
 };
 
+TEST_F(PipelinePlaneTest, ReportsPacketsThatTheSwitchDidNotServe) {
+    const auto plane = PipelinePlane::open(server.address());
+    EXPECT_EQ((*plane)->packets().forged, 3U);
+    EXPECT_EQ((*plane)->packets().no_room, 3U);
+}
+
 TEST_F(PipelinePlaneTest, OpenReadsTheProgramAndPreparesTheSwitch) {
     const auto plane = PipelinePlane::open(server.address());
     ASSERT_TRUE(plane);

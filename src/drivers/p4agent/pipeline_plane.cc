@@ -76,6 +76,7 @@ std::optional<protocol::SwitchCounters> PipelinePlane::packets_of(const control:
 protocol::SwitchCounters PipelinePlane::packets() const {
     protocol::SwitchCounters counters = events_in(0);
     counters.forged = bmv2_.count("forged", 0);
+    counters.no_room = bmv2_.count("no_room", 0);
     return counters;
 }
 
