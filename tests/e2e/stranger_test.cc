@@ -194,7 +194,8 @@ void sum_among_strangers(const std::vector<std::string>& switches, const comm::O
                 }
             });
         }
-        EXPECT_TRUE(eventually([&] { return sent > 100; }));
+        // One control message in five is a JOIN of another job: in all more jobs than the table holds.
+        EXPECT_TRUE(eventually([&] { return sent > 400; }));
         each(2, [&](std::uint32_t rank) {
             for (std::uint32_t round = 0; round < 15; ++round) expect_sum(*ranks[rank], several_windows, round);
         });
