@@ -188,7 +188,7 @@ struct atp_options {
     /* Lanes of a packet (2 to 16,362). [0: as many as all paths carry] */
     uint32_t lanes;
     /*
-     * Maximum number of packets of a channel in flight (a power of two, 1 to 65,536). [0: as many as fit in 512 KiB,
+     * Maximum number of packets of a channel in flight (a power of two, 1 to 65,536). [0: as many as fit in 256 KiB,
      * from 8 to 256]
      */
     uint32_t window;

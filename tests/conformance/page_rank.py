@@ -196,7 +196,7 @@ class Rank:
         adding = [each for a in announcements for each in a["path"] if each["aggregators"] != 0]
         self._aggregators = min((each["aggregators"] for each in adding), default=1)
         self._lanes = min([a["lanes"] for a in announcements] + [each["lanes"] for each in adding])
-        packets = 524_288 // (wire_format.HEADER_BYTES + wire_format.LANE_BYTES * self._lanes)
+        packets = 262_144 // (wire_format.HEADER_BYTES + wire_format.LANE_BYTES * self._lanes)
         self._window = max(8, min(256, 1 << packets.bit_length() - 1))
 
     def _send_join(self) -> None:

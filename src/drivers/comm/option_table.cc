@@ -137,7 +137,7 @@ constexpr std::array rows{
               .type = OptionType::power,
               .scope = OptionScope::agreed,
               .fallback = "0",
-              .fallback_help = "as many as fit in 512 KiB, from 8 to 256",
+              .fallback_help = "as many as fit in 256 KiB, from 8 to 256",
               .least = 1,
               .most = 65'536,
               .flag = "--window",

@@ -12,10 +12,10 @@
 
 namespace atp::protocol {
 
-// Default limit of the packets that a channel has in flight: the largest power of two within 512 KiB, from 8 to 256.
-// More packets would only wait in queues.
+// Default limit of the packets that a channel has in flight: the largest power of two within 256 KiB, from 8 to 256.
+// More packets would only wait in queues, and delay those of other channels there.
 [[nodiscard]] constexpr std::uint32_t usual_window(std::uint32_t lanes) {
-    constexpr std::uint32_t bytes = 512U << 10U;
+    constexpr std::uint32_t bytes = 256U << 10U;
     const std::uint32_t packet = ATP_HEADER_BYTES + lanes * ATP_LANE_BYTES;
     return std::clamp(std::bit_floor(bytes / packet), 8U, 256U);
 }

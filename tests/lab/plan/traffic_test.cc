@@ -79,7 +79,7 @@ TEST(Traffic, RoundTripCountsEveryHop) {
     const Stream stream = stream_of(cluster, 0, {true, true, true});
     const double hop_ns = 1000 + stream.wire_bytes * 8 / 100;
     EXPECT_NEAR(static_cast<double>(stream.round_trip.count()), 2 * 3 * hop_ns, 1);
-    EXPECT_EQ(stream.window, 256);
+    EXPECT_EQ(stream.window, 128);
     cluster.switches[1].queue_bytes = cluster.switches[2].queue_bytes = cluster.switches[0].queue_bytes = 0;
     const double rate = 1e9;
     EXPECT_NEAR(stream_of(cluster, 0, {true, true, true}).in_flight(rate),
