@@ -114,25 +114,6 @@ TEST_F(WorkerRecovery, ResendAfterANackIsResentAfterThreeNewerAcks) {
     EXPECT_EQ(bench.sequences(), (Sequences{0, 1, 2, 3}));
 }
 
-TEST_F(WorkerRecovery, AcksOfFragmentsSentBeforeTheResendForANackCauseNoSecondResend) {
-    send(8);
-    bench.handle(bench.nack(0));
-    EXPECT_EQ(bench.sequences(), (Sequences{0}));
-    for (const std::uint32_t seq : {1U, 2U, 3U, 4U}) ack(seq);
-    EXPECT_TRUE(bench.packets().empty());
-    EXPECT_EQ(bench.worker.counters().resent_newer, 0U);
-    EXPECT_EQ(bench.worker.counters().halvings, 0U) << "nothing was lost";
-}
-
-TEST_F(WorkerRecovery, AcksBeforeTheResendForANackLeavesCauseNoSecondResend) {
-    send(8);
-    bench.handle(bench.nack(0));
-    for (const std::uint32_t seq : {1U, 2U, 3U, 4U}) ack(seq);
-    EXPECT_EQ(bench.sequences(), (Sequences{0}));
-    EXPECT_TRUE(bench.packets().empty());
-    EXPECT_EQ(bench.worker.counters().resent_newer, 0U);
-}
-
 TEST_F(WorkerRecovery, AcknowledgedResendIsNotResent) {
     send(4);
     for (std::uint32_t seq = 1; seq < 4; ++seq) ack(seq);

@@ -30,10 +30,8 @@ class LossDetector {
     void advance(std::uint32_t expected) {
         if (before(scanned_until_, expected)) scanned_until_ = expected;
     }
-    // True if three fragments from `next_seq` on have ACKs.
-    [[nodiscard]] bool has_newer(std::uint32_t next_seq) const { return !before(newest_acks_.front(), next_seq); }
-    // The next fragment that newer ACKs have overtaken. In the meantime the fragment may have an ACK, or the caller may
-    // have sent it again: the caller checks.
+    // The next fragment that newer ACKs have overtaken. The fragment may have an ACK in the meantime: the caller
+    // checks.
     std::optional<std::uint32_t> poll() {
         const std::uint32_t third = newest_acks_.front();
         if (before(scanned_until_, third)) return scanned_until_++;

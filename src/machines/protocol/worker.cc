@@ -146,12 +146,9 @@ void Worker::advance(Time now) {
     arm(now);
 }
 
-// A fragment that a NACK asked for has left again, or is about to: only fragments behind that resend overtake it.
 void Worker::resend_overtaken() {
     while (const std::optional<std::uint32_t> seq = losses_.poll()) {
-        if (!in_flight(*seq) || delivery_of(*seq).is_owned()) continue;
-        const Slot& waiting = slot(*seq);
-        if (!waiting.resend_queued && losses_.has_newer(waiting.newer_from)) ask_for_overtaken(*seq);
+        if (in_flight(*seq) && !delivery_of(*seq).is_owned()) ask_for_overtaken(*seq);
     }
 }
 
