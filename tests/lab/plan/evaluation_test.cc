@@ -43,7 +43,7 @@ TEST(Evaluation, LongDelayLimitsTheRateByTheWindow) {
     const Network network(cluster);
     Rates rates(network, everywhere(cluster), room_for_all(cluster));
     const Share share = rates.of({true})[0];
-    EXPECT_NEAR(share.rate, 256 * 352 * 4 / 2e-3, 0.001 * share.rate);  // the time of packets on the links is small
+    EXPECT_NEAR(share.rate, 128 * 352 * 4 / 2e-3, 0.001 * share.rate);  // the time of packets on the links is small
     EXPECT_EQ(share.limit, network.links().size());
     cluster.jobs[0].channels = 4;
     EXPECT_NEAR(Rates(network, everywhere(cluster), room_for_all(cluster)).rush(all_jobs(cluster)).rates[0],
