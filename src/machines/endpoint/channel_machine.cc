@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "control/statements.h"
+#include "endpoint/routing.h"
 #include "wire/packet.h"
 
 namespace atp::endpoint {
@@ -16,11 +17,6 @@ constexpr std::size_t most_control_bytes = 1024;
 // After the end of its worker, a hosted server waits until it has received no packet for this long, for late workers.
 constexpr Duration server_linger = std::chrono::milliseconds(300);
 constexpr Duration server_linger_most = std::chrono::seconds(2);
-
-bool goes_up(std::span<const std::byte> bytes) {
-    if (bytes.size() < ATP_HEADER_BYTES || wire::load_u8(bytes.data()) != ATP_VERSION) return false;
-    return wire::goes_up(wire::load_u8(bytes.data() + ATP_OFFSET_TYPE));
-}
 
 // Receiver field of an ACK; nullopt for other packets.
 std::optional<std::uint16_t> receiver_of_result(std::span<const std::byte> bytes) {

@@ -22,7 +22,7 @@ std::uint8_t plus(std::uint8_t scale, int exponent) {
 }
 
 // The exponent of a magnitude above 0. Of a subnormal number one that is too large, whose scale is the finest anyway.
-int exponent_of(std::uint32_t magnitude) { return static_cast<int>(magnitude >> mantissa_bits) - exponent_bias; }
+int binary_exponent(std::uint32_t magnitude) { return static_cast<int>(magnitude >> mantissa_bits) - exponent_bias; }
 
 // Of a sum of numbers that have this exponent, as the 8 bits of a float32, or a smaller one.
 int exponent_of_sum(unsigned exponent, std::uint32_t ranks) {
@@ -56,7 +56,7 @@ std::uint32_t magnitude_bits(float value) { return std::bit_cast<std::uint32_t>(
 std::uint8_t next_scale(std::uint8_t used, std::uint32_t largest, int bits) {
     if (largest == 0) return used;
     if (largest >= infinity_bits) return plus(used, -1);
-    const std::uint8_t fitting = scale_for(exponent_of(largest), bits);
+    const std::uint8_t fitting = scale_for(binary_exponent(largest), bits);
     return std::min(fitting, plus(used, most_rise));
 }
 
