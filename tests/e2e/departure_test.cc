@@ -24,21 +24,7 @@ TEST(Departure, OfARankFailsTheOthersWithItsNumber) {
         comm::Options options = small_options();
         options.channels = channels;
         Job job(3, {address_of(*node)}, options);
-        auto ranks = job.formed();
-        ASSERT_EQ(ranks.size(), 3U);
-        each(3, [&](std::uint32_t rank) {
-            if (rank == 1) {
-                std::this_thread::sleep_for(milliseconds(50));
-                ranks[1].reset();
-                return;
-            }
-            std::vector<float> values(several_windows, 1.0F);
-            const Error error = error_of(sum_in_place(*ranks[rank], values));
-            EXPECT_EQ(error.operation, Operation::all_reduce);
-            EXPECT_TRUE(says(error, "rank 1"));
-            EXPECT_EQ(error.reason, Reason::failed) << "not by the deadline";
-            EXPECT_GT(error.elapsed, milliseconds(1));
-        });
+        expect_departure_named(job);
     }
 }
 

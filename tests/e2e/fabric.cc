@@ -141,6 +141,25 @@ void each(std::uint32_t count, const std::function<void(std::uint32_t)>& body) {
     for (std::uint32_t number = 0; number < count; ++number) threads.emplace_back(body, number);
 }
 
+void expect_departure_named(Job& job) {
+    auto ranks = job.formed();
+    ASSERT_EQ(ranks.size(), 3U);
+    each(3, [&](std::uint32_t rank) {
+        if (rank == 1) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            ranks[1].reset();
+            return;
+        }
+        std::vector<float> values(several_windows, 1.0F);
+        const Error error = error_of(ranks[rank]->all_reduce({values.data(), values.data(), values.size()},
+                                                             numeric::ElementType::float32, comm::Reduction::sum));
+        EXPECT_EQ(error.operation, Operation::all_reduce);
+        EXPECT_TRUE(says(error, "rank 1"));
+        EXPECT_EQ(error.reason, Reason::failed) << "not by the deadline";
+        EXPECT_GT(error.elapsed, std::chrono::milliseconds(1));
+    });
+}
+
 bool eventually(const std::function<bool()>& condition) {
     for (const Time until = net::now() + longest_wait; net::now() < until;) {
         if (condition()) return true;

@@ -101,6 +101,9 @@ bool succeeds(const Result<void>& done);
 [[nodiscard]] Error error_of(const Result<comm::Handle>& work);
 [[nodiscard]] testing::AssertionResult says(const Error& error, std::string_view text);
 
+// One of three ranks leaves while the others sum: their error names it.
+void expect_departure_named(Job& job);
+
 // Sum over all channels as last published, up to 1 s ago: poll with eventually().
 [[nodiscard]] protocol::WorkerCounters counters_of(const comm::Communicator& communicator);
 

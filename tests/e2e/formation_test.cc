@@ -156,17 +156,19 @@ TEST(Formation, DifferentOptionsAreMismatchedByName) {
     });
 }
 
+void expect_rejected(const Job::Formed& formed, const std::vector<std::string_view>& texts) {
+    ASSERT_FALSE(formed);
+    EXPECT_EQ(formed.error().reason, Reason::rejected);
+    for (const std::string_view text : texts) EXPECT_TRUE(says(formed.error(), text));
+}
+
 TEST(Formation, FullTableOfJobsIsReported) {
     switchd::SwitchNodeConfig config = small_switch();
     config.jobs = 1;
     const auto node = start(config);
     Job first(1, {address_of(*node)});
     const auto ranks = first.formed();
-    const auto formed = Job(1, {address_of(*node)}).form(0);
-    ASSERT_FALSE(formed);
-    EXPECT_EQ(formed.error().reason, Reason::rejected);
-    EXPECT_TRUE(says(formed.error(), "table of jobs is full (1)"));
-    EXPECT_TRUE(says(formed.error(), "--jobs"));
+    expect_rejected(Job(1, {address_of(*node)}).form(0), {"table of jobs is full (1)", "--jobs"});
 }
 
 TEST(Formation, FullTableOfChannelsIsReported) {
@@ -175,10 +177,7 @@ TEST(Formation, FullTableOfChannelsIsReported) {
     const auto node = start(config);
     comm::Options options = small_options();
     options.channels = 3;
-    const auto formed = Job(1, {address_of(*node)}, options).form(0);
-    ASSERT_FALSE(formed);
-    EXPECT_EQ(formed.error().reason, Reason::rejected);
-    EXPECT_TRUE(says(formed.error(), "table of channels is full (2)"));
+    expect_rejected(Job(1, {address_of(*node)}, options).form(0), {"table of channels is full (2)"});
 }
 
 TEST(Formation, LimitOfJobsHoldsForAllThreadsOfASwitch) {
@@ -192,9 +191,7 @@ TEST(Formation, LimitOfJobsHoldsForAllThreadsOfASwitch) {
         ASSERT_TRUE(formed) << to_string(formed.error());
         all.push_back(*std::move(formed));
     }
-    const auto refused = Job(1, {address_of(*node)}).form(0);
-    ASSERT_FALSE(refused);
-    EXPECT_TRUE(says(refused.error(), "table of jobs is full (8)"));
+    expect_rejected(Job(1, {address_of(*node)}).form(0), {"table of jobs is full (8)"});
     all.pop_back();
     EXPECT_TRUE(eventually([&] { return Job(1, {address_of(*node)}).form(0).has_value(); }));
 }
@@ -210,9 +207,7 @@ TEST(Formation, LimitOfChannelsHoldsForAllThreadsOfASwitch) {
     const auto first = Job(1, {address_of(*node)}, options).form(0);
     ASSERT_TRUE(first) << to_string(first.error());
     options.channels = 2;
-    const auto refused = Job(1, {address_of(*node)}, options).form(0);
-    ASSERT_FALSE(refused);
-    EXPECT_TRUE(says(refused.error(), "table of channels is full (9)"));
+    expect_rejected(Job(1, {address_of(*node)}, options).form(0), {"table of channels is full (9)"});
     options.channels = 1;
     EXPECT_TRUE(eventually([&] { return Job(1, {address_of(*node)}, options).form(0).has_value(); }));
 }
@@ -221,20 +216,14 @@ TEST(Formation, FullServerMemoryIsReported) {
     switchd::SwitchNodeConfig config = small_switch();
     config.server_bytes = 1000;
     const auto node = start(config);
-    const auto formed = Job(1, {address_of(*node)}).form(0);
-    ASSERT_FALSE(formed);
-    EXPECT_EQ(formed.error().reason, Reason::rejected);
-    EXPECT_TRUE(says(formed.error(), "--server-memory"));
+    expect_rejected(Job(1, {address_of(*node)}).form(0), {"--server-memory"});
 }
 
 TEST(Formation, SwitchThatHostsNoServersIsReported) {
     switchd::SwitchNodeConfig config = small_switch();
     config.server_bytes = 0;
     const auto node = start(config);
-    const auto formed = Job(1, {address_of(*node)}).form(0);
-    ASSERT_FALSE(formed);
-    EXPECT_EQ(formed.error().reason, Reason::rejected);
-    EXPECT_TRUE(says(formed.error(), "colocated or dedicated"));
+    expect_rejected(Job(1, {address_of(*node)}).form(0), {"colocated or dedicated"});
     comm::Options options = small_options();
     options.server = comm::ServerPlace::colocated;
     Job(2, {address_of(*node)}, options).run([](comm::Communicator& communicator) {

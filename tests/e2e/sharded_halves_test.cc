@@ -14,15 +14,12 @@
 #include <utility>
 #include <vector>
 
-#include "fabric.h"
 #include "numeric/half.h"
+#include "sharded.h"
 
 namespace atp::test {
 namespace {
 
-using comm::Communicator;
-using comm::Reduction;
-using numeric::ElementType;
 using Halves = std::vector<std::uint16_t>;
 using Body = std::function<void(Communicator&)>;
 using Runner = std::function<void(std::uint32_t world, const comm::Options& options, const Body& body)>;
@@ -106,7 +103,7 @@ Halves input_of(ElementType type, std::uint32_t rank, std::size_t elements, floa
     return halves_of(type, values);
 }
 
-const std::vector<std::size_t> sizes = {700, 6000, 0, 301};  // 6,000 elements are two spans
+const Sizes sizes = {700, 6000, 0, 301};  // 6,000 elements are two spans
 constexpr std::size_t all_elements = 7001;
 
 // One reduce-scatter of four ranks. Appends the own sums to `sums`, each of which is near the exact one.
@@ -115,7 +112,7 @@ bool scatter(Communicator& communicator, ElementType type, float magnitude, Halv
     const Halves input = input_of(type, rank, all_elements, magnitude);
     Halves part(sizes[rank]);
     if (!succeeds(communicator.reduce_scatter(input.data(), part.data(), sizes, type, Reduction::sum))) return false;
-    const auto begin = std::reduce(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(rank));
+    const std::size_t begin = first_of(sizes, rank);
     std::vector<double> exact(part.size());
     for (std::uint32_t other = 0; other < 4; ++other) {
         const auto values = floats_of(type, input_of(type, other, all_elements, magnitude));

@@ -11,17 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "fabric.h"
 #include "numeric/lanes32_switch.h"
-#include "placements.h"
+#include "sharded.h"
 
 namespace atp::test {
 namespace {
-
-using comm::Communicator;
-using comm::Reduction;
-using numeric::ElementType;
-using Sizes = std::vector<std::size_t>;
 
 TEST(Sharding, LostPacketsChangeNothing) {
     const auto body = [](Communicator& communicator) {
@@ -30,9 +24,7 @@ TEST(Sharding, LostPacketsChangeNothing) {
         const std::vector<float> input(world * each, static_cast<float>(communicator.rank() + 1));
         std::vector<float> part(each);
         std::vector<float> whole(world * each);
-        if (!succeeds(communicator.reduce_scatter(input.data(), part.data(), Sizes(world, each), ElementType::float32,
-                                                  Reduction::sum)))
-            return;
+        if (!scatters(communicator, input, part, Sizes(world, each))) return;
         if (!succeeds(communicator.all_gather(input.data(), whole.data(), Sizes(world, each * sizeof(float))))) return;
         const std::size_t sum = world * (world + 1) / 2;
         EXPECT_EQ(part, std::vector<float>(each, static_cast<float>(sum)));
@@ -175,9 +167,7 @@ TEST(Sharding, HostsOfSeveralRanksCarryTheirPartsAlone) {
         for (int round = 0; round < 5; ++round) {
             if (!succeeds(communicator.barrier())) return;
             const std::uint64_t before = speaks ? udp().received_bytes : 0;
-            if (!succeeds(communicator.reduce_scatter(input.data(), part.data(), Sizes(6, each), ElementType::float32,
-                                                      Reduction::sum)))
-                return;
+            if (!scatters(communicator, input, part, Sizes(6, each))) return;
             EXPECT_EQ(part, std::vector<float>(each, 21.0F));
             if (!speaks) continue;
             EXPECT_TRUE(eventually([&] { return udp().received_bytes - before > bytes_of(2); }));

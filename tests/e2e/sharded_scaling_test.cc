@@ -5,19 +5,12 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
 #include <vector>
 
-#include "fabric.h"
-#include "placements.h"
+#include "sharded.h"
 
 namespace atp::test {
 namespace {
-
-using comm::Communicator;
-using comm::Reduction;
-using numeric::ElementType;
-using Sizes = std::vector<std::size_t>;
 
 class ShardedScaling : public testing::TestWithParam<Placement> {};
 
@@ -31,14 +24,12 @@ std::vector<std::uint32_t> sums_at(const std::vector<float>& magnitudes, const P
     std::vector<std::vector<std::uint32_t>> of_rank(sizes.size());
     placement.run(4, [&](Communicator& communicator) {
         const std::uint32_t rank = communicator.rank();
-        const std::size_t begin = std::reduce(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(rank));
+        const std::size_t begin = first_of(sizes, rank);
         for (const float magnitude : magnitudes) {
             std::vector<float> input(6001);
             for (std::size_t at = 0; at < input.size(); ++at) input[at] = value_of(rank, at, magnitude);
             std::vector<float> part(sizes[rank]);
-            if (!succeeds(communicator.reduce_scatter(input.data(), part.data(), sizes, ElementType::float32,
-                                                      Reduction::sum)))
-                return;
+            if (!scatters(communicator, input, part, sizes)) return;
             for (std::size_t at = 0; at < part.size(); ++at) {
                 double sum = 0;
                 for (std::uint32_t other = 0; other < 4; ++other) {

@@ -10,17 +10,11 @@
 #include <thread>
 #include <vector>
 
-#include "fabric.h"
-#include "placements.h"
+#include "sharded.h"
 #include "values.h"
 
 namespace atp::test {
 namespace {
-
-using comm::Communicator;
-using comm::Reduction;
-using numeric::ElementType;
-using Sizes = std::vector<std::size_t>;
 
 class Sharded : public testing::TestWithParam<Placement> {};
 
@@ -48,11 +42,8 @@ TEST_P(Sharded, ReduceScatterHasTheBitsOfAnAllReduce) {
                 if (!succeeds(communicator.all_reduce({input.data(), whole.data(), elements}, ElementType::float32,
                                                       reduction)))
                     return;
-                if (!succeeds(
-                        communicator.reduce_scatter(input.data(), part.data(), sizes, ElementType::float32, reduction)))
-                    return;
-                const std::size_t first =
-                    std::reduce(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(communicator.rank()));
+                if (!scatters(communicator, input, part, sizes, reduction)) return;
+                const std::size_t first = first_of(sizes, communicator.rank());
                 EXPECT_TRUE(own == 0 || std::memcmp(part.data(), whole.data() + first, own * sizeof(float)) == 0)
                     << own;
             }
@@ -67,8 +58,7 @@ TEST_P(Sharded, ReduceScatterSumsEveryType) {
             Bytes input = tensor_of(type, communicator.rank(), 1570, 1);
             const Bytes sum = sum_of_ranks(type, Reduction::sum, 3, 1570, 1);
             const std::size_t width = numeric::bytes_of(type);
-            const std::size_t first = communicator.rank() == 0 ? 0 : communicator.rank() == 1 ? 500 : 570;
-            const auto begin = static_cast<std::ptrdiff_t>(first * width);
+            const auto begin = static_cast<std::ptrdiff_t>(first_of(sizes, communicator.rank()) * width);
             const auto bytes = static_cast<std::ptrdiff_t>(sizes[communicator.rank()] * width);
             // In place: the result replaces the own block.
             if (!succeeds(communicator.reduce_scatter(input.data(), input.data() + begin, sizes, type, Reduction::sum)))

@@ -223,20 +223,8 @@ TEST(SwitchMl, NumbersOutsideTheScaleFail) {
 
 TEST(SwitchMl, DepartureOfARankFailsTheOthersWithItsNumber) {
     const auto node = start(pool_alone());
-    auto ranks = Job(3, {address_of(*node)}, switchml_options()).formed();
-    ASSERT_EQ(ranks.size(), 3U);
-    each(3, [&](std::uint32_t rank) {
-        if (rank == 1) {
-            std::this_thread::sleep_for(milliseconds(50));
-            ranks[1].reset();
-            return;
-        }
-        std::vector<float> values(several_windows, 1.0F);
-        const Error error = error_of(ranks[rank]->all_reduce({values.data(), values.data(), values.size()},
-                                                             ElementType::float32, Reduction::sum));
-        EXPECT_EQ(error.reason, Reason::failed) << "not by the deadline";
-        EXPECT_TRUE(says(error, "rank 1"));
-    });
+    Job job(3, {address_of(*node)}, switchml_options());
+    expect_departure_named(job);
 }
 
 TEST(SwitchMl, LateRankFailsTheOthersByTheirDeadline) {

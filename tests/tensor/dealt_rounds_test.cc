@@ -2,7 +2,6 @@
 // Reduce-scatters of scaled numbers in every form, round after round, with all state machines.
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -25,7 +24,7 @@ class DealtRounds {
   public:
     DealtRounds(const NetworkConfig& config, tensor::LaneType lane_type, std::size_t each)
         : network(config), each_(each), ranks_(config.membership.workers()) {
-        for (Rank& rank : ranks_) {
+        for (FittingRank& rank : ranks_) {
             rank.fitter = std::make_unique<NumberFitter>(
                 NumberFitter::Config{.form = {.scaling = tensor::Scaling::dynamic, .lane_type = lane_type},
                                      .ranks = config.membership.workers(),
@@ -38,8 +37,8 @@ class DealtRounds {
     void submit(const Value& value) {
         const auto owners = static_cast<std::uint16_t>(ranks_.size());
         for (std::uint16_t number = 0; number < owners; ++number) {
-            Rank& rank = ranks_[number];
-            Round& round = *rank.rounds.emplace_back(std::make_unique<Round>());
+            FittingRank& rank = ranks_[number];
+            FittedRound& round = *rank.rounds.emplace_back(std::make_unique<FittedRound>());
             for (std::size_t at = 0; at < owners * each_; ++at) round.in.push_back(value(number, at));
             round.out.assign(each_, 0);
             std::vector<DealtTensor::Block> blocks;
@@ -67,42 +66,28 @@ class DealtRounds {
     }
     [[nodiscard]] Values sums_of_last() const {
         Values sums;
-        for (const Rank& rank : ranks_) {
+        for (const FittingRank& rank : ranks_) {
             sums.insert(sums.end(), rank.rounds.back()->out.begin(), rank.rounds.back()->out.end());
         }
         return sums;
     }
     [[nodiscard]] Bits bits() const {
         Bits bits;
-        for (const Rank& rank : ranks_) {
-            for (const auto& round : rank.rounds) {
-                for (const float sum : round->out) bits.push_back(std::bit_cast<std::uint32_t>(sum));
-            }
+        for (const FittingRank& rank : ranks_) {
+            const Bits of_rank = rank.bits();
+            bits.insert(bits.end(), of_rank.begin(), of_rank.end());
         }
         return bits;
     }
-    // Packets of scaled numbers.
     [[nodiscard]] std::size_t count(std::uint8_t dtype, atp_type type = ATP_TYPE_GRADIENT) const {
-        return network.count_delivered([=](const Flight& flight) {
-            return flight.is(type) && !flight.has(ATP_FLAG_PLAIN) && flight.header().lanes != 0 &&
-                   (flight.header().lanes & ATP_LANES_TYPE_MASK) == dtype;
-        });
+        return count_numbers(network, dtype, type);
     }
 
     Network network;
 
   private:
-    struct Round {
-        Values in, out;
-        NumberFitter::Fitted fitted;
-    };
-    struct Rank {
-        std::unique_ptr<NumberFitter> fitter;
-        std::vector<std::unique_ptr<Round>> rounds;
-    };
-
     std::size_t each_;
-    std::vector<Rank> ranks_;
+    std::vector<FittingRank> ranks_;
 };
 
 constexpr tensor::LaneType lane_types[] = {tensor::LaneType::int32, tensor::LaneType::int16, tensor::LaneType::int8};

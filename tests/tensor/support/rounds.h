@@ -26,13 +26,39 @@ using Values = std::vector<float>;
 
 inline constexpr std::size_t even_elements = 4;  // elements of a fragment, an even number
 
+// A tensor of one rank, and what it became.
+struct FittedRound {
+    Values in, out;
+    NumberFitter::Fitted fitted;
+};
+struct FittingRank {
+    std::unique_ptr<NumberFitter> fitter;
+    std::vector<std::unique_ptr<FittedRound>> rounds;
+
+    // Of the sums of all rounds.
+    [[nodiscard]] std::vector<std::uint32_t> bits() const {
+        std::vector<std::uint32_t> bits;
+        for (const auto& round : rounds) {
+            for (const float sum : round->out) bits.push_back(std::bit_cast<std::uint32_t>(sum));
+        }
+        return bits;
+    }
+};
+
+// Packets of scaled numbers that were delivered.
+inline std::size_t count_numbers(const Network& network, std::uint8_t dtype, atp_type type = ATP_TYPE_GRADIENT) {
+    return network.count_delivered([=](const Flight& flight) {
+        return flight.is(type) && !flight.has(ATP_FLAG_PLAIN) && (flight.header().lanes & ATP_LANES_TYPE_MASK) == dtype;
+    });
+}
+
 // A job that sums one tensor in each round, as training does.
 class Rounds {
   public:
     // Tensors of up to `exact` elements are summed exactly.
     Rounds(const NetworkConfig& config, const NumberForm& form, std::size_t elements, std::size_t exact = 0)
         : network(at_scale(config, form.scale)), form_(form), elements_(elements), ranks_(config.membership.workers()) {
-        for (Rank& rank : ranks_) {
+        for (FittingRank& rank : ranks_) {
             rank.fitter = std::make_unique<NumberFitter>(
                 NumberFitter::Config{.form = form,
                                      .ranks = config.membership.workers(),
@@ -46,9 +72,8 @@ class Rounds {
     template <class Value>
     void submit(const Value& value) {
         for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
-            Rank& own = ranks_[rank];
-            own.rounds.push_back(std::make_unique<Round>());
-            Round& round = *own.rounds.back();
+            FittingRank& own = ranks_[rank];
+            FittedRound& round = *own.rounds.emplace_back(std::make_unique<FittedRound>());
             for (std::size_t element = 0; element < elements_; ++element) round.in.push_back(value(rank, element));
             round.out.assign(elements_, 0);
             auto tensor = tensor::make_sum_tensor(numeric::ElementType::float32, round.in.data(), round.out.data(),
@@ -67,19 +92,14 @@ class Rounds {
     }
 
     [[nodiscard]] bool all_ranks_agree() const {
-        for (const Rank& rank : ranks_) {
-            if (bits_of(rank) != bits_of(ranks_[0])) return false;
+        for (const FittingRank& rank : ranks_) {
+            if (rank.bits() != ranks_[0].bits()) return false;
         }
         return true;
     }
-    [[nodiscard]] std::vector<std::uint32_t> bits() const { return bits_of(ranks_[0]); }
-
-    // Packets of scaled numbers.
+    [[nodiscard]] std::vector<std::uint32_t> bits() const { return ranks_[0].bits(); }
     [[nodiscard]] std::size_t count(std::uint8_t dtype, atp_type type = ATP_TYPE_GRADIENT) const {
-        return network.count_delivered([=](const Flight& flight) {
-            return flight.is(type) && !flight.has(ATP_FLAG_PLAIN) &&
-                   (flight.header().lanes & ATP_LANES_TYPE_MASK) == dtype;
-        });
+        return count_numbers(network, dtype, type);
     }
     // The tally of rank 0 for its first round, which ends here.
     [[nodiscard]] NumberTally end_first_round() {
@@ -91,31 +111,15 @@ class Rounds {
     Network network;
 
   private:
-    struct Round {
-        Values in, out;
-        NumberFitter::Fitted fitted;
-    };
-    struct Rank {
-        std::unique_ptr<NumberFitter> fitter;
-        std::vector<std::unique_ptr<Round>> rounds;
-    };
-
     [[nodiscard]] static NetworkConfig at_scale(NetworkConfig config, double scale) {
         config.scale = scale;
         return config;
-    }
-    [[nodiscard]] static std::vector<std::uint32_t> bits_of(const Rank& rank) {
-        std::vector<std::uint32_t> bits;
-        for (const auto& round : rank.rounds) {
-            for (const float sum : round->out) bits.push_back(std::bit_cast<std::uint32_t>(sum));
-        }
-        return bits;
     }
 
     std::vector<NumberTally> tallies_;
     NumberForm form_;
     std::size_t elements_;
-    std::vector<Rank> ranks_;
+    std::vector<FittingRank> ranks_;
 };
 
 inline constexpr NumberForm dynamic{.scaling = tensor::Scaling::dynamic};
