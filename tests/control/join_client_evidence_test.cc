@@ -57,7 +57,7 @@ std::vector<std::byte> refusal_of_version(std::uint8_t version, std::uint64_t of
 }
 constexpr std::uint8_t other_version = (wire::control_version & 0xF0U) | ((wire::control_version + 1U) & 0xFU);
 
-TEST(JoinClient, RefusalForTheVersionEndsAMemberThatWasNeverReady) {
+TEST(JoinClient, H87_RefusalForTheVersionEndsAMemberThatWasNeverReady) {
     Member member;
     member.pass(milliseconds(0));
     EXPECT_TRUE(member.client.handle_message(refusal_of_version(other_version), switch_address, false, member.now));
@@ -235,7 +235,7 @@ TEST(JoinClient, H80_PauseOfTheMembersProcessAfterAReportDoesNotEndTheMember) {
 
 // ------------------------------------------------------------------------------------------------------------ Path MTU
 
-TEST(JoinClient, RepeatedReportsOfTooLongPacketsEndABusyMemberWithTheMtu) {
+TEST(JoinClient, H79_RepeatedReportsOfTooLongPacketsEndABusyMemberWithTheMtu) {
     Member member;
     member.become_ready();
     member.client.set_busy(true);
@@ -270,7 +270,7 @@ TEST(JoinClient, ThreeOfFourJoinsOfABusyMemberAreAsLongAsItsPackets) {
 }
 
 // Long packets are lost without a report: the switch answers short JOINs only.
-TEST(JoinClient, LostLongPacketsEndABusyMemberAfterTheHoldTime) {
+TEST(JoinClient, H79_LostLongPacketsEndABusyMemberAfterTheHoldTime) {
     for (const bool random : {false, true}) {
         Member member(config_with_packets());
         member.become_ready();

@@ -42,7 +42,7 @@ TEST(JoinClient, LeaveWithACauseIsSentThreeTimesWithOneEpoch) {
     EXPECT_EQ(member.client.poll_timeout(), never);
 }
 
-TEST(JoinClient, RestartedSwitchIsNamedIfARankDoesNotReturn) {
+TEST(JoinClient, H75_RestartedSwitchIsNamedIfARankDoesNotReturn) {
     for (const bool restarts : {true, false}) {
         Member member;
         member.become_ready();
@@ -68,7 +68,7 @@ TEST(JoinClient, LostServerEndsABusyMember) {
     EXPECT_EQ(member.cause().kind, Cause::server_missing);
 }
 
-TEST(JoinClient, LostTreeThatReturnsInTimeChangesNothing) {
+TEST(JoinClient, H75_LostTreeThatReturnsInTimeChangesNothing) {
     Member member;
     member.become_ready();
     member.client.set_busy(true);

@@ -200,6 +200,11 @@ inline ChannelMachineConfig scripted(Script& script) {
     return config;
 }
 
+// With the only unit of the job.
+inline wire::Join join_of_last_switch(const ChannelMachineConfig& config) {
+    return {.terms = config.terms, .level = ATP_LEVELS, .units = {config.unit}};
+}
+
 inline wire::Joined joined(const ChannelMachineConfig& config, bool ready, std::uint32_t units = 0,
                            std::uint32_t members = 0) {
     return {.nonce = config.nonce,

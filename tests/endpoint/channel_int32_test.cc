@@ -42,10 +42,9 @@ TEST(ChannelMachine, H81_HostedServerDecidesAtTheFirstJoinOfTheLastSwitch) {
         Channel channel(hosting());
         channel.become_ready();
         for (const bool path : {first, !first}) {
-            channel.control(wire::Join{.terms = channel.config.terms,
-                                       .level = ATP_LEVELS,
-                                       .int32_path = path,
-                                       .units = {channel.config.unit}});
+            wire::Join join = join_of_last_switch(channel.config);
+            join.int32_path = path;
+            channel.control(join);
             const auto answer = wire::decode_joined(channel.out.packets.back().bytes);
             ASSERT_TRUE(answer && answer->ready);
             EXPECT_EQ(answer->int32_lanes, first);

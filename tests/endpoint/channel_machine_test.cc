@@ -8,84 +8,6 @@ namespace {
 
 // ------------------------------------------------------------------------------------------------ Where datagrams go
 
-// The switch between a rank and the server that the rank hosts: forwards each packet.
-void forward(Channel& channel, unsigned most_rounds = 1000) {
-    for (unsigned round = 0; round < most_rounds && !channel.out.packets.empty(); ++round) {
-        const Packet packet = std::move(channel.out.packets.front());
-        channel.out.packets.pop_front();
-        if (wire::control_type(packet.bytes)) continue;
-        EXPECT_EQ(packet.to, switch_address);
-        EXPECT_EQ(packet.ecn, wire::Ecn::capable_0);
-        channel.receive(packet.bytes);
-    }
-}
-
-wire::Join join_of_last_switch(const ChannelMachineConfig& config) {
-    wire::Join join{.terms = config.terms, .level = ATP_LEVELS, .units = {config.unit}};
-    return join;
-}
-
-TEST(ChannelMachine, HostedServerAndWorkerCompleteATensor) {
-    Channel channel(hosting());
-    channel.become_ready();
-    channel.control(join_of_last_switch(channel.config));
-    ASSERT_EQ(channel.count(wire::ControlType::joined), 1U);
-    const auto answer = wire::decode_joined(channel.out.packets.back().bytes);
-    ASSERT_TRUE(answer);
-    EXPECT_TRUE(answer->ready);
-    EXPECT_EQ(answer->token, channel.config.terms.token);
-    channel.out.packets.clear();
-
-    Floats tensor(100);
-    ASSERT_TRUE(channel.machine.submit(tensor, channel.now, channel.now + seconds(60)));
-    channel.now += milliseconds(1);
-    channel.drain();
-    EXPECT_FALSE(channel.out.packets.empty());
-    forward(channel);
-    EXPECT_EQ(channel.kinds(), std::vector{Kind::completed});
-    ASSERT_EQ(tensor.stored.size(), 100U);
-    for (const auto& [at, value] : tensor.stored) EXPECT_EQ(value, at + 1);
-    EXPECT_GE(channel.machine.server_counters().completed, 1U);
-    EXPECT_EQ(channel.machine.engine().counters().acks, 7U);
-    EXPECT_EQ(channel.machine.strays(), 0U);
-}
-
-TEST(ChannelMachine, HostedServerAnswersAfterTheChannelEnded) {
-    Channel channel(hosting());
-    channel.become_ready();
-    channel.control(join_of_last_switch(channel.config));
-    Floats tensor(16);
-    ASSERT_TRUE(channel.machine.submit(tensor, channel.now, channel.now + seconds(60)));
-    channel.out.packets.clear();
-    channel.drain();
-    const Packet gradient = channel.out.packets.back();
-    channel.machine.end();
-    channel.machine.end();
-    channel.drain();
-    EXPECT_EQ(channel.count(wire::ControlType::leave), 1U);
-    EXPECT_EQ(channel.machine.poll_timeout(), never);
-    EXPECT_FALSE(channel.machine.submit(tensor, channel.now, channel.now + seconds(60)));
-    channel.out.packets.clear();
-    channel.receive(gradient.bytes);
-    ASSERT_EQ(channel.out.packets.size(), 1U) << "another rank may miss this result";
-    channel.receive(channel.out.packets[0].bytes);
-    channel.machine.handle_timeout(channel.now + seconds(30));
-    EXPECT_TRUE(tensor.stored.empty()) << "the tensor may be freed";
-    EXPECT_TRUE(channel.events.empty());
-}
-
-TEST(ChannelMachine, ResultsOfAHostedServerWaitForTheSwitch) {
-    Channel channel(hosting());
-    channel.become_ready();
-    Floats tensor(16);
-    ASSERT_TRUE(channel.machine.submit(tensor, channel.now, channel.now + seconds(60)));
-    channel.drain();
-    const Packet gradient = channel.out.packets.back();
-    channel.out.packets.clear();
-    channel.receive(gradient.bytes);
-    EXPECT_TRUE(channel.out.packets.empty()) << "no JOIN has come from the last switch";
-}
-
 TEST(ChannelMachine, DatagramsOfOthersAreCountedAndDropped) {
     Channel channel(config_of(two_racks(), 1));
     channel.become_ready();
@@ -106,39 +28,6 @@ TEST(ChannelMachine, DatagramsOfOthersAreCountedAndDropped) {
     EXPECT_EQ(channel.machine.strays(), 6U);
     EXPECT_EQ(channel.machine.engine().counters().refused, 1U);
     EXPECT_TRUE(channel.events.empty());
-}
-
-TEST(ChannelMachine, JoinWithOtherTermsGetsNoAnswerFromAHostedServer) {
-    Channel channel(hosting());
-    channel.become_ready();
-    wire::Join join = join_of_last_switch(channel.config);
-    ++join.terms.token;
-    channel.control(join);
-    join = join_of_last_switch(channel.config);
-    join.level = 0;
-    channel.control(join);
-    EXPECT_EQ(channel.count(wire::ControlType::joined), 0U);
-    EXPECT_EQ(channel.machine.strays(), 2U);
-}
-
-TEST(ChannelMachine, SwitchWithoutTheCookieIsAskedForItAndGetsNoResult) {
-    Channel channel(hosting());
-    channel.become_ready();
-    const auto join = testing::encoded(join_of_last_switch(channel.config), wire::least_question_bytes);
-    channel.receive(join);
-    EXPECT_EQ(channel.count(wire::ControlType::joined), 0U);
-    ASSERT_EQ(channel.count(wire::ControlType::retry), 1U);
-    EXPECT_LE(channel.out.packets.back().bytes.size(), join.size());
-    Floats tensor(16);
-    ASSERT_TRUE(channel.machine.submit(tensor, channel.now, channel.now + seconds(60)));
-    channel.drain();
-    const Packet gradient = channel.out.packets.back();
-    channel.out.packets.clear();
-    channel.receive(gradient.bytes);
-    EXPECT_TRUE(channel.out.packets.empty());
-    channel.receive(testing::encoded(join_of_last_switch(channel.config)));
-    EXPECT_TRUE(channel.out.packets.empty()) << "an answer would be longer than this JOIN";
-    EXPECT_EQ(channel.machine.strays(), 1U);
 }
 
 TEST(ChannelMachine, H70_ResultOfAnotherAddressOrWithoutTheGroupsNumberIsDropped) {
@@ -223,8 +112,34 @@ TEST(ChannelMachine, GroupThatABridgeForgotIsAnEventUntilItsSocketIsClosed) {
     EXPECT_TRUE(channel.events.empty());
 }
 
-// --------------------------------------------------------------------------------------------------------- Long
-// packets
+// ------------------------------------------------------------------------------------------------------- Signs of life
+
+TEST(ChannelMachine, ForeignDataIsNoSignOfLifeOfTheSwitch) {
+    ChannelMachineConfig config = config_of(two_racks(), 1);
+    const Error error = error_after(config, [&](Channel& channel) {
+        ChannelMachineConfig other = config;
+        ++other.terms.token;
+        for (int i = 0; i < 24; ++i) {
+            channel.pass(milliseconds(500));
+            channel.receive(result_for(other, ATP_WORKER_ALL));
+            channel.receive(std::vector<std::byte>(3));
+        }
+    });
+    EXPECT_EQ(error.reason, Reason::unreachable);
+}
+
+TEST(ChannelMachine, DataOfTheChannelIsASignOfLifeOfTheSwitch) {
+    ChannelMachineConfig config = config_of(two_racks(), 1);
+    Channel channel(config);
+    channel.become_ready();
+    Floats tensor(16);
+    ASSERT_TRUE(channel.machine.submit(tensor, channel.now, never));
+    for (int i = 0; i < 24; ++i) {
+        channel.pass(milliseconds(500));
+        channel.receive(result_for(config, 2));
+    }
+    EXPECT_TRUE(channel.events.empty());
+}
 
 // The longest JOINs are lost, and results come.
 bool survives_lost_long_joins(std::uint16_t flags, std::uint16_t peer, std::size_t lanes) {
@@ -260,6 +175,22 @@ TEST(ChannelMachine, OnlyAResultAsLongAsWhatThisRankSentProvesItsPath) {
 }
 
 // --------------------------------------------------------------------------------------------- Submissions and events
+
+TEST(ChannelMachine, RoomForOnePacketAtATimeSendsAll) {
+    Script script;
+    Channel channel(scripted(script));
+    channel.become_ready();
+    script.to_send = 6;
+    channel.out.room = 1;
+    channel.drain();
+    EXPECT_EQ(channel.out.packets.size(), 6U);
+    script.to_send = 6;
+    const auto sent = channel.machine.transmit(channel.out, 4, channel.now);
+    EXPECT_EQ(sent.gradients, 1U);
+    EXPECT_TRUE(sent.no_room);
+    channel.out.room = 100;
+    EXPECT_EQ(channel.machine.transmit(channel.out, 4, channel.now).gradients, 4U) << "at most as many as allowed";
+}
 
 TEST(ChannelMachine, MemberForWhichTheOthersWaitIsAnEventWithItsPace) {
     Channel channel(config_of(two_racks(), 1));
@@ -398,59 +329,6 @@ TEST(ChannelMachine, ChannelWithoutAServerIsClosedAtOnceAndOnce) {
     EXPECT_EQ(channel.count(wire::ControlType::leave), 1U);
 }
 
-// A packet of another rank to the server here, which misses its last result.
-void ask_server(Channel& channel) {
-    channel.out.packets.clear();
-    atp_header probe{};
-    probe.version = ATP_VERSION;
-    probe.type = ATP_TYPE_PROBE;
-    probe.job = channel.config.terms.job;
-    probe.token = channel.config.terms.token;
-    probe.channel = channel.config.terms.channel;
-    channel.receive(testing::make_packet(probe));
-}
-
-TEST(ChannelMachine, HostedServerStays300MsAfterItsLastPacket) {
-    Channel channel(hosting());
-    channel.become_ready();
-    channel.control(join_of_last_switch(channel.config));
-    channel.events.clear();
-    ask_server(channel);
-    channel.pass(milliseconds(100));
-    channel.machine.close(channel.now);
-    channel.pass(milliseconds(150));
-    ask_server(channel);
-    channel.machine.close(channel.now);
-    channel.pass(milliseconds(299));
-    EXPECT_TRUE(channel.kinds().empty());
-    channel.pass(milliseconds(1));
-    EXPECT_EQ(channel.kinds(), std::vector{Kind::closed});
-}
-
-TEST(ChannelMachine, HostedServerThatReceivedNothingIsClosedAtOnce) {
-    Channel channel(hosting());
-    channel.become_ready();
-    channel.machine.close(channel.now);
-    channel.drain();
-    EXPECT_EQ(channel.kinds(), std::vector{Kind::closed});
-}
-
-TEST(ChannelMachine, HostedServerThatIsAskedAllTheTimeStays2Seconds) {
-    Channel channel(hosting());
-    channel.become_ready();
-    channel.control(join_of_last_switch(channel.config));
-    channel.events.clear();
-    ask_server(channel);
-    const Time begin = channel.now;
-    channel.machine.close(begin);
-    for (int ask = 0; ask < 100 && channel.events.empty(); ++ask) {
-        ask_server(channel);
-        channel.pass(milliseconds(100));
-    }
-    EXPECT_EQ(channel.kinds(), std::vector{Kind::closed});
-    EXPECT_EQ(channel.now - begin, seconds(2));
-}
-
 TEST(ChannelMachine, FailedChannelIsClosedAfterItsThirdLeave) {
     for (const bool hosts : {false, true}) {
         Channel channel(hosts ? hosting() : config_of(one_rank(), 0));
@@ -473,81 +351,6 @@ TEST(ChannelMachine, FailedChannelIsClosedAfterItsThirdLeave) {
         EXPECT_EQ(channel.kinds(), (std::vector{Kind::failed, Kind::closed})) << hosts;
         EXPECT_EQ(channel.count(wire::ControlType::leave), 3U);
     }
-}
-
-TEST(ChannelMachine, RoomForOnePacketAtATimeSendsAll) {
-    Script script;
-    Channel channel(scripted(script));
-    channel.become_ready();
-    script.to_send = 6;
-    channel.out.room = 1;
-    channel.drain();
-    EXPECT_EQ(channel.out.packets.size(), 6U);
-    script.to_send = 6;
-    const auto sent = channel.machine.transmit(channel.out, 4, channel.now);
-    EXPECT_EQ(sent.gradients, 1U);
-    EXPECT_TRUE(sent.no_room);
-    channel.out.room = 100;
-    EXPECT_EQ(channel.machine.transmit(channel.out, 4, channel.now).gradients, 4U) << "at most as many as allowed";
-}
-
-TEST(ChannelMachine, MessagesWithoutRoomWaitForTheNextCall) {
-    Channel channel(hosting());
-    channel.out.room = 0;
-    channel.machine.handle_timeout(channel.now);
-    const wire::Address from = switch_address;
-    wire::Join message = join_of_last_switch(channel.config);
-    message.cookie = control::Gatekeeper(channel.config.secret).cookie_of(from, channel.now);
-    auto join = testing::encoded(message, wire::least_question_bytes);
-    channel.machine.handle_datagram({.bytes = join, .capacity = join.size(), .from = &from}, channel.now);
-    channel.machine.transmit_control(channel.out);
-    EXPECT_TRUE(channel.out.packets.empty());
-    channel.out.room = 10;
-    channel.machine.transmit_control(channel.out);
-    EXPECT_EQ(channel.count(wire::ControlType::join), 1U);
-    EXPECT_EQ(channel.count(wire::ControlType::joined), 1U);
-    EXPECT_EQ(channel.machine.member_counters().joins, 1U);
-    for (const Packet& packet : channel.out.packets) EXPECT_EQ(packet.ecn, wire::Ecn::not_capable);
-}
-
-TEST(ChannelMachine, ResultsWithoutRoomWaitForTheNextCall) {
-    Channel channel(hosting());
-    channel.become_ready();
-    channel.control(join_of_last_switch(channel.config));
-    Floats tensor(48);
-    ASSERT_TRUE(channel.machine.submit(tensor, channel.now, channel.now + seconds(60)));
-    channel.out.packets.clear();
-    channel.drain();
-    channel.out.room = 1;
-    forward(channel);
-    EXPECT_EQ(channel.kinds(), std::vector{Kind::completed});
-}
-
-TEST(ChannelMachine, ForeignDataIsNoSignOfLifeOfTheSwitch) {
-    ChannelMachineConfig config = config_of(two_racks(), 1);
-    const Error error = error_after(config, [&](Channel& channel) {
-        ChannelMachineConfig other = config;
-        ++other.terms.token;
-        for (int i = 0; i < 24; ++i) {
-            channel.pass(milliseconds(500));
-            channel.receive(result_for(other, ATP_WORKER_ALL));
-            channel.receive(std::vector<std::byte>(3));
-        }
-    });
-    EXPECT_EQ(error.reason, Reason::unreachable);
-}
-
-TEST(ChannelMachine, DataOfTheChannelIsASignOfLifeOfTheSwitch) {
-    ChannelMachineConfig config = config_of(two_racks(), 1);
-    Channel channel(config);
-    channel.become_ready();
-    Floats tensor(16);
-    ASSERT_TRUE(channel.machine.submit(tensor, channel.now, never));
-    for (int i = 0; i < 24; ++i) {
-        channel.pass(milliseconds(500));
-        channel.receive(result_for(config, 2));
-    }
-    EXPECT_TRUE(channel.events.empty());
 }
 
 }  // namespace

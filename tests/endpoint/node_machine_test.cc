@@ -100,7 +100,7 @@ TEST(NodeMachine, HelloIsRefusedWhileTheParentDoesNotAnswer) {
     EXPECT_THAT(refused->text, HasSubstr("10.0.0.9:4790"));
 }
 
-TEST(NodeMachine, OtherVersionIsRefusedWithBothVersions) {
+TEST(NodeMachine, H87_OtherVersionIsRefusedWithBothVersions) {
     Node node;
     Bytes hello = encoded(wire::Hello{.nonce = 5}, std::size_t{200});
     hello[0] = std::byte{(wire::control_version & 0xF0U) | 0x0EU};

@@ -130,7 +130,7 @@ class Decide : public ::testing::TestWithParam<std::uint8_t> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Level, Decide, ::testing::Values(std::uint8_t{0}, std::uint8_t{1}),
-                         [](const auto& level) { return level.param == 0 ? "One" : "Two"; });
+                         [](const auto& level) { return level.param == 0 ? "Zero" : "One"; });
 
 // Cases that exist at one level only.
 class DecideAtLevelZero : public Decide {};

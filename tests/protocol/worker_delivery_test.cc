@@ -21,9 +21,13 @@ class WorkerDelivery : public ::testing::Test {
   protected:
     WorkerBench bench;
     OwnedTensor tensor{{.workers = 3, .fragment = 2, .one_sender = true}, std::vector<std::int32_t>(2 * 30, 5)};
-
     OwnedTensor sums{{.workers = 3, .fragment = 2}, std::vector<std::int32_t>(2 * 60, 5)};
 
+    // Submits the tensor, and sends what the window permits.
+    void send(OwnedTensor& submitted) {
+        ASSERT_TRUE(bench.worker.submit(submitted, bench.now));
+        (void)bench.packets();
+    }
     // Without lanes, of a sum for another worker.
     [[nodiscard]] testing::Bytes ack_of_sum(std::uint32_t seq) const {
         atp_header header = bench.answer(ATP_TYPE_ACK, ATP_DTYPE_NONE, seq, ATP_FLAG_PLAIN);
@@ -73,8 +77,7 @@ TEST_F(WorkerDelivery, SendsItsOwnFragmentsAndAReadyForEachQuarterOfTheWindow) {
 }
 
 TEST_F(WorkerDelivery, AnExpiryRepeatsTheReady) {
-    ASSERT_TRUE(bench.worker.submit(tensor, bench.now));
-    (void)bench.packets();
+    send(tensor);
     bench.expire();
     const auto packets = bench.packets();
     EXPECT_EQ(count(packets, ATP_TYPE_READY), 1U);
@@ -83,8 +86,7 @@ TEST_F(WorkerDelivery, AnExpiryRepeatsTheReady) {
 }
 
 TEST_F(WorkerDelivery, ThreeLaterFragmentsOfTheSameOwnerProveALoss) {
-    ASSERT_TRUE(bench.worker.submit(tensor, bench.now));
-    (void)bench.packets();
+    send(tensor);
     for (const std::uint32_t seq : {3U, 6U}) bench.handle(ack(seq, true, 0));
     for (const std::uint32_t seq : {2U, 5U, 8U}) bench.handle(ack(seq, true, 2));
     EXPECT_EQ(count(bench.packets(), ATP_TYPE_PROBE), 0U);
@@ -100,8 +102,7 @@ TEST_F(WorkerDelivery, ThreeLaterFragmentsOfTheSameOwnerProveALoss) {
 }
 
 TEST_F(WorkerDelivery, H61_ThreeLaterSumsOfTheSameOwnerProveALoss) {
-    ASSERT_TRUE(bench.worker.submit(sums, bench.now));
-    (void)bench.packets();
+    send(sums);
     for (const std::uint32_t seq : {2U, 5U, 8U, 3U, 6U}) bench.handle(ack_of_sum(seq));
     EXPECT_EQ(resent(bench.packets()), std::vector<std::uint32_t>{});
     EXPECT_EQ(bench.worker.counters().halvings, 0U);
@@ -110,8 +111,7 @@ TEST_F(WorkerDelivery, H61_ThreeLaterSumsOfTheSameOwnerProveALoss) {
 }
 
 TEST_F(WorkerDelivery, EachAckOfAListCountsLikeOneThatArrivedAlone) {
-    ASSERT_TRUE(bench.worker.submit(sums, bench.now));
-    (void)bench.packets();
+    send(sums);
     bench.handle(list_of({0, 2, 3, 5}));
     EXPECT_EQ(bench.worker.counters().acks, 4U);
     EXPECT_EQ(bench.worker.expected(), 1U) << "1 is a sum for this worker";
@@ -122,8 +122,7 @@ TEST_F(WorkerDelivery, EachAckOfAListCountsLikeOneThatArrivedAlone) {
 }
 
 TEST_F(WorkerDelivery, MarkOfAListCountsForItsAcks) {
-    ASSERT_TRUE(bench.worker.submit(sums, bench.now));
-    (void)bench.packets();
+    send(sums);
     bench.handle(list_of({0, 2}), true);
     EXPECT_EQ(bench.worker.counters().acks, 2U);
     bench.handle(bench.nack(3));
@@ -133,8 +132,7 @@ TEST_F(WorkerDelivery, MarkOfAListCountsForItsAcks) {
 }
 
 TEST_F(WorkerDelivery, BadAckOfAListIsRefusedAlone) {
-    ASSERT_TRUE(bench.worker.submit(sums, bench.now));
-    (void)bench.packets();
+    send(sums);
     testing::Bytes list = list_of({0, 2, 3});
     wire::store_u16(list.data() + ATP_HEADER_BYTES + 8, ATP_FLAG_ALL + 1);
     bench.handle(list);
@@ -143,8 +141,7 @@ TEST_F(WorkerDelivery, BadAckOfAListIsRefusedAlone) {
 }
 
 TEST_F(WorkerDelivery, H89_ListWithAnotherTokenAcknowledgesNothing) {
-    ASSERT_TRUE(bench.worker.submit(sums, bench.now));
-    (void)bench.packets();
+    send(sums);
     testing::Bytes list = list_of({0, 2, 3});
     wire::store_u64(list.data() + ATP_OFFSET_TOKEN, 0xbad);
     bench.handle(list);
@@ -155,8 +152,7 @@ TEST_F(WorkerDelivery, H89_ListWithAnotherTokenAcknowledgesNothing) {
 // A lost list has the ACKs of several fragments. Later ones of the same owners overtake them like ACKs that were lost
 // one by one: the window halves once.
 TEST_F(WorkerDelivery, H89_LostListHalvesTheWindowOnce) {
-    ASSERT_TRUE(bench.worker.submit(sums, bench.now));
-    (void)bench.packets();
+    send(sums);
     bench.handle(list_of({6, 8, 9, 11, 12, 14}));
     EXPECT_EQ(bench.worker.counters().halvings, 1U);
     EXPECT_EQ(resent(bench.packets()), (std::vector<std::uint32_t>{0, 3, 2, 5}));
@@ -169,12 +165,10 @@ TEST_F(WorkerDelivery, ALostResendOfASumIsSentAgainAfterThreeNewerAcks) {
     bench = WorkerBench(config);
     OwnedTensor first{{.workers = 3, .fragment = 2}, std::vector<std::int32_t>(2 * 16, 5)};
     OwnedTensor second{{.workers = 3, .fragment = 2, .first_owner = 1}, std::vector<std::int32_t>(2 * 16, 5)};
-    ASSERT_TRUE(bench.worker.submit(first, bench.now));
-    (void)bench.packets();
+    send(first);
     for (const std::uint32_t seq : {3U, 6U, 9U}) bench.handle(ack_of_sum(seq));
     ASSERT_EQ(resent(bench.packets()), std::vector<std::uint32_t>{0});
-    ASSERT_TRUE(bench.worker.submit(second, bench.now));
-    (void)bench.packets();
+    send(second);
     for (const std::uint32_t seq : {12U, 15U, 18U, 21U}) bench.handle(ack_of_sum(seq));
     EXPECT_EQ(resent(bench.packets()), std::vector<std::uint32_t>{}) << "two of them were sent before the resend";
     bench.handle(ack_of_sum(24));
@@ -182,8 +176,7 @@ TEST_F(WorkerDelivery, ALostResendOfASumIsSentAgainAfterThreeNewerAcks) {
 }
 
 TEST_F(WorkerDelivery, ACopyOfItsOwnLanesIsIgnored) {
-    ASSERT_TRUE(bench.worker.submit(tensor, bench.now));
-    (void)bench.packets();
+    send(tensor);
     bench.handle(ack(1, true, 1));
     EXPECT_EQ(bench.worker.counters().acks + bench.worker.counters().refused, 0U);
     bench.handle(ack(1, false, 1));
@@ -192,8 +185,7 @@ TEST_F(WorkerDelivery, ACopyOfItsOwnLanesIsIgnored) {
 }
 
 TEST_F(WorkerDelivery, ANackForWhatOthersSendIsRefused) {
-    ASSERT_TRUE(bench.worker.submit(tensor, bench.now));
-    (void)bench.packets();
+    send(tensor);
     bench.handle(bench.nack(0));
     EXPECT_EQ(bench.worker.counters().refused, 1U);
     bench.handle(bench.nack(1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Guarantees of one worker: the packets that it sends, and the results and events that it gives to the caller.
-// worker_recovery_test.cc tests losses and timers.
+// worker_recovery_test.cc tests losses, worker_timer_test.cc timers.
 #include "protocol/worker.h"
 
 #include <gtest/gtest.h>

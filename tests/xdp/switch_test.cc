@@ -40,7 +40,7 @@ TEST_F(SwitchInTheKernel, H38_FlushIsReturnedAsThePartialSumWithAValidChecksum) 
     }
 }
 
-TEST_F(SwitchInTheKernel, MulticastFlushIsDroppedAndKeepsThePartialSum) {
+TEST_F(SwitchInTheKernel, H65_MulticastFlushIsDroppedAndKeepsThePartialSum) {
     if (machine == nullptr) return;
     send(gradient(0), {1, 2, 3});
     EXPECT_EQ(send(flush(), {}, {.to_many = true}).disposition, xdp::Disposition::dropped);
@@ -48,7 +48,7 @@ TEST_F(SwitchInTheKernel, MulticastFlushIsDroppedAndKeepsThePartialSum) {
     EXPECT_EQ(machine->occupied(), 1U) << "the partial sum waits for a unicast FLUSH";
 }
 
-TEST_F(SwitchInTheKernel, MulticastFlushWithoutAPartialSumIsAbsorbed) {
+TEST_F(SwitchInTheKernel, H65_MulticastFlushWithoutAPartialSumIsAbsorbed) {
     if (machine == nullptr) return;
     EXPECT_EQ(send(flush(), {}, {.to_many = true}).disposition, xdp::Disposition::dropped);
     EXPECT_EQ(machine->counters().packets.events[ATP_EVENT_CLOSED], 1U);
@@ -81,6 +81,14 @@ TEST_F(SwitchInTheKernel, OtherTrafficPassesUnchanged) {
     EXPECT_EQ(events(), 0U);
     EXPECT_EQ(machine->occupied(), 0U);
     EXPECT_EQ(machine->counters().packets.forged, 0U);
+}
+
+TEST_F(SwitchInTheKernel, H87_PacketOfAnotherVersionPassesUnchanged) {
+    if (machine == nullptr) return;
+    Bytes other = conformance::bytes_of(gradient(0), {1, 2, 3});
+    other[ATP_OFFSET_VERSION] = std::byte{ATP_VERSION + 1};
+    expect_untouched(wrap(other, {}));
+    EXPECT_EQ(machine->occupied(), 0U);
 }
 
 // A READY concerns the server alone: the partial sum of its fragment stays.

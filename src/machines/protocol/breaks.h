@@ -50,10 +50,10 @@
     X(store_early, 42, "a rank of a host stores sums of a chunk that is not complete")                              \
     X(send_early, 42, "the rank that speaks for a host sends sums before all ranges are added")                     \
     X(load_early, 43, "a rank of a host loads into a slot that others still read")                                  \
-    X(free_before_harvest, 18, "a pipeline frees an aggregator while a packet has only half of its lanes")          \
-    X(harvest_unchecked, 18, "a pipeline takes the second half of a sum, whoever holds the aggregator")             \
-    X(claim_unchecked, 18, "a pipeline claims in the second pass, whoever holds the aggregator by then")            \
-    X(pass_decides_again, 18, "a pipeline judges a packet that has half of a sum as if it had just arrived")        \
+    X(free_before_harvest, 63, "a pipeline frees an aggregator while a packet has only half of its lanes")          \
+    X(harvest_unchecked, 63, "a pipeline takes the second half of a sum, whichever fragment is held")               \
+    X(claim_unchecked, 63, "a pipeline claims in the second pass, whichever fragment is held by then")              \
+    X(pass_decides_again, 18, "a pipeline decides about a packet with half of a sum as if it had just arrived")     \
     X(version_bit_alone, 37, "SwitchML's switch distinguishes phases by one bit only, as published")
 
 #ifdef ATP_BREAKABLE
