@@ -5,6 +5,9 @@
 usage: restart_test.py ATP
 """
 
+import glob
+import os
+
 import networks
 from networks import PATIENCE_S, wait_until
 
@@ -95,9 +98,26 @@ class Restart(networks.NetworkTest):
         self.stop(switch)
         self.assertEqual(self.network.with_xdp("bridge"), [])
 
+    def pinned_jobs(self):
+        (path,) = glob.glob(f"{self.pins}/atp_jobs_layout*")
+        return path
+
     def kept_jobs(self):
         """Returns the pinned entries of the jobs: key, token, level and index of the counters."""
-        return networks.call("bpftool", "-j", "map", "dump", "pinned", f"{self.pins}/atp_jobs")
+        return networks.call("bpftool", "-j", "map", "dump", "pinned", self.pinned_jobs())
+
+    def test_state_of_another_layout_is_not_taken_over(self):
+        self.kill()
+        pinned = self.pinned_jobs()
+        for name in ["atp_jobs_layout0", "atp_jobs"]:
+            other = f"{self.pins}/{name}"
+            os.rename(pinned, other)
+            self.assertIn(f"{other}: mismatched", self.refused(",".join(self.network.ports("bridge"))))
+            os.rename(other, pinned)
+        self.finish(self.workers_of_job)
+        switch = self.start_switch(pins=self.pins)
+        self.assertGreater(self.completed(), 0.9 * FRAGMENTS)
+        self.stop(switch)
 
     def test_failed_start_at_another_level_keeps_the_jobs(self):
         self.kill()

@@ -13,9 +13,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <numeric>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "kernel_switch_program.skel.h"
 #include "net/descriptor.h"
@@ -25,8 +27,6 @@ namespace {
 
 // Keys of all jobs: the token of each, and the numbers of its groups.
 std::uint32_t most_job_keys(std::uint32_t jobs) { return 8 * jobs; }
-
-using Operation = Operation;
 
 constexpr std::size_t verifier_log_bytes = 256 * 1024;
 constexpr std::size_t largest_frame_bytes = 4096;
@@ -97,6 +97,22 @@ Result<Outcome> run_program(int code, std::span<const std::byte> frame, bpf_test
     outcome.frame.resize(options.data_size_out);
     outcome.duration_ns = options.duration;
     return outcome;
+}
+
+// Names in a bpffs have no dot.
+std::string pin_name(std::string_view map) { return fmt::format("{}_layout{}", map, ATP_XDP_LAYOUT); }
+
+// An earlier start may have left maps of another layout, whose bytes mean something else (H88).
+Result<void> check_layout(const std::string& folder, std::string_view map) {
+    std::error_code code;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, code)) {
+        const std::string name = entry.path().filename().string();
+        if (!name.starts_with(map) || name == pin_name(map)) continue;
+        return fail(Operation::open, Reason::mismatched, entry.path().string(),
+                    "a kernel switch of another version left this state: stop that version with SIGTERM, or remove its "
+                    "program and this file");
+    }
+    return {};
 }
 
 // The maps of an earlier start are usable if their sizes are equal.
@@ -187,7 +203,9 @@ Result<std::unique_ptr<KernelTable>> KernelTable::load(const KernelTableConfig& 
 Result<void> KernelTable::pin() {
     if (config_.pins.empty()) return {};
     for (bpf_map* map : skeleton_->kept()) {
-        const std::string path = config_.pins + "/" + bpf_map__name(map);
+        const char* const name = bpf_map__name(map);
+        if (auto checked = check_layout(config_.pins, name); !checked) return checked;
+        const std::string path = config_.pins + "/" + pin_name(name);
         if (auto checked = check_pinned(path, map); !checked) return checked;
         took_over_ = took_over_ || access(path.c_str(), F_OK) == 0;
         const int code = bpf_map__set_pin_path(map, path.c_str());

@@ -6,6 +6,12 @@
 #include "protocol/decide.h"
 #include "wire/check.h"
 
+/*
+ * Number of this layout, in the names of the pinned maps: a start takes over the maps of its own layout only (H88). Add
+ * 1 if any byte of a kept map gets another meaning, in struct atp_aggregator too.
+ */
+#define ATP_XDP_LAYOUT 1
+
 /* Lanes of one aggregator: as many as an MTU of 1,500 bytes allows over IPv4. The server adds longer packets. */
 #define ATP_XDP_LANES 352u
 #define ATP_XDP_PAIRS (ATP_XDP_LANES / 2u)
