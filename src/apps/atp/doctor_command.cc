@@ -164,7 +164,7 @@ std::function<int()> register_doctor(CLI::App& program) {
     flags.parsed("--timeout", options->request.timeout, "TIME", parse_wait, wait_forms,
                  "Longest wait for one answer [2s]");
     flags.flag("--json", options->json, "Print one JSON object");
-    Flags pairs(*command, "Paths between the hosts of a job without a switch: run on all of them at once");
+    Flags pairs(*command, "Paths between the hosts of a job without a switch (run on all of them at once)");
     CLI::Option* const rank = pairs.number("--rank", options->rank, 0, most_hosts - 1, "Rank of this host");
     CLI::Option* const world = pairs.number("--world", options->world, 2, most_hosts, "Number of hosts");
     CLI::Option* const rendezvous = pairs.parsed("--rendezvous", options->rendezvous, "ADDRESS", parse_host_port,

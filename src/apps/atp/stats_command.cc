@@ -75,7 +75,7 @@ int run_stats(const StatsOptions& options) {
 std::function<int()> register_stats(CLI::App& program) {
     auto options = std::make_shared<StatsOptions>();
     CLI::App* command = program.add_subcommand("stats", "Show the counters of a switch and of its jobs");
-    command->add_option("ADDRESS", options->address, "Address of the switch, host:port")->required();
+    command->add_option("ADDRESS", options->address, "Address of the switch, host:port or [host]:port")->required();
     command->footer("Exit status: 0 report printed, 1 no answer or the output failed, 2 bad arguments.");
     Flags flags(*command, "Output");
     flags.flag("--json", options->json, "Print each report as one line of JSON");

@@ -226,13 +226,14 @@ std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions) {
     flags.text("--listen", options->listen, "ADDRESS",
                "Local address, host:port or [host]:port; --xdp uses the same port [0.0.0.0:4790]");
     flags.text("--parent", options->parent, "ADDRESS",
-               "Switch above this one, which joins it with others, host:port [none]");
+               "Address of the switch above this one, host:port or [host]:port [none]");
     flags.parsed("--memory", config.memory_bytes, "SIZE", parse_size, size_forms,
                  "Memory of all aggregators; 0: only host parameter servers [64MB]");
     flags.number("--lanes", options->lanes, 8, ATP_MAX_LANES,
                  "Lanes of an aggregator, the most that an aggregated packet may have [by the MTU of the interface]");
     flags.number("--threads", config.shards, 1, 256,
-                 "Number of threads, which share memory and channels; 1 with --xdp and at its parameter server [1]");
+                 "Number of threads, which divide both memories among them; 1 with --xdp and --p4, and at the server "
+                 "behind such a switch [1]");
     flags.parsed("--xdp", options->kernel.interfaces, "INTERFACES", parse_interfaces,
                  "interface names separated by commas",
                  "Aggregate in the kernel on these interfaces, comma-separated; needs root. List every port to a "
@@ -241,8 +242,9 @@ std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions) {
                "Folder on a bpffs, which keeps the state of the kernel switch over a restart [/sys/fs/bpf/atp]");
     flags.number("--level", options->kernel.level, 0, ATP_LEVELS - 1,
                  "Level of --xdp or --p4 for jobs with racks: 0 next to workers, 1 where racks meet [0]");
-    flags.text("--p4", options->kernel.pipeline, "ADDRESS",
-               "Be the agent of a pipeline: the Thrift server of a simple_switch that runs a program of p4/ [none]");
+    flags.text(
+        "--p4", options->kernel.pipeline, "ADDRESS",
+        "Be the agent of a pipeline at this Thrift address: of a simple_switch that runs a program of p4/ [none]");
     flags.text("--p4-control", options->kernel.pipeline_control, "INTERFACE",
                "Interface at which the pipeline delivers control messages, the other end of its port 64 [none]");
     flags.flag("--pin", options->pin, "Pin each thread to its own core");
@@ -270,7 +272,7 @@ std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions) {
     flags.text("--trace", options->trace, "FILE",
                "Write a line for each packet sent and received to this file, which only its owner can read [none]");
     flags.flag("--quiet", options->quiet, "Print errors only");
-    flags.flag("--json", options->json, "Print the started configuration as JSON");
+    flags.flag("--json", options->json, "Print the first report as JSON, with the address in use");
     command->footer(
         "Exit status: 0 stopped by SIGTERM or SIGINT, 1 a socket or the output failed, 2 bad arguments or no start.");
     if (options->additions.add_flags) options->additions.add_flags(*command);

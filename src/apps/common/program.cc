@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,9 +18,35 @@
 namespace atp::apps {
 namespace {
 
+constexpr std::size_t help_columns = 120;
+constexpr std::size_t name_columns = 34;
+
+// Lines break between words.
+std::string wrapped(std::string_view text, std::size_t columns) {
+    std::string lines;
+    while (text.size() > columns) {
+        const std::size_t space = text.rfind(' ', columns);
+        if (space == std::string_view::npos) break;
+        lines += std::string(text.substr(0, space)) + "\n";
+        text.remove_prefix(space + 1);
+    }
+    return lines += text;
+}
+
 // Behind the name of a flag: its value. Which flags need or exclude each other is in their texts, and in errors.
 class HelpFormatter final : public CLI::Formatter {
   public:
+    HelpFormatter() { column_width(name_columns); }
+    // Without the remark that --no-NAME is false.
+    std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+        std::string name = CLI::Formatter::make_option_name(option, is_positional);
+        constexpr std::string_view remark = "{false}";
+        if (const std::size_t at = name.find(remark); at != std::string::npos) name.erase(at, remark.size());
+        return name;
+    }
+    std::string make_option_desc(const CLI::Option* option) const override {
+        return wrapped(option->get_description(), help_columns - name_columns);
+    }
     std::string make_option_opts(const CLI::Option* option) const override {
         std::string text;
         const bool has_value = option->get_type_size() != 0 && !option->get_positional();
@@ -35,7 +62,6 @@ int run(const ProgramText& text, std::span<const Register> commands, int argc, c
     program.require_subcommand(0, 1);  // a missing subcommand is reported below, an unknown one by its name
     program.set_version_flag("--version", text.version);
     program.formatter(std::make_shared<HelpFormatter>());
-    program.get_formatter()->column_width(34);
     std::vector<std::pair<CLI::App*, std::function<int()>>> registered;
     for (const Register command : commands) {
         std::function<int()> body = command(program);
