@@ -47,7 +47,7 @@ class PipelineSwitch {
     [[nodiscard]] bool untouched() const;
     [[nodiscard]] std::uint8_t held() const;
     // True if a held aggregator can be claimed in both ways: after ageing by any fragment, and at once by a fragment of
-    // the same stream that is W newer. A leaving aggregator belongs to nobody, and can be claimed only after ageing.
+    // the same stream that is W newer. No gradient claims a leaving aggregator before it is abandoned.
     [[nodiscard]] bool all_reclaimable() const;
     // Fragment of a tag, which `body` completes.
     [[nodiscard]] std::optional<FragmentPlace> fragment_of(const atp_pipeline_words& words) const;

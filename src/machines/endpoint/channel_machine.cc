@@ -135,7 +135,7 @@ void ChannelMachine::handle_server_join(const wire::Join& join, std::size_t byte
                             from, bytes};
 }
 
-// A rank takes results only from the switch that it joined. Whoever learns the token is not enough.
+// A rank takes results only from the switch that it joined. The token alone is not enough.
 bool ChannelMachine::trusts(const wire::Address& from) const { return from == client_.data_address(); }
 
 // A packet with the channel's token proves that the switch forwards packets: it counts as a sign of life.

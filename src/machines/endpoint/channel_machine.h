@@ -70,7 +70,7 @@ struct ChannelEvent {
         slow,             // the others wait for the rank of `pace`, or for a part of the network
         differs,          // ranks called different operations: call state() with this rank's. `failed` follows
         failed,           // the channel ended: `cause`
-        closed,           // after close(): nobody needs this channel any more
+        closed,           // after close(): no other rank needs this channel any more
     };
     Kind kind = Kind::completed;
     std::uint64_t number = 0;  // differs: position of the operation among those in flight, from 0

@@ -16,7 +16,7 @@
 
 /*
  * Tag of an aggregator: its fragment, without the upper bits of seq, which `body` has. LEAVING: the fragment was taken
- * by a packet that has half of its lanes. Nobody may add or claim until that packet has the other half.
+ * by a packet that has half of its lanes. No packet may add or claim until that packet has the other half.
  */
 #define ATP_TAG_FREE 0x80000000u
 #define ATP_TAG_LEAVING 0x40000000u
