@@ -6,32 +6,12 @@
 
 #include "protocol/delivery.h"
 #include "protocol/server.h"
-#include "support/server_bench.h"
+#include "support/owned_server.h"
 
 namespace atp::protocol {
 namespace {
 
-using testing::Bytes;
-using testing::ServerBench;
-
-class ServerHome : public ::testing::Test {
-  protected:
-    ServerBench bench{*Membership::star(3)};
-
-    [[nodiscard]] atp_header gradient_for(const Delivery& delivery, std::uint16_t rank) const {
-        atp_header gradient = testing::gradient_of(bench.channel, bench.members, rank, 0);
-        gradient.peer = delivery.owner;
-        gradient.argument = delivery.mark();
-        return gradient;
-    }
-    [[nodiscard]] Bytes ready(std::uint16_t rank, std::uint32_t until) const {
-        atp_header header = testing::gradient_of(bench.channel, bench.members, rank, 0);
-        header.type = ATP_TYPE_READY;
-        header.lanes = ATP_DTYPE_NONE;
-        header.argument = until;
-        return testing::make_packet(header);
-    }
-};
+using ServerHome = testing::OwnedServer;
 
 TEST_F(ServerHome, OwnerAtHomeGetsTheIntegersOfAllOthers) {
     bench.handle(testing::make_packet(gradient_for({.owner = 1}, 0), {1, 2}));

@@ -50,6 +50,18 @@ int hand_out(atp_communicator* communicator, atp_work** work, atp_error* error, 
     });
 }
 
+struct SumKind {
+    atp::numeric::ElementType element;
+    atp::comm::Reduction reduction;
+};
+
+atp::Result<SumKind> sum_kind_from(int element, int reduction) {
+    const auto type = atp::capi::element_from(element);
+    const auto how = atp::capi::reduction_from(reduction);
+    if (type && how) return SumKind{*type, *how};
+    return tl::unexpected(malformed("`element` or `reduction` is out of range; use the constants of atp.h"));
+}
+
 struct AllReduce {
     const atp_buffer* buffers;
     std::size_t count;
@@ -58,15 +70,13 @@ struct AllReduce {
     std::int64_t timeout_ms;
 
     atp::Result<Handle> operator()(atp::comm::Communicator& communicator) const {
-        const auto type = atp::capi::element_from(element);
-        const auto how = atp::capi::reduction_from(reduction);
-        if (!type || !how)
-            return tl::unexpected(malformed("`element` or `reduction` is out of range; use the constants of atp.h"));
+        const auto kind = sum_kind_from(element, reduction);
+        if (!kind) return tl::unexpected(kind.error());
         if (buffers == nullptr && count != 0)
             return tl::unexpected(malformed("`buffers` is NULL, but `count` is above 0"));
         std::vector<atp::comm::Buffer> list(count);
         for (std::size_t i = 0; i < count; ++i) list[i] = {buffers[i].in, buffers[i].out, buffers[i].elements};
-        return communicator.all_reduce(list, *type, *how, deadline_from(timeout_ms));
+        return communicator.all_reduce(list, kind->element, kind->reduction, deadline_from(timeout_ms));
     }
 };
 
@@ -79,12 +89,10 @@ struct ReduceScatter {
     std::int64_t timeout_ms;
 
     atp::Result<Handle> operator()(atp::comm::Communicator& communicator) const {
-        const auto type = atp::capi::element_from(element);
-        const auto how = atp::capi::reduction_from(reduction);
-        if (!type || !how)
-            return tl::unexpected(malformed("`element` or `reduction` is out of range; use the constants of atp.h"));
+        const auto kind = sum_kind_from(element, reduction);
+        if (!kind) return tl::unexpected(kind.error());
         if (counts == nullptr) return tl::unexpected(malformed("`counts` is NULL"));
-        return communicator.reduce_scatter(in, out, {counts, communicator.world()}, *type, *how,
+        return communicator.reduce_scatter(in, out, {counts, communicator.world()}, kind->element, kind->reduction,
                                            deadline_from(timeout_ms));
     }
 };
@@ -109,11 +117,9 @@ struct Reduce {
     std::int64_t timeout_ms;
 
     atp::Result<Handle> operator()(atp::comm::Communicator& communicator) const {
-        const auto type = atp::capi::element_from(element);
-        const auto how = atp::capi::reduction_from(reduction);
-        if (!type || !how)
-            return tl::unexpected(malformed("`element` or `reduction` is out of range; use the constants of atp.h"));
-        return communicator.reduce(buffer, *type, *how, root, deadline_from(timeout_ms));
+        const auto kind = sum_kind_from(element, reduction);
+        if (!kind) return tl::unexpected(kind.error());
+        return communicator.reduce(buffer, kind->element, kind->reduction, root, deadline_from(timeout_ms));
     }
 };
 

@@ -31,6 +31,23 @@ struct AbstractName {
     socklen_t bytes = 0;
 };
 
+// One byte, with room for a descriptor.
+struct DescriptorMessage {
+    DescriptorMessage() {
+        header.msg_iov = &part;
+        header.msg_iovlen = 1;
+        header.msg_control = control;
+        header.msg_controllen = sizeof control;
+    }
+    DescriptorMessage(const DescriptorMessage&) = delete;
+    DescriptorMessage& operator=(const DescriptorMessage&) = delete;
+
+    std::byte payload{1};
+    iovec part{.iov_base = &payload, .iov_len = 1};
+    alignas(cmsghdr) std::byte control[CMSG_SPACE(sizeof(int))]{};
+    msghdr header{};
+};
+
 Result<net::Descriptor> open_socket() {
     net::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket.valid()) return failed(Operation::open);
@@ -103,35 +120,21 @@ Result<void> receive_all(const net::Descriptor& socket, std::span<std::byte> byt
 }
 
 Result<void> send_descriptor(const net::Descriptor& socket, int descriptor) {
-    std::byte payload{1};
-    iovec part{.iov_base = &payload, .iov_len = 1};
-    alignas(cmsghdr) std::byte control[CMSG_SPACE(sizeof(int))]{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    DescriptorMessage message;
+    cmsghdr* const header = CMSG_FIRSTHDR(&message.header);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(sizeof(int));
     std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-    if (sendmsg(socket.number(), &message, MSG_NOSIGNAL) != 1) return failed(Operation::send);
+    if (sendmsg(socket.number(), &message.header, MSG_NOSIGNAL) != 1) return failed(Operation::send);
     return {};
 }
 
 Result<net::Descriptor> receive_descriptor(const net::Descriptor& socket, Time deadline) {
     if (auto ready = wait_readable(socket, deadline); !ready) return tl::unexpected(ready.error());
-    std::byte payload{};
-    iovec part{.iov_base = &payload, .iov_len = 1};
-    alignas(cmsghdr) std::byte control[CMSG_SPACE(sizeof(int))]{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    if (recvmsg(socket.number(), &message, MSG_CMSG_CLOEXEC) != 1) return failed(Operation::receive);
-    const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    DescriptorMessage message;
+    if (recvmsg(socket.number(), &message.header, MSG_CMSG_CLOEXEC) != 1) return failed(Operation::receive);
+    const cmsghdr* const header = CMSG_FIRSTHDR(&message.header);
     if (header == nullptr || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof(int))) {
         return fail(Operation::receive, Reason::malformed, "Unix socket", "the message has no descriptor");
     }
