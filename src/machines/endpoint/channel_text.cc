@@ -245,8 +245,7 @@ std::string text_of_switch(const wire::Edge& edge, const ChannelMachineConfig& c
                         : fmt::format("the switch at {} and its parent", address);
         return fmt::format(
             "long packets are lost on the path between {}, short ones arrive: raise the MTU of its links, or form the "
-            "job "
-            "again for shorter packets",
+            "job again for shorter packets",
             path);
     }
     if (edge.evidence == wire::Evidence::paused) {
