@@ -282,11 +282,11 @@ std::function<int()> register_check(CLI::App& program) {
     };
     flags
         .parsed("--protocol", options->protocol, "NAME", protocol, "atp, switchml, joining or host",
-                "Explore the configurations of one protocol only [all]")
+                "Explore the configurations of one protocol only: atp, switchml, joining or host [all]")
         ->excludes(only);
     flags.number("--max-states", options->max_states, 1, 0xfffffff0U,
-                 "Most states of each configuration; the exploration stops there");
-    flags.number("--threads", options->threads, 1, 1024, "Configurations explored in parallel");
+                 "Most states of each configuration; the exploration stops there [200 million]");
+    flags.number("--threads", options->threads, 1, 1024, "Configurations explored in parallel [all cores]");
     flags.flag("--json", options->json, "Print one JSON value instead of tables");
     const auto injected_fault = [](std::string_view name) -> std::optional<std::string> {
         if (name != every_break && check::find_break(name) == nullptr) return std::nullopt;
@@ -297,6 +297,9 @@ std::function<int()> register_check(CLI::App& program) {
                  "Explore machines with an injected fault; if found, print the trace and exit with 1. all: exit with 1 "
                  "if one is missed [none]");
     flags.flag("--list-breaks", options->list_breaks, "List the injected faults");
+    command->footer(
+        "Exit status: 0 every invariant held, 1 a violation, or with --break all a fault that was missed, 2 "
+        "bad arguments.");
     return [options] { return run_check(*options); };
 }
 

@@ -212,6 +212,7 @@ std::function<int()> register_figure(CLI::App& program) {
                "Folder for ID.csv and ID.svg; with all: for figures.md and a folder figures [the current folder; with "
                "all: docs/results]");
     flags.flag("--json", options->json, "Print a JSON array of {id, claim, ours, verdict, checks} instead of tables");
+    command->footer("Exit status: 0 no figure differs, 1 one differs or failed, 2 bad arguments, 130 after Ctrl-C.");
     return [options] { return run_figure(*options); };
 }
 

@@ -82,6 +82,7 @@ std::function<int()> register_models(CLI::App& program) {
     command->add_flag(
         "--json", options->json,
         "Print a JSON array of models with all layers from the input: parameters of each tensor, times of a batch");
+    command->footer("Exit status: 0 shown, 2 bad arguments.");
     return [options] { return run_models(*options); };
 }
 

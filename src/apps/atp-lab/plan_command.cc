@@ -40,7 +40,9 @@ constexpr const char* example = R"(Example:
     name = "leaf2"                          docs/lab/plan.md has all keys.
     parent = "root"
     host_rate = "100Gbps"
-    uplink_rate = "100Gbps")";
+    uplink_rate = "100Gbps"
+
+Exit status: 0 planned, 2 bad arguments or a wrong file.)";
 
 int run_plan(const PlanOptions& options) {
     const auto cluster = plan::read_cluster(options.topology, options.jobs);

@@ -2,6 +2,9 @@
 #include "apps/atp-lab/scenario_flags.h"
 
 #include <algorithm>
+#include <cctype>
+#include <string>
+#include <string_view>
 
 #include "apps/common/flags.h"
 #include "sim/scenario_table.h"
@@ -9,14 +12,23 @@
 namespace atp::apps {
 namespace {
 
+// As the texts of other flags, unless it begins with a value and a colon.
+std::string capitalised(std::string text) {
+    const std::string word = text.substr(0, text.find(' '));
+    if (word.find(':') == std::string::npos)
+        text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+    return text;
+}
+
 CLI::Option* add_flag(Flags& flags, const sim::ScenarioRow& row, sim::Scenario& scenario) {
     const auto read = [&row, &scenario](std::string_view text) { return row.read(text, scenario); };
+    const std::string help = capitalised(row.help);
     if (row.placeholder.empty()) {
         return flags.call(
-            row.flag, [read] { read(""); }, row.help);
+            row.flag, [read] { read(""); }, help);
     }
-    if (!row.repeats) return flags.accepted(row.flag, row.placeholder, read, row.accepted, row.help);
-    CLI::Option* option = flags.accepted_each(row.flag, row.placeholder, read, row.accepted, row.help);
+    if (!row.repeats) return flags.accepted(row.flag, row.placeholder, read, row.accepted, help);
+    CLI::Option* option = flags.accepted_each(row.flag, row.placeholder, read, row.accepted, help);
     if (row.delimiter != 0) option->delimiter(row.delimiter);
     return option;
 }

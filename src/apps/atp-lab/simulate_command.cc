@@ -311,22 +311,24 @@ std::function<int()> register_simulate(CLI::App& program) {
         if (flag != command->get_help_ptr()) options->scenario_flags.push_back(flag);
     }
     Flags flags(*command, "What to run and show");
-    flags.number("--seed", options->scenario.seed, 0, UINT64_MAX, "Seed of all random decisions");
+    flags.number("--seed", options->scenario.seed, 0, UINT64_MAX, "Seed of all random decisions [1]");
     flags.number("--swarm", options->swarm, 1, 1'000'000'000,
                  "Run N random scenarios of sums and N of joining, drawn from the seeds --seed, --seed + 1, ...");
     flags.flag(
         "--joining", options->joining,
         "Run only scenarios of joining and failures, with one fault each: ranks and switches join, sum, fail and join "
         "again");
-    flags.flag("--calm", options->calm, "With --joining: no fault, so that no rank may fail");
-    flags.number("--threads", options->threads, 1, 1024, "Threads of a swarm");
+    flags.flag("--calm", options->calm, "With --joining: make no fault, so that no rank may fail");
+    flags.number("--threads", options->threads, 1, 1024, "Threads of a swarm [all cores]");
     flags.flag("--json", options->json, "Print one JSON object instead of tables");
     const auto path = [](std::string_view text) -> std::optional<std::string> {
         if (text.empty()) return std::nullopt;
         return std::string(text);
     };
     flags.parsed("--trace", options->trace_path, "FILE", path, "the name of a file",
-                 "Write one line per event of each packet to this file");
+                 "Write one line per event of each packet to this file [none]");
+    command->footer(
+        "Exit status: 0 every sum right and every job finished, 1 not, 2 bad arguments, 130 after Ctrl-C or SIGTERM.");
     return [options] { return run_simulate(*options); };
 }
 

@@ -90,6 +90,7 @@ std::function<int()> register_trace(CLI::App& program) {
                  "Show packets of this type, such as GRADIENT or JOIN [all]");
     flags.parsed("--event", filter.what, "EVENT", text, texts, "Show this event, such as sent or completed [all]");
     flags.parsed("--where", filter.where, "TEXT", text, texts, "Show places that contain this, such as a port [all]");
+    command->footer("Exit status: 0 shown, 1 lines are none of a trace, 2 bad arguments, or a file cannot be read.");
     return [options] { return run_trace(*options); };
 }
 
