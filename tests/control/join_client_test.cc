@@ -244,7 +244,7 @@ TEST(JoinClient, AnotherSlowMemberIsNamedSoonAfterTheFirst) {
     EXPECT_EQ(slow_members(member), (std::vector<std::uint8_t>{2, 3}));
 }
 
-TEST(JoinClient, MemberForWhichNobodyWaitsLongIsNotSlow) {
+TEST(JoinClient, MemberForWhichTheOthersWaitBrieflyIsNotSlow) {
     Member member;
     member.become_ready();
     member.pass(minutes(1), [&] { member.receive(member.answer(joined_with_pace(0, 2, 100))); });

@@ -87,7 +87,7 @@ TEST(JoinFailures, ReportThatQuotesAnotherTokenOrComesFromElsewhereIsDroppedAndC
     EXPECT_TRUE(star.tree.tree.find(key)->ready());
 }
 
-TEST(JoinFailures, ReportFollowedByAJoinRemovesNobody) {
+TEST(JoinFailures, ReportFollowedByAJoinRemovesNoMember) {
     Star star;
     star.tree.tree.handle_send_error(no_process(worker(2)), star.tree.now);
     for (int i = 0; i < 20; ++i) {

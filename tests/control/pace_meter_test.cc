@@ -70,7 +70,7 @@ TEST(PaceMeter, TimeBeforeTheFragmentCompletedBeforeIsNoWaitForThisChild) {
     EXPECT_EQ(counted.pace.last()->waited_permille, 100);
 }
 
-TEST(PaceMeter, FewFragmentsOrNoWaitNameNobody) {
+TEST(PaceMeter, FewFragmentsOrNoWaitNameNoMember) {
     Counted counted;
     counted.complete(1, seconds(1), 7);
     counted.end_interval();

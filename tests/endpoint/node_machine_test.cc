@@ -111,7 +111,7 @@ TEST(NodeMachine, H87_OtherVersionIsRefusedWithBothVersions) {
     EXPECT_THAT(refused->text, HasSubstr("the sender version 14"));
 }
 
-TEST(NodeMachine, RefusalOfAShortQuestionHasNoTextSoThatNobodyIsAnAmplifier) {
+TEST(NodeMachine, RefusalOfAShortQuestionHasNoTextAndAmplifiesNothing) {
     Node node;
     Bytes hello = encoded(wire::Hello{.nonce = 5}, wire::least_question_bytes);
     hello[0] = std::byte{(wire::control_version & 0xF0U) | 0x0EU};
@@ -165,7 +165,7 @@ TEST(NodeMachine, NinthReportReplacesTheFirst) {
     EXPECT_EQ(node.machine.counters().ignored, 1U);
 }
 
-TEST(NodeMachine, ReportThatNobodyRequestedIsNotSent) {
+TEST(NodeMachine, ReportThatWasNotRequestedIsNotSent) {
     Node node;
     node.report("text");
     EXPECT_THAT(node.sent, IsEmpty());

@@ -107,7 +107,7 @@ RC_GTEST_PROP(Membership, OneWrongRankIsRefused, (std::uint16_t wrong)) {
     RC_ASSERT(!Membership::make(units).has_value());
 }
 
-TEST(SenderMasks, LeaveTheOwnerOutAndItsUnitIfNobodyElseIsInIt) {
+TEST(SenderMasks, LeaveTheOwnerOutAndItsUnitIfItIsAlone) {
     const auto members = *Membership::make({Unit{.ranks = {0, 1}}, Unit{.ranks = {2}, .direct = true}});
     const SenderMasks masks(members, 1);
     EXPECT_TRUE(masks.has_others());

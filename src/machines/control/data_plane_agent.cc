@@ -5,7 +5,7 @@ namespace atp::control {
 namespace {
 
 // Interval of Coverage::assess().
-constexpr std::chrono::seconds time_between_judgements(1);
+constexpr std::chrono::seconds time_between_checks(1);
 
 }  // namespace
 
@@ -32,8 +32,8 @@ void DataPlaneAgent::poll(Time now) {
         plane_.dismiss(job->key());
         coverage_.forget(job->job);
     }
-    if (now < judges_next_) return;
-    judges_next_ = now + time_between_judgements;
+    if (now < checks_next_) return;
+    checks_next_ = now + time_between_checks;
     assess(now);
 }
 

@@ -41,7 +41,7 @@ class DataPlaneAgent {
     std::uint8_t level_;
     InPathAgent admission_;
     Coverage coverage_;
-    Time judges_next_{};
+    Time checks_next_{};
 };
 
 }  // namespace atp::control

@@ -160,7 +160,7 @@ static inline struct atp_pipeline_outcome atp_pipeline_store(const struct atp_he
     return atp_pipeline_end(ATP_PACKET_DROP, ATP_PAIRS_STORE, event);
 }
 
-/* Second pass: claims only if the tag is still the one that the first pass judged. */
+/* Second pass: claims only if the tag is still the one that the first pass saw. */
 static inline struct atp_pipeline_outcome atp_pipeline_claim_seen(struct atp_header* packet, struct atp_pass* pass,
                                                                   struct atp_pipeline_words* words, uint32_t mine) {
     uint32_t before = atp_cell_tag_swap(pass, words, pass->seen, mine);

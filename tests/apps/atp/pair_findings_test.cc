@@ -25,7 +25,7 @@ TEST(PairFindings, RankThatCannotReceiveIsNamed) {
     EXPECT_EQ(findings[0].found, "it cannot receive: port in use");
 }
 
-TEST(PairFindings, RankThatNobodyReachesIsOneFinding) {
+TEST(PairFindings, RankThatNoOtherReachesIsOneFinding) {
     const auto findings = check_pairs({.addresses = addresses,
                                        .faults = {{0, 2, "no answer"}, {1, 2, "no answer"}, {2, 0, "refused"}},
                                        .lanes = 352});

@@ -44,7 +44,7 @@ TEST(Truth, FailedSwitchIsNamedItselfAndACutEdgeByEitherEnd) {
     EXPECT_TRUE(Truth(cut).objection_to(0, naming(to_string(address_of_switch(0))), at(6)));
 }
 
-TEST(Truth, WithoutAFaultOrAfterAShortPauseNobodyMayFail) {
+TEST(Truth, WithoutAFaultOrAfterAShortPauseNoRankMayFail) {
     EXPECT_TRUE(Truth(racks_with(Fault::none, 0)).objection_to(0, naming("rank 0"), at(6)));
     JoinScenario pause = racks_with(Fault::rank_paused, 0);
     pause.lasts = std::chrono::milliseconds(100);

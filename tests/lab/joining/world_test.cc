@@ -61,7 +61,7 @@ TEST(JoinWorld, JobsFormAgainAfterEachFaultThatEnds) {
 }
 
 // A false alarm is as likely for each member, so the largest job shows it first.
-TEST(JoinWorld, LargestJobAt1PercentLossAccusesNobody) {
+TEST(JoinWorld, LargestJobAt1PercentLossAccusesNoMember) {
     JoinScenario scenario;
     scenario.leaves = 32;
     scenario.ranks = 32;
