@@ -40,6 +40,15 @@ std::optional<std::string> obstacle_of_copies(const Tensors& tensors) {
 
 void check(bool fits, const char* text) { TORCH_CHECK_VALUE(fits, "atp: ", text); }
 
+// `outputs`: those of rank 0, then those of rank 1 and so on. The network compares the bytes of all of them alone.
+void check_outputs(const Tensors& outputs, const Tensors& inputs, int ranks) {
+    bool fit = outputs.size() == inputs.size() * static_cast<std::size_t>(ranks);
+    for (std::size_t i = 0; fit && i < outputs.size(); ++i) {
+        fit = outputs[i].nbytes() == inputs[i % inputs.size()].nbytes();
+    }
+    check(fit, "an all-gather needs an output for each input of each rank, and as large as that input");
+}
+
 // The elements of contiguous tensors one behind the other; of one tensor, its own memory.
 at::Tensor chained(const Tensors& tensors) {
     if (tensors.size() == 1) return tensors.front();
@@ -95,9 +104,6 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::gather_in_network(const Tensors& o
     staged.front().input = input;
     staged.front().inputs = inputs;
     const std::vector<std::size_t> bytes(static_cast<std::size_t>(getSize()), input.nbytes());
-    std::size_t room = 0;
-    for (const at::Tensor& output : outputs) room += output.nbytes();
-    check(room == input.nbytes() * bytes.size(), "the outputs of an all-gather need the bytes of all ranks");
     auto begun =
         communicator->all_gather(input.data_ptr(), staged.front().host.data_ptr(), bytes, deadline_of(call.timeout));
     return hand_out(std::move(begun), std::move(staged), call.type, call.title, call.awaited);
@@ -130,9 +136,7 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::allgather(TensorLists& outputs, Te
     if (why) {
         return delegate("all_gather", *why)->allgather(outputs, inputs, options);
     }
-    for (const at::Tensor& output : outputs.front()) {
-        check(output.nbytes() == inputs.front().nbytes(), "the tensors of an all-gather differ in size");
-    }
+    check_outputs(outputs.front(), inputs, getSize());
     return gather_in_network(outputs.front(), inputs,
                              {options.timeout, c10d::OpType::ALLGATHER, "atp:all_gather", is_awaited(options)});
 }
@@ -142,6 +146,8 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::_allgather_base(at::Tensor& output
     if (const auto why = obstacle_of_copies({output, input})) {
         return delegate("all_gather_into_tensor", *why)->_allgather_base(output, input, options);
     }
+    check(output.nbytes() == input.nbytes() * static_cast<std::size_t>(getSize()),
+          "the output of an all-gather needs the bytes of all ranks");
     return gather_in_network(
         {output}, {input},
         {options.timeout, c10d::OpType::_ALLGATHER_BASE, "atp:all_gather_into_tensor", is_awaited(options)});
@@ -155,6 +161,7 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::allgather_coalesced(TensorLists& o
     if (const auto why = obstacle_of_copies(both(in_order, inputs))) {
         return delegate("all_gather_coalesced", *why)->allgather_coalesced(outputs, inputs, options);
     }
+    check_outputs(in_order, inputs, getSize());
     return gather_in_network(
         in_order, inputs,
         {options.timeout, c10d::OpType::ALLGATHER_COALESCED, "atp:all_gather_coalesced", is_awaited(options)});
@@ -173,6 +180,7 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::allgather_into_tensor_coalesced(Te
     for (std::int64_t rank = 0; rank < getSize(); ++rank) {
         in_order = both(in_order, blocks_of(outputs, rank, getSize()));
     }
+    check_outputs(in_order, inputs, getSize());
     return gather_in_network(
         in_order, inputs,
         {options.timeout, c10d::OpType::COALESCED, "atp:all_gather_into_tensor_coalesced", is_awaited(options)});
@@ -214,9 +222,10 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce_scatter_tensor_coalesced(
         return delegate("reduce_scatter_tensor_coalesced", *why)
             ->reduce_scatter_tensor_coalesced(outputs, inputs, options);
     }
+    check(inputs.size() == outputs.size(), "a reduce-scatter needs an output for each input");
     std::size_t each = 0;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-        check(i < inputs.size() && inputs[i].numel() == outputs[i].numel() * getSize(),
+        check(inputs[i].numel() == outputs[i].numel() * getSize(),
               "the input of a reduce-scatter needs a block for each rank");
         each += static_cast<std::size_t>(outputs[i].numel());
     }

@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import time
 
+import pytest
 import torch
 import torch.distributed as dist
 from ranks import run_ranks, values_of
@@ -93,6 +94,38 @@ def gather_every_type(rank, size):
 
 def test_an_all_gather_copies_every_type():
     assert values_of(run_ranks(gather_every_type, 3)) == [[]] * 3
+
+
+def gather_into_misfits(rank, size):
+    own = torch.full((6,), float(rank))
+    lists = {
+        "none": [],
+        "one too few": [torch.empty(6) for _ in range(size - 1)],
+        "one too many": [*(torch.empty(6) for _ in range(size)), torch.empty(0)],
+        "one too long": [torch.empty(6 + (peer == 1) - (peer == 0)) for peer in range(size)],
+    }
+    for outputs in lists.values():
+        for call in (dist.all_gather, lambda all, one: dist.all_gather_coalesced([[each] for each in all], [one])):
+            with pytest.raises(ValueError, match="an output for each input of each rank"):
+                call(outputs, own)
+    with pytest.raises(ValueError, match="an output for each input of each rank"):
+        dist.all_gather_coalesced([[torch.empty(2), torch.empty(6)] for _ in range(size)], [own, own[:2]])
+    with pytest.raises(ValueError, match="an output for each input of each rank"):
+        dist.all_gather_coalesced([[] for _ in range(size)], [own])
+    with pytest.raises(ValueError, match="needs the bytes of all ranks"):
+        dist.all_gather_into_tensor(torch.empty(6 * size + 1), own)
+    group = dist.group.WORLD
+    with pytest.raises(ValueError, match="an output for each input"):
+        group.reduce_scatter_tensor_coalesced([], [torch.ones(size)])
+    with pytest.raises(ValueError, match="an output for each input of each rank"):
+        group.allgather_into_tensor_coalesced([torch.empty(2 * size), torch.empty(6 * size)], [own, own[:2]])
+    whole = torch.empty(6 * size)
+    dist.all_gather_into_tensor(whole, own)  # the group still works
+    return whole[::6].tolist()
+
+
+def test_outputs_that_do_not_fit_their_inputs_are_an_error_before_the_call():
+    assert values_of(run_ranks(gather_into_misfits, 2)) == [[0.0, 1.0]] * 2
 
 
 def use_functional_forms(rank, size):
