@@ -69,12 +69,22 @@ TEST_F(SpanVotesTest, LargestNumberOfEachSpanVotes) {
     EXPECT_EQ(own(), (std::vector<std::uint32_t>{SpanVotes::large_enough, SpanVotes::too_small, SpanVotes::too_small}));
 }
 
-TEST_F(SpanVotesTest, SignsDoNotCountAndNaNIsLarge) {
+TEST_F(SpanVotesTest, SignsDoNotCount) {
     scales_->begin(proposal);
-    values_.back() = std::numeric_limits<float>::quiet_NaN();
     values_[span + 1] = -least_;
     values_[0] = -0.0F;
-    EXPECT_EQ(own(), (std::vector<std::uint32_t>{0, SpanVotes::large_enough, SpanVotes::large_enough}));
+    EXPECT_EQ(votes_.own(0), 0U);
+    EXPECT_EQ(votes_.own(1), SpanVotes::large_enough);
+}
+
+TEST_F(SpanVotesTest, H52_OnlyFiniteNumbersVote) {
+    scales_->begin(proposal);
+    values_[0] = -std::numeric_limits<float>::infinity();
+    values_[span] = std::numeric_limits<float>::infinity();
+    values_[span + 1] = std::nextafter(least_, 0.0F);
+    values_[2 * span] = std::numeric_limits<float>::quiet_NaN();
+    values_.back() = least_;
+    EXPECT_EQ(own(), (std::vector<std::uint32_t>{0, SpanVotes::too_small, SpanVotes::large_enough}));
 }
 
 TEST_F(SpanVotesTest, H52_SpanIsExactIfSomeNumbersAreTooSmallAndNoneIsLargeEnough) {

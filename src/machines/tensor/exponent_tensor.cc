@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "numeric/lanes32_worker.h"
 #include "tensor/span_scales.h"
 #include "tensor/values.h"
 #include "wire/packet.h"
@@ -15,19 +14,7 @@
 namespace atp::tensor {
 namespace {
 
-// As magnitude_bits().
-std::uint32_t largest_finite(std::span<const float> values) {
-    const std::uint32_t of_all = magnitude_bits(numeric::largest_magnitude(values.data(), values.size()));
-    if (of_all < infinity_bits) return of_all;
-    std::uint32_t largest = 0;
-    for (const float value : values) {
-        const std::uint32_t bits = magnitude_bits(value);
-        largest = std::max(largest, bits < infinity_bits ? bits : 0U);
-    }
-    return largest;
-}
-
-std::uint32_t largest_finite(const protocol::Tensor& tensor, std::uint64_t first, std::uint64_t count) {
+std::uint32_t largest_of(const protocol::Tensor& tensor, std::uint64_t first, std::uint64_t count) {
     std::array<float, values_max> values;
     std::uint32_t largest = 0;
     while (count != 0) {
@@ -70,7 +57,7 @@ bool ExponentTensor::ready(std::uint64_t first, std::uint64_t count) const {
 std::optional<unsigned> ExponentTensor::own(std::size_t at) const {
     Span& span = spans_[at];
     if (!std::exchange(span.read, true)) {
-        span.own = exponent_of(largest_finite(*span.tensor, span.first, span.count));
+        span.own = exponent_of(largest_of(*span.tensor, span.first, span.count));
     }
     return span.own;
 }

@@ -7,7 +7,6 @@
 #include <span>
 #include <utility>
 
-#include "numeric/lanes32_worker.h"
 #include "tensor/values.h"
 
 namespace atp::tensor {
@@ -44,7 +43,7 @@ std::uint32_t SpanVotes::own(std::uint64_t span) {
     return vote;
 }
 
-// Usually the first block decides.
+// Usually the first block decides. Infinities and NaN say nothing of the numbers beside them (H52).
 std::uint32_t SpanVotes::read(std::uint64_t span) const {
     const std::uint32_t least = least_magnitude(scales_->coarsest(span), rules_.ranks, scales_->bits());
     const std::uint64_t end = std::min((span + 1) * rules_.span, whole_->size());
@@ -53,7 +52,7 @@ std::uint32_t SpanVotes::read(std::uint64_t span) const {
     for (std::uint64_t first = span * rules_.span; first < end; first += vote_block) {
         const std::size_t count = std::min<std::uint64_t>(vote_block, end - first);
         load_values(*whole_, first, std::span(values).first(count));
-        largest = std::max(largest, magnitude_bits(numeric::largest_magnitude(values.data(), count)));
+        largest = std::max(largest, largest_finite(std::span(values).first(count)));
         if (largest >= least) return large_enough;
     }
     return largest == 0 ? 0 : too_small;

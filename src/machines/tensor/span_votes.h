@@ -37,7 +37,7 @@ class SpanVotes {
     [[nodiscard]] std::uint64_t spans() const { return own_.size(); }
     // True: the numbers of the span can be read, and its proposal is known.
     [[nodiscard]] bool ready(std::uint64_t span) const;
-    // The vote of this rank: too_small, large_enough, or 0 for numbers that are all 0.
+    // The vote of this rank about its finite numbers: too_small, large_enough, or 0 if they are all 0.
     [[nodiscard]] std::uint32_t own(std::uint64_t span);
     // Decides for the proposal if the own vote alone does. False: the sum of the votes decides, or ready() is false.
     [[nodiscard]] bool accepts(std::uint64_t span);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor/values.h"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 
@@ -58,6 +59,17 @@ void load_values(const protocol::Tensor& tensor, std::uint64_t first, std::span<
     std::array<std::byte, values_max * ATP_LANE_BYTES> wire;
     tensor.load_floats(first, std::span(wire).first(values.size() * ATP_LANE_BYTES));
     numeric::floats_from_wire(wire.data(), values.size(), values.data());
+}
+
+std::uint32_t largest_finite(std::span<const float> values) {
+    const std::uint32_t of_all = magnitude_bits(numeric::largest_magnitude(values.data(), values.size()));
+    if (of_all < infinity_bits) return of_all;
+    std::uint32_t largest = 0;
+    for (const float value : values) {
+        const std::uint32_t bits = magnitude_bits(value);
+        largest = std::max(largest, bits < infinity_bits ? bits : 0U);
+    }
+    return largest;
 }
 
 std::uint32_t store_values(protocol::Tensor& tensor, std::uint64_t first, std::span<const std::byte> lanes) {

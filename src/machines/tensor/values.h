@@ -21,6 +21,9 @@ inline constexpr std::size_t values_max = 512;
 // Reads elements first, first + 1, ...: the numbers of load_floats(). Requires at most values_max elements.
 void load_values(const protocol::Tensor& tensor, std::uint64_t first, std::span<float> values);
 
+// The largest finite magnitude of these values, as magnitude_bits(); 0: none is finite.
+[[nodiscard]] std::uint32_t largest_finite(std::span<const float> values);
+
 // Calls visit(first, values) for elements first, first + 1, ...: once if they lie in memory, otherwise for each step.
 // Ends with false when `visit` returns false.
 template <class Visit>
