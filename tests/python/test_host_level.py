@@ -57,6 +57,78 @@ def test_all_types_have_the_bits_of_the_network():
     assert alone[0] == network[0]
 
 
+def reduce_several_at_once(rank, size):
+    torch.manual_seed(rank)
+    found = []
+    for kind in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
+        for _ in range(3):
+            own = [torch.randn(elements).to(kind) for elements in (1000, 6000, 1)]
+            expected = [tensor.double() for tensor in own]
+            for tensor in expected:
+                dist.all_reduce(tensor)  # float64 by Gloo
+            dist.all_reduce_coalesced(own)
+            for sums, exact in zip(own, expected, strict=True):
+                assert torch.allclose(sums.double(), exact, rtol=1e-2, atol=5e-3), kind
+            found += [tensor.view(torch.uint8).numpy().tobytes() for tensor in own]
+    return found
+
+
+@pytest.mark.parametrize("lanes", ["auto", "int16"])
+def test_tensors_summed_at_once_have_the_bits_of_the_network(lanes):
+    alone = values_of(run_ranks(reduce_several_at_once, 2, {"ATP_LANES": lanes}))
+    with running_switch() as switch:
+        network = {"ATP_SWITCH": switch.address, "ATP_HOST_LEVEL": "off", "ATP_LANES": lanes}
+        assert values_of(run_ranks(reduce_several_at_once, 2, network)) == alone
+
+
+def scatter_spans_of_any_magnitude(rank, size):
+    """Each span of 5,632 numbers of a block has a magnitude of its own."""
+    generator = torch.Generator().manual_seed(rank)
+    found = []
+    for _ in range(3):
+        whole = torch.randn(size, 20_000, generator=generator)
+        for span, part in enumerate(whole.split(5632, dim=1)):
+            part.mul_(10.0 ** (span % 3))
+        whole[0, 5] = float("nan") if rank == 1 else 1.0
+        part = torch.empty(20_000)
+        dist.reduce_scatter_tensor(part, whole.reshape(-1))
+        found.append(part.numpy().tobytes())
+        reduced = whole.reshape(-1)
+        dist.reduce(reduced, dst=1)
+        found.append(reduced.numpy().tobytes() if rank == 1 else b"")
+    return found
+
+
+@pytest.mark.parametrize("lanes", ["int32", "int16"])
+def test_scattered_sums_have_the_bits_of_the_network_and_of_two_hosts(lanes):
+    alone = values_of(run_ranks(scatter_spans_of_any_magnitude, RANKS, {"ATP_LANES": lanes}))
+    with running_switch() as switch:
+        network = {"ATP_SWITCH": switch.address, "ATP_HOST_LEVEL": "off", "ATP_LANES": lanes}
+        assert values_of(run_ranks(scatter_spans_of_any_magnitude, RANKS, network)) == alone
+
+        def hosts(rank):
+            return {**on_two_hosts(switch, 2)(rank), "ATP_LANES": lanes}
+
+        assert values_of(run_ranks(scatter_spans_of_any_magnitude, RANKS, hosts)) == alone
+
+
+def sum_beside_nan(rank, size):
+    """After sums of 1e9, one number of each is not finite from the second call on, and the others are small."""
+    errors = []
+    for call in range(40):
+        own = torch.full((3000,), 1e9 if call == 0 else 1.0 + rank)
+        if call != 0:
+            own[5] = float("nan") if rank == 0 else 1.0
+        dist.all_reduce(own)
+        exact = size * 1e9 if call == 0 else size * (size + 1) / 2
+        errors.append((own[6:] / exact - 1).abs().max().item())
+    return max(errors)
+
+
+def test_numbers_beside_nan_keep_their_precision():
+    assert max(values_of(run_ranks(sum_beside_nan, 2))) < 1e-4
+
+
 def on_two_hosts(switch, ranks_each):
     def environment(rank):
         return {"ATP_SWITCH": switch.address, "ATP_HOST_NAME": f"host{rank // ranks_each}"}

@@ -158,13 +158,14 @@ struct Spanned {
     SpannedTensor* own = nullptr;
     std::unique_ptr<DealtTensor> tensor;
 
-    explicit Spanned(std::uint64_t longest) {
+    explicit Spanned(std::uint64_t longest, bool in_memory = false) {
         std::vector<DealtTensor::Block> blocks;
         blocks.push_back({std::make_unique<SpannedTensor>(14, 1), 0});
         auto second = std::make_unique<SpannedTensor>(8, 4);
         own = second.get();
         blocks.push_back({std::move(second), 1});
-        tensor = std::make_unique<DealtTensor>(std::move(blocks), DealtTensor::Rules{.rank = 1, .longest = longest});
+        tensor = std::make_unique<DealtTensor>(
+            std::move(blocks), DealtTensor::Rules{.rank = 1, .longest = longest, .in_memory = in_memory});
     }
     // Of each fragment: its scale, then its numbers.
     [[nodiscard]] std::vector<std::vector<int>> fragments() const {
@@ -216,10 +217,19 @@ TEST(DealtTensor, AShortBlockIsCutEquallyWhateverItsSpans) {
 }
 
 TEST(DealtTensor, InMemoryAFragmentHasWholeSpans) {
-    EXPECT_EQ(Spanned(13).tensor->spans().length, 12U) << "spans of two rounds";
-    EXPECT_EQ(Spanned(13).tensor->size(), 2 * 2 * 12U);
-    EXPECT_EQ(Spanned(100).tensor->spans().length, 14U);
-    EXPECT_EQ(Spanned(100).tensor->size(), 2 * 14U);
+    EXPECT_EQ(Spanned(13, true).tensor->spans().length, 12U) << "spans of two rounds";
+    EXPECT_EQ(Spanned(13, true).tensor->size(), 2 * 2 * 12U);
+    EXPECT_EQ(Spanned(100, true).tensor->spans().length, 14U);
+    EXPECT_EQ(Spanned(100, true).tensor->size(), 2 * 14U);
+}
+
+// Packets of 64 KiB have room for several spans, but one scale.
+TEST(DealtTensor, InALongPacketAFragmentHasOneSpan) {
+    for (const std::uint64_t longest : {6U, 13U, 100U}) {
+        const Spanned spanned(longest);
+        EXPECT_EQ(spanned.tensor->spans().length, 6U) << longest;
+        EXPECT_EQ(spanned.fragments().at(2), (std::vector<int>{2, 7, 8, 9, 10, 11, 12})) << longest;
+    }
 }
 
 TEST(DealtTensor, NarrowSumsGoToTheOwnBlock) {

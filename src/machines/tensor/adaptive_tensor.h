@@ -43,6 +43,7 @@ class FittedTensor final : public protocol::Tensor {
         std::shared_ptr<SpanScales> scales{};  // nullptr: the scale is fixed
         std::shared_ptr<SpanVotes> votes{};    // about these scales; nullptr without them
         bool in_memory = false;                // the rank that adds a span decides its scale: vote(), decide()
+        bool in_packets = true;                // false: all ranks share memory, where numbers have the scale of cells
         std::function<void(const NumberTally&)> report{};  // on the thread of the destructor; empty: none
     };
 
@@ -85,7 +86,7 @@ class FittedTensor final : public protocol::Tensor {
     // What a number is multiplied with before it is rounded.
     [[nodiscard]] float factor_of(std::uint8_t scale) const;
     // The numbers of some cells are smaller in packets than in the tensor (span_scales.h).
-    [[nodiscard]] bool has_cells() const { return numbers_.scales != nullptr && cell_ < span_; }
+    [[nodiscard]] bool has_cells() const { return numbers_.scales != nullptr && numbers_.in_packets && cell_ < span_; }
     // Calls visit(first element, count) for the part of each cell. Ends with false when `visit` returns false.
     template <class Visit>
     bool visit_cells(std::uint64_t first, std::size_t count, const Visit& visit) const;

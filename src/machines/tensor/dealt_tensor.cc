@@ -21,7 +21,8 @@ DealtTensor::DealtTensor(std::vector<Block> blocks, const Rules& rules) : blocks
     const std::uint64_t span = blocks_.front().tensor->spans().length;
     unit_ = size;
     if (span != 0 && span < size) {
-        const std::uint64_t units = divide_up(size, std::max(longest / span, std::uint64_t{1}) * span);
+        const std::uint64_t spans = rules.in_memory ? std::max(longest / span, std::uint64_t{1}) : 1;
+        const std::uint64_t units = divide_up(size, spans * span);
         unit_ = std::min(size, divide_up(divide_up(size, units), span) * span);
     }
     cuts_ = divide_up(unit_, longest);

@@ -17,7 +17,7 @@ namespace atp::tensor {
 // "Fragments with an owner"). A shorter block ends in fragments of zeros, which only occur if sizes differ.
 //
 // If blocks have spans, each span is cut by itself: a fragment has one scale. Zeros fill the last fragment of a span.
-// Only a fragment that has room for several spans may have them, in the memory of one host.
+// Only in the memory of one host, a fragment that has room for several spans has them.
 //
 // In a reduce-scatter, all ranks load all blocks, and each block is stored by its owner. In an all-gather, each rank
 // loads its own block, and stores all others.
@@ -35,6 +35,7 @@ class DealtTensor final : public protocol::Tensor {
         std::uint16_t rank = 0;
         bool gathers = false;       // an all-gather; otherwise a reduce-scatter
         std::uint64_t longest = 1;  // elements of a fragment, at most
+        bool in_memory = false;     // all ranks share memory, where each cell of a fragment has its own scale
         // False: lanes are summed for all ranks, as in an all-reduce, since the protocol has no owners. Those of an
         // all-gather are zeros, but on the owner. This costs more bytes. `longest` has no effect.
         bool delivers = true;

@@ -53,7 +53,9 @@ NumberFitter::Fitted NumberFitter::fit(std::unique_ptr<protocol::Tensor> tensor,
         return {.tensor = std::make_unique<ExactTensor>(whole), .scales = scales};
     }
     const Scales scales = next_scales(kind, {whole}, form, type);
-    const FittedTensor::Numbers numbers = numbers_of(whole, form, scales.front(), in_memory);
+    FittedTensor::Numbers numbers = numbers_of(whole, form, scales.front());
+    numbers.in_memory = in_memory;
+    numbers.in_packets = !in_memory;
     Fitted fitted{.tensor = std::make_unique<FittedTensor>(whole, numbers), .scales = scales.front()};
     if (lack_reference(scales)) fitted.before.push_back(exponents_of({whole}, scales));
     if (!in_memory) fitted.before.push_back(std::make_unique<VoteTensor>(numbers.votes));
@@ -77,7 +79,8 @@ NumberFitter::Fitted NumberFitter::fit_dealt(std::vector<DealtTensor::Block> blo
     std::vector<DealtTensor::Block> exponents;
     for (std::size_t at = 0; at < blocks.size(); ++at) {
         DealtTensor::Block& block = blocks[at];
-        const FittedTensor::Numbers numbers = numbers_of(tensors[at], form, scales[at], false);
+        FittedTensor::Numbers numbers = numbers_of(tensors[at], form, scales[at]);
+        numbers.in_packets = !rules.in_memory;
         block.tensor = std::make_unique<FittedTensor>(tensors[at], numbers);
         votes.push_back(std::make_unique<VoteTensor>(numbers.votes));
         exponents.push_back(
@@ -100,17 +103,19 @@ std::unique_ptr<protocol::Tensor> NumberFitter::with_fixed_scale(Shared tensor, 
                                                                                    .scales = nullptr,
                                                                                    .votes = nullptr,
                                                                                    .in_memory = false,
+                                                                                   .in_packets = true,
                                                                                    .report = config_.report});
 }
 
 FittedTensor::Numbers NumberFitter::numbers_of(const Shared& tensor, std::uint8_t form,
-                                               const std::shared_ptr<SpanScales>& scales, bool in_memory) const {
+                                               const std::shared_ptr<SpanScales>& scales) const {
     const SpanVotes::Rules rules{.ranks = config_.ranks, .span = scales->span()};
     return {.form = form,
             .job_scale = config_.form.scale,
             .scales = scales,
             .votes = std::make_shared<SpanVotes>(tensor, scales, rules),
-            .in_memory = in_memory,
+            .in_memory = false,
+            .in_packets = true,
             .report = config_.report};
 }
 

@@ -79,7 +79,7 @@ class NumberFitter {
     [[nodiscard]] std::unique_ptr<protocol::Tensor> exponents_of(const ExponentTensor::Tensors& tensors,
                                                                  Scales scales) const;
     [[nodiscard]] FittedTensor::Numbers numbers_of(const Shared& tensor, std::uint8_t form,
-                                                   const std::shared_ptr<SpanScales>& scales, bool in_memory) const;
+                                                   const std::shared_ptr<SpanScales>& scales) const;
     // The scales of this operation, of which later ones have the reference.
     [[nodiscard]] Scales next_scales(const OperationKind& kind, const std::vector<Shared>& tensors, std::uint8_t form,
                                      numeric::ElementType type);
