@@ -142,6 +142,8 @@ void Machines::assess_switch(SwitchNode& node, const atp_header& header, const a
     const atp_aggregator& after = node.machine->aggregator(header.index);
     FragmentId& released = node.released[header.index];
     const FragmentId mine = id_of(header);
+    if (header.type == ATP_TYPE_ACK_LIST && (event != ATP_EVENT_PASSED || after.status != before.status))
+        step.violate("a switch did more with a list of ACKs than to forward it");
     const bool same_stream = before.job == header.job && before.token == header.token;
     const std::int32_t ahead = protocol::distance(before.seq, header.seq);
 
@@ -225,6 +227,7 @@ void Machines::summarise(unsigned node, Step& step) {
             ++summary.held;
             if (!reclaimable(*at.machine, index)) step.violate("a held aggregator can never be reclaimed");
         }
+        summary.untouched = summary.untouched && (!at.lists || at.lists->empty());
     }
 }
 

@@ -13,7 +13,7 @@ namespace atp::check {
 namespace {
 
 // Faults that star2 (two workers, one fragment at a time) cannot detect, each with a configuration that detects it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 50> shown_by = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 55> shown_by = {{
     {"resend_claims", "star2-shared"},
     {"complete_early", "star3"},
     {"ignore_token", "incarnation"},
@@ -38,6 +38,11 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 50> shown_by
     {"owner_takes_empty_ack", "scatter2"},
     {"ready_before_scan", "scatter-home"},
     {"complete_without_ready", "gather2-one"},
+    {"list_past_a_switch", "lists-racks"},
+    {"list_of_held_sums", "lists-path"},
+    {"list_mixes_workers", "lists-mixed"},
+    {"list_has_one_index", "lists3"},
+    {"list_stops_at_stale", "lists3"},
     {"free_before_harvest", "pipeline2"},
     {"harvest_unchecked", "pipeline2"},
     {"claim_unchecked", "pipeline-jobs"},

@@ -70,6 +70,8 @@ struct Configuration {
     bool one_owner = false;             // rank 0 owns all of them; otherwise the workers in turn
     std::uint32_t first_seq = 1000;
     bool racks_share_switch = false;
+    bool switch_in_path = false;       // one unit: a switch without an address is between its switch and ranks from 1
+    std::uint8_t ack_lists = 0;        // most ACKs in a list that switches make; 0: no lists
     std::uint8_t pipelines = 0;        // bit mask of the switches that are pipelines, by number
     bool earlier_incarnation = false;  // packets of another token are in flight from the start
     bool stale_packets = false;        // packets of the fragment before the first are in flight from the start

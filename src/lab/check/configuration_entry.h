@@ -16,6 +16,7 @@ struct ConfigurationEntry {
 };
 
 void add_host(std::vector<ConfigurationEntry>& all);
+void add_lists(std::vector<ConfigurationEntry>& all);
 void add_narrow_numbers(std::vector<ConfigurationEntry>& all);
 void add_owners(std::vector<ConfigurationEntry>& all);
 void add_pipelines(std::vector<ConfigurationEntry>& all);

@@ -380,6 +380,7 @@ std::vector<Configuration> make(Extent extent) {
     add_plain_numbers(entries);
     add_mismatches(entries);
     add_owners(entries);
+    add_lists(entries);
     add_pipelines(entries);
     add_switchml(entries);
     add_joining(entries);

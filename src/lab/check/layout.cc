@@ -24,7 +24,8 @@ Layout::Layout(const Configuration& configuration)
     : membership_(membership_of(configuration)),
       jobs_(configuration.jobs),
       workers_(configuration.workers()),
-      single_unit_(configuration.units.size() == 1 && !configuration.units[0].direct) {
+      single_unit_(configuration.units.size() == 1 && !configuration.units[0].direct),
+      in_path_(configuration.switch_in_path) {
     for (unsigned job = 0; job < jobs_; ++job) {
         for (unsigned rank = 0; rank < workers_; ++rank) {
             nodes_.push_back({NodeKind::worker, static_cast<std::uint8_t>(job), static_cast<std::uint8_t>(rank), 0});
@@ -45,7 +46,11 @@ Layout::Layout(const Configuration& configuration)
         unit_switch_[u] = share ? size() - 1 : add_switch(0);
         have_rack_switch = true;
     }
-    server_switch_ = single_unit_ ? unit_switch_[0] : add_switch(1);
+    if (!single_unit_) {
+        server_switch_ = add_switch(1);
+    } else {
+        server_switch_ = in_path_ ? add_switch(0) : unit_switch_[0];
+    }
     for (std::size_t u = 0; u < unit_switch_.size(); ++u) {
         if (configuration.units[u].direct) unit_switch_[u] = server_switch_;
     }
@@ -61,9 +66,14 @@ std::string Layout::name(unsigned at) const {
     }
 }
 
+unsigned Layout::first_switch_of(unsigned rank) const {
+    if (in_path_ && rank == 0) return server_switch_;
+    return unit_switch_[membership_.place(static_cast<std::uint16_t>(rank)).unit];
+}
+
 unsigned Layout::up(unsigned from, unsigned job) const {
     const Node& node = nodes_[from];
-    if (node.kind == NodeKind::worker) return unit_switch_[membership_.place(node.index).unit];
+    if (node.kind == NodeKind::worker) return first_switch_of(node.index);
     return from == server_switch_ ? server(job) : server_switch_;
 }
 
@@ -74,18 +84,18 @@ class Layout::Receivers {
 
     template <class Visit>
     void visit_worker(std::uint16_t rank, Visit&& visit) const {
-        const bool known = rank < layout_.workers_;
-        if (known && leads_to(layout_.membership_.place(rank).unit)) visit(next_to(rank));
+        if (rank < layout_.workers_ && leads_to(rank)) visit(next_to(rank));
     }
     // A request concerns the workers that it names. The others ignore it, so the checker skips them.
     template <class Visit>
     void visit_units(std::uint32_t units, std::uint32_t members, Visit&& visit) const {
         std::optional<unsigned> last;
         for (unsigned unit = 0; unit < layout_.membership_.units(); ++unit) {
-            if ((units >> unit & 1U) == 0 || !leads_to(unit)) continue;
+            if ((units >> unit & 1U) == 0) continue;
             for (unsigned member = 0; member < layout_.membership_.unit(unit).ranks.size(); ++member) {
-                if (members != 0 && (members >> member & 1U) == 0) continue;
-                const unsigned next = next_to(layout_.membership_.rank_of(unit, member));
+                const unsigned rank = layout_.membership_.rank_of(unit, member);
+                if (!leads_to(rank) || (members != 0 && (members >> member & 1U) == 0)) continue;
+                const unsigned next = next_to(rank);
                 if (std::exchange(last, next) != next) visit(next);
             }
         }
@@ -97,12 +107,12 @@ class Layout::Receivers {
 
   private:
     [[nodiscard]] bool is_server() const { return layout_.node(from_).kind == NodeKind::server; }
-    [[nodiscard]] bool leads_to(unsigned unit) const {
-        return is_server() || from_ == layout_.server_switch_ || layout_.unit_switch_[unit] == from_;
+    [[nodiscard]] bool leads_to(unsigned rank) const {
+        return is_server() || from_ == layout_.server_switch_ || layout_.first_switch_of(rank) == from_;
     }
     [[nodiscard]] unsigned next_to(unsigned rank) const {
         if (is_server()) return layout_.server_switch_;
-        const unsigned at = layout_.unit_switch_[layout_.membership_.place(static_cast<std::uint16_t>(rank)).unit];
+        const unsigned at = layout_.first_switch_of(rank);
         return at == from_ ? layout_.worker(job_, rank) : at;
     }
 

@@ -32,6 +32,8 @@ class Layout {
     [[nodiscard]] unsigned worker(unsigned job, unsigned rank) const { return job * (workers_ + 1) + rank; }
     [[nodiscard]] unsigned server(unsigned job) const { return job * (workers_ + 1) + workers_; }
     [[nodiscard]] std::string name(unsigned at) const;
+    // In the path of workers that address the switch behind it.
+    [[nodiscard]] bool is_in_path(unsigned at) const { return in_path_ && at == unit_switch_[0]; }
 
     // The next node towards the server of `job`.
     [[nodiscard]] unsigned up(unsigned from, unsigned job) const;
@@ -41,10 +43,14 @@ class Layout {
   private:
     class Receivers;
 
+    // The switch that a worker's packets reach first.
+    [[nodiscard]] unsigned first_switch_of(unsigned rank) const;
+
     protocol::Membership membership_;
     unsigned jobs_;
     unsigned workers_;
     bool single_unit_;
+    bool in_path_;
     std::vector<Node> nodes_;
     std::vector<unsigned> unit_switch_;  // the switch next to each unit's workers
     unsigned server_switch_ = 0;

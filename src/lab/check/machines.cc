@@ -99,6 +99,9 @@ void Machines::add_switch(unsigned at) {
             switches_[at].machine->admit(job_number(job), job_token(job, false), node.level);
         assert(admitted);
     }
+    if (configuration_.ack_lists != 0 && !layout_.is_in_path(at)) {
+        switches_[at].lists = std::make_unique<AckLists>(configuration_, layout_, at);
+    }
 }
 
 void Machines::start(unsigned node, Step& step) {
@@ -157,6 +160,7 @@ void Machines::persist(SwitchNode& node, Archive& archive) {
     if (node.pipeline) return node.pipeline->persist(archive);
     node.machine->persist(archive);
     for (FragmentId& id : node.released) archive.value(id);
+    if (node.lists) node.lists->persist(archive);
 }
 
 void Machines::load(unsigned node, std::span<const std::byte> state) {
@@ -195,9 +199,35 @@ void Machines::step_node(unsigned node, Input input, Step& step) {
 
 void Machines::step_worker(unsigned node, Input input, Step& step) {
     WorkerNode& worker = workers_[node];
+    const bool is_packet = input == Input::packet || input == Input::packet_marked;
+    const bool is_list = is_packet && wire::load_u8(packet_.bytes.data() + ATP_OFFSET_TYPE) == ATP_TYPE_ACK_LIST;
+    if (is_list) return step_worker_with_list(node, input, step);
     const CheckedStores assessed(worker.owned, worker.stored, step.violation);
     worker.handle(input, used_packet());
     drain_worker(node, time_of(input), step);
+}
+
+// Each ACK of a list must have the effect of one that arrives alone.
+void Machines::step_worker_with_list(unsigned node, Input input, Step& step) {
+    WorkerNode& worker = workers_[node];
+    const auto state = [&] {
+        Bytes bytes;
+        StateWriter writer(bytes, time_of(input), worker.tensors);
+        persist(worker, writer);
+        return bytes;
+    };
+    const Bytes before = state();
+    Step alone;
+    for (Bytes& ack : acks_of(used_packet())) worker.handle(input, ack);
+    drain_worker(node, time_of(input), alone);
+    const Bytes after_all = state();
+    load(node, before);
+    worker.handle(input, used_packet());
+    drain_worker(node, time_of(input), step);
+    const auto bytes_of = [](const Sent& sent) { return std::span(sent.bytes).first(sent.size); };
+    const auto same = [&](const Sent& a, const Sent& b) { return std::ranges::equal(bytes_of(a), bytes_of(b)); };
+    if (state() != after_all || !std::ranges::equal(alone.sent, step.sent, same))
+        step.violate("a list of ACKs has another effect than its ACKs alone");
 }
 
 void Machines::drain_worker(unsigned node, Time now, Step& step) {
@@ -244,8 +274,10 @@ void Machines::step_switch(unsigned node, Input input, Step& step) {
     if (input == Input::restart) {
         at.machine->clear();
         std::ranges::fill(at.released, FragmentId{});
+        if (at.lists) at.lists->clear();
         return;
     }
+    if (is_command(used_packet())) return at.lists->send_all(step);
     wire::Packet packet;
     if (wire::decode(used_packet(), packet) != wire::DecodeError::none) {
         step.violate("a packet in the network cannot be decoded");
@@ -260,7 +292,24 @@ void Machines::step_switch(unsigned node, Input input, Step& step) {
     at.machine->handle_packet(packet_buffer, time_of(input));
     assess_switch(at, packet.header, before, input, packet_buffer.verdict.event, step);
     packet_.size = packet_buffer.size;
-    if (packet_buffer.verdict.route != protocol::Route::drop) route(node, packet_buffer.verdict, step);
+    const protocol::Route taken = packet_buffer.verdict.route;
+    if (taken == protocol::Route::drop) {
+        if (packet.header.type == ATP_TYPE_FLUSH) pass_flush(node, packet.header, step);
+    } else if (taken == protocol::Route::up || !at.lists || !at.lists->take(packet_buffer, *at.machine, step)) {
+        route(node, packet_buffer.verdict, step);
+    }
+}
+
+// A switch in the path may hold the partial sum that this switch does not have.
+void Machines::pass_flush(unsigned node, const atp_header& flush, Step& step) {
+    const unsigned job = flush.job - job_number(0);
+    if (!configuration_.switch_in_path || layout_.is_in_path(node)) return;
+    Sent sent;
+    sent.size = ATP_HEADER_BYTES;
+    wire::encode_header(flush, sent.bytes);
+    layout_.down(node, job, endpoint::downward_of(used(sent)), next_);
+    sent.to = next_.front();
+    step.sent.push_back(sent);
 }
 
 void Machines::route(unsigned node, const protocol::Verdict& verdict, Step& step) {
@@ -284,6 +333,7 @@ void Machines::route(unsigned node, const protocol::Verdict& verdict, Step& step
 }
 
 std::string Machines::describe(std::span<const std::byte> packet) const {
+    if (is_command(packet)) return "the lists of ACKs leave";
     std::uint8_t kind = 0;
     const std::span<const std::byte> plain = packet_between_passes(packet, kind);
     Bytes copy(plain.begin(), plain.end());

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "check/ack_lists.h"
 #include "check/configuration.h"
 #include "check/layout.h"
 #include "check/node_base.h"
@@ -45,6 +46,9 @@ class Machines final : public NodeBase {
     void start(unsigned node, Step& step) override;
     void earlier_packets(std::vector<Sent>& sent) override;
     [[nodiscard]] SystemAssessment assess(unsigned node, const Claims& claims, Summaries after) const override;
+    [[nodiscard]] bool is_command(std::span<const std::byte> packet) const override {
+        return is_command_to_send_lists(packet);
+    }
     [[nodiscard]] std::string describe(std::span<const std::byte> packet) const override;
 
   private:
@@ -61,6 +65,7 @@ class Machines final : public NodeBase {
         // One of the two.
         std::unique_ptr<protocol::Switch> machine;
         std::unique_ptr<PipelineSwitch> pipeline;
+        std::unique_ptr<AckLists> lists;  // nullptr: it makes none
         // Ghost state, by aggregator: the fragment that it released last. Empty after another fragment claimed it.
         std::vector<FragmentId> released;
     };
@@ -82,9 +87,11 @@ class Machines final : public NodeBase {
     void save(unsigned node, Time now, Step& step) override;
 
     void step_worker(unsigned node, Input input, Step& step);
+    void step_worker_with_list(unsigned node, Input input, Step& step);
     void drain_worker(unsigned node, Time now, Step& step);
     void step_server(unsigned node, Input input, Step& step);
     void step_switch(unsigned node, Input input, Step& step);
+    void pass_flush(unsigned node, const atp_header& flush, Step& step);
     void route(unsigned node, const protocol::Verdict& verdict, Step& step);
 
     // Defined in pipeline_machines.cc.

@@ -7,8 +7,10 @@
 
 #include "endpoint/branch_receivers.h"
 #include "endpoint/routing.h"
+#include "protocol/breaks.h"
 
 namespace atp::endpoint {
+inline namespace ATP_VARIANT {
 namespace {
 
 // A list is no longer than a full packet of the channel, which the path to each worker carries.
@@ -24,7 +26,7 @@ bool goes_to_workers_only(const Downward& packet, const control::Branch& branch)
         any = true;
         all = all && receivers.is_last_hop(child);
     });
-    return any && all;
+    return any && (all || ATP_BREAK(list_past_a_switch));
 }
 
 // The aggregator of the fragment is free now, and it was the last one that it had.
@@ -40,21 +42,30 @@ bool may_be_listed(const protocol::PacketBuffer& packet, const control::Branch& 
     if (packet.size != ATP_HEADER_BYTES || packet.congested || most_acks(branch) < 2) return false;
     const atp_header ack = wire::detail::load_header(packet.data);
     if (ack.type != ATP_TYPE_ACK) return false;
-    const bool has_aggregator = (ack.flags & ATP_FLAG_ONE_SENDER) == 0;
+    const bool has_aggregator = (ack.flags & ATP_FLAG_ONE_SENDER) == 0 && !ATP_BREAK(list_of_held_sums);
     if (has_aggregator && !was_added_here(ack, table)) return false;
     return goes_to_workers_only(downward_of({packet.data, packet.size}), branch);
+}
+
+// An ACK that leaves by itself must not overtake more than two others: they would count as lost.
+bool AckGatherer::take(const protocol::PacketBuffer& packet, const control::Branch& branch,
+                       const protocol::Switch& table, Time now) {
+    const std::span<const std::byte> bytes{packet.data, packet.size};
+    if (bytes.size() != ATP_HEADER_BYTES || wire::load_u8(packet.data + ATP_OFFSET_TYPE) != ATP_TYPE_ACK) return false;
+    if (may_be_listed(packet, branch, table) && add(branch, bytes, now)) return true;
+    hasten(control::key_of(branch.terms));
+    return false;
 }
 
 bool AckGatherer::add(const control::Branch& branch, std::span<const std::byte> ack, Time now) {
     const control::ChannelKey key = control::key_of(branch.terms);
     const std::uint16_t worker = wire::load_u16(ack.data() + ATP_OFFSET_WORKER);
-    auto at = std::ranges::find_if(
-        waiting_, [&](const Waiting& waiting) { return waiting.worker == worker && waiting.key == key; });
+    auto at = std::ranges::find_if(waiting_, [&](const Waiting& waiting) {
+        return (waiting.worker == worker || ATP_BREAK(list_mixes_workers)) && waiting.key == key;
+    });
     const std::size_t most = most_acks(branch);
     if (at == waiting_.end()) {
-        auto list = spare_.empty() ? std::make_unique<wire::AckList>() : std::move(spare_.back());
-        if (!spare_.empty()) spare_.pop_back();
-        waiting_.push_back({.key = key, .worker = worker, .due = now + hold_, .acks = std::move(list)});
+        waiting_.push_back({.key = key, .worker = worker, .due = now + hold_, .acks = empty_list()});
         at = std::prev(waiting_.end());
     } else if (at->acks->size() >= most) {
         return false;
@@ -63,6 +74,13 @@ bool AckGatherer::add(const control::Branch& branch, std::span<const std::byte> 
     if (at->acks->size() < most) return true;
     at->due = Time{};
     return full_ = true;
+}
+
+std::unique_ptr<wire::AckList> AckGatherer::empty_list() {
+    if (spare_.empty()) return std::make_unique<wire::AckList>();
+    std::unique_ptr<wire::AckList> list = std::move(spare_.back());
+    spare_.pop_back();
+    return list;
 }
 
 void AckGatherer::hasten(const control::ChannelKey& key) {
@@ -114,4 +132,5 @@ Time AckGatherer::poll_timeout() const {
     return next;
 }
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::endpoint

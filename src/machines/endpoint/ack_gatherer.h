@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,10 +12,15 @@
 #include "control/branch.h"
 #include "control/channel_key.h"
 #include "protocol/switch.h"
+#include "protocol/variant.h"
 #include "wire/ack_list.h"
 #include "wire/outbox.h"
 
 namespace atp::endpoint {
+inline namespace ATP_VARIANT {
+
+// Time that an ACK waits at most while its channel expects more.
+inline constexpr Duration usual_ack_hold = std::chrono::microseconds(200);
 
 // True if the packet is an ACK without lanes that may leave in a list: it goes to workers only, and no switch between
 // here and them needs it to free an aggregator. The gradients of a fragment with one sender pass all aggregators. If
@@ -32,18 +38,23 @@ struct AckGathererCounters {
 // ACKs without lanes of all channels of a shard that wait for further ones to the same receiver.
 //
 // Ownership: owns the ACKs, at most 16 for each channel and receiver.
-// Calling order: add() for an ACK that may_be_listed(); hasten() after an ACK without lanes that left by itself.
-//   transmit() if is_full(), at the end of each batch, at poll_timeout(), and when a blocked outbox has room.
+// Calling order: take() for each packet that goes down. transmit() if is_full(), at the end of each batch, at
+//   poll_timeout(), and when a blocked outbox has room.
 // Threads: none.
 // Failure: add() returns false if the list of that receiver is full. Lists without room stay until the next call.
 class AckGatherer {
   public:
-    // `hold`: time that an ACK waits at most while its channel expects more.
     explicit AckGatherer(Duration hold) : hold_(hold) {}
 
-    [[nodiscard]] bool add(const control::Branch& branch, std::span<const std::byte> ack, Time now);
+    // True if the packet waits in a list now. False: it leaves by itself. `table` has handled it.
+    [[nodiscard]] bool take(const protocol::PacketBuffer& packet, const control::Branch& branch,
+                            const protocol::Switch& table, Time now);
     [[nodiscard]] bool is_full() const { return full_; }
-    // Later ACKs of this channel must not overtake those that wait.
+    [[nodiscard]] bool empty() const { return waiting_.empty(); }
+
+    // Parts of take(). add() is for an ACK that may_be_listed().
+    [[nodiscard]] bool add(const control::Branch& branch, std::span<const std::byte> ack, Time now);
+    // The lists of this channel leave with the next transmit().
     void hasten(const control::ChannelKey& key);
     // Drops the ACKs of a channel.
     void close(const control::ChannelKey& key);
@@ -61,6 +72,9 @@ class AckGatherer {
     [[nodiscard]] Time poll_timeout() const;
     [[nodiscard]] const AckGathererCounters& counters() const { return counters_; }
 
+    template <class Archive>
+    void persist(Archive& archive);
+
   private:
     struct Waiting {
         control::ChannelKey key;
@@ -69,6 +83,7 @@ class AckGatherer {
         std::unique_ptr<wire::AckList> acks;
     };
 
+    [[nodiscard]] std::unique_ptr<wire::AckList> empty_list();
     [[nodiscard]] bool send(const Waiting& waiting, const control::Branch& branch, wire::Outbox& out);
     void remove(std::size_t at);
 
@@ -99,4 +114,19 @@ void AckGatherer::transmit(wire::Outbox& out, Time now, ChannelOf&& channel_of) 
     }
 }
 
+template <class Archive>
+void AckGatherer::persist(Archive& archive) {
+    std::uint64_t lists = waiting_.size();
+    archive.value(lists);
+    while (waiting_.size() > lists) remove(waiting_.size() - 1);
+    while (waiting_.size() < lists) waiting_.push_back({.key = {}, .acks = empty_list()});
+    for (Waiting& waiting : waiting_) {
+        archive.value(waiting.key.job), archive.value(waiting.key.token), archive.value(waiting.key.channel);
+        archive.value(waiting.worker), archive.time(waiting.due);
+        waiting.acks->persist(archive);
+    }
+    archive.value(full_), archive.value(blocked_);
+}
+
+}  // namespace ATP_VARIANT
 }  // namespace atp::endpoint

@@ -303,17 +303,10 @@ void ShardMachine::answer(const protocol::PacketBuffer& packet, const control::B
     });
 }
 
-// Results for a group go to all at once, so nothing is gathered for it. An ACK that leaves by itself must not overtake
-// more than two others: they would count as lost.
+// Results for a group go to all at once, so nothing is gathered for it.
 bool ShardMachine::gather(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out,
                           Time now) {
-    if (packet.size != ATP_HEADER_BYTES || type_of(packet.data) != ATP_TYPE_ACK || goes_to_group(packet, branch)) {
-        return false;
-    }
-    if (!may_be_listed(packet, branch, switch_) || !acks_.add(branch, bytes_of(packet), now)) {
-        acks_.hasten(key_of(branch));
-        return false;
-    }
+    if (goes_to_group(packet, branch) || !acks_.take(packet, branch, switch_, now)) return false;
     if (acks_.is_full()) transmit_acks(out, now);
     return true;
 }

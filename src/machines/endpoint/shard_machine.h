@@ -33,7 +33,7 @@ struct ShardMachineConfig {
     bool is_first = false;
     bool reaches_groups = true;  // false: packets to a multicast group would not arrive
     // Time that an ACK without lanes waits for further ones, at most. Zero: only for those of its batch.
-    Duration ack_hold = std::chrono::microseconds(200);
+    Duration ack_hold = usual_ack_hold;
     wire::TraceSink* trace = nullptr;  // gets what the table does with each packet; nullptr: none
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Injected faults for the model checker, which must find every one of them. In the product, ATP_BREAK(name) is the
- * constant 0, so the compiler removes it. Only the library atp_protocol_breakable is compiled with ATP_BREAKABLE, and
- * only `atp-lab check --break` links it. The faults of a pipeline are in decide_pipeline.h. The last fault is a variant
+ * constant 0, so the compiler removes it. Only the libraries *_breakable are compiled with ATP_BREAKABLE, and only
+ * `atp-lab check --break` links them. The faults of a pipeline are in decide_pipeline.h. The last fault is a variant
  * of SwitchML's machines, which the checker selects.
  */
 #ifndef ATP_PROTOCOL_BREAKS_H
@@ -43,6 +43,11 @@
     X(owner_takes_empty_ack, 58, "the owner of a sum takes an ACK without lanes for its result")                    \
     X(ready_before_scan, 60, "the owner of a sum stays at home, though it has a number without an integer")         \
     X(complete_without_ready, 60, "the server completes a fragment of one sender before all workers take it")       \
+    X(list_past_a_switch, 89, "a switch above a rack sends it a list, for which the rack frees no aggregator")      \
+    X(list_of_held_sums, 89, "a switch lists ACKs of fragments that a switch in the path holds")                    \
+    X(list_mixes_workers, 89, "a switch puts ACKs for different workers into one list")                             \
+    X(list_has_one_index, 89, "a worker takes the index of the first ACK of a list for all of them")                \
+    X(list_stops_at_stale, 89, "a worker ignores the rest of a list after an ACK that it has already")              \
     X(add_unclaimed, 42, "two ranks of a host add the same range of a chunk")                                       \
     X(add_anything, 45, "ranks of a host add chunks of different operations")                                       \
     X(open_early, 42, "a rank of a host adds before all ranks have loaded the chunk")                               \

@@ -18,7 +18,9 @@ bool Worker::is_for_others(const wire::Packet& packet) const {
 // Each ACK of a list counts like one that arrived alone.
 void Worker::handle_ack_list(const wire::Packet& list, bool congested, Time now) {
     for (std::size_t at = 0; at < wire::listed_acks(list); ++at) {
-        const wire::Packet ack{.header = wire::listed_ack(list, at), .lanes = {}};
+        wire::Packet ack{.header = wire::listed_ack(list, at), .lanes = {}};
+        if (ATP_BREAK(list_has_one_index)) ack.header.argument = list.header.argument;
+        if (ATP_BREAK(list_stops_at_stale) && !in_flight(ack.header.seq)) return;
         if (atp_check_header(&ack.header, 0) != ATP_REFUSED_NOT) {
             ++counters_.refused;
         } else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -32,6 +33,14 @@ class AckList {
     [[nodiscard]] std::size_t size() const { return size_; }
     // Requires at least one ACK. Valid until the next add().
     [[nodiscard]] std::span<const std::byte> packet() const { return std::span(bytes_).first(ack_list_bytes(size_)); }
+
+    template <class Archive>
+    void persist(Archive& archive) {
+        std::uint64_t size = size_;
+        archive.value(size);
+        size_ = std::min<std::size_t>(size, max_listed_acks);  // an archive may contain any number
+        if (size_ != 0) archive.bytes(std::span(bytes_).first(ack_list_bytes(size_)));
+    }
 
   private:
     std::array<std::byte, ack_list_bytes(max_listed_acks)> bytes_{};

@@ -10,6 +10,7 @@
 #include "check/model_tensor.h"
 #include "check/state_archive.h"
 #include "check/truth.h"
+#include "endpoint/ack_gatherer.h"
 #include "exact_archive.h"
 #include "protocol/server.h"
 #include "protocol/switch.h"
@@ -299,6 +300,34 @@ TEST(Persist, EveryValueOfAStateChangesItsArchive) {
             expect_every_value_to_count(system.aggregating_switch(), [&] { return fixture.aggregating_switch(); });
     }
     EXPECT_GT(switch_values, 100U);
+}
+
+TEST(Persist, EveryValueOfListsThatWaitChangesTheirArchive) {
+    const Fixture fixture;
+    wire::Join join;
+    join.terms.job = job_number(0), join.terms.token = job_token(0, false), join.terms.channel = model_channel;
+    join.terms.lanes = 8, join.terms.mask1 = 1;
+    join.units = {{.unit = 0, .members = 1, .mask0 = 3, .ranks = {0}}};
+    control::Branch branch = control::Branch::of(join);
+    branch.attach(join, wire::Address::loopback(wire::Family::ipv4, 1), model_now);
+    const auto make = [] { return endpoint::AckGatherer(endpoint::usual_ack_hold); };
+    endpoint::AckGatherer gatherer = make();
+    for (const unsigned worker : {ATP_WORKER_ALL, 1U}) {
+        for (std::uint32_t seq = 0; seq < 2; ++seq) {
+            atp_header header = channel_of(fixture.configuration, 0, false).header_of(ATP_TYPE_ACK, seq);
+            header.worker = static_cast<std::uint16_t>(worker);
+            Bytes ack(ATP_HEADER_BYTES);
+            wire::encode_header(header, ack);
+            ASSERT_TRUE(gatherer.add(branch, ack, model_now));
+        }
+    }
+    endpoint::AckGatherer shadow = make();
+    put_back(gatherer, shadow);
+    EXPECT_EQ(shadow.poll_timeout(), model_now + endpoint::usual_ack_hold);
+    EXPECT_EQ(expect_every_value_to_count(gatherer, make), 10U) << "five of each list, without counts and tokens";
+    gatherer.close(control::key_of(join.terms));
+    put_back(gatherer, shadow);
+    EXPECT_TRUE(shadow.empty());
 }
 
 TEST(StateArchive, TimesAreReducedToFourMoments) {
