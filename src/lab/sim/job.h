@@ -26,6 +26,8 @@ class Job : public Program {
 
     virtual void crash_worker(unsigned /*rank*/, Duration /*lasts*/, Time /*now*/) {}
     virtual void crash_server(Duration /*lasts*/, Time /*now*/) {}
+    // The switch loses what it keeps for the job beside its table.
+    virtual void crash_switch(NodeId /*at*/) {}
 
     [[nodiscard]] std::uint32_t number() const { return shared_.scenario.first_job + index_; }
     [[nodiscard]] bool finished() const { return report_.finished.has_value(); }

@@ -28,8 +28,10 @@ AtpJob::AtpJob(const Shared& shared, ProgramId id, unsigned index)
       rank_at_(shared.fabric.nodes.size(), -1),
       channels_(shared.scenario.channels),
       endpoints_(std::size_t{shared.scenario.channels} * ranks()),
+      lists_(shared.fabric.switches),
       ranks_(ranks()) {
     const Scenario& s = shared.scenario;
+    if (s.ack_lists && s.owned_share > 0) make_lists();
     if (s.partition || s.linear || !s.congestion_control) {
         policy_.emplace(policy::ExperimentConfig{.first_aggregator = s.partition ? s.aggregators / s.jobs * index : 0,
                                                  .linear = s.linear,
@@ -74,6 +76,7 @@ void AtpJob::form(Time now) {
         first_iteration_ = std::min(first_iteration_, training_.iterations_done(rank));
     }
     admit_everywhere();
+    open_lists();
     for (unsigned channel = 0; channel < channels_.size(); ++channel) form_channel(channel);
     for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
         ranks_[rank] = Rank{};
@@ -259,12 +262,15 @@ void AtpJob::on_timed_out(std::uint32_t id, const protocol::WorkerEvent& event) 
 void AtpJob::on_system_event(std::uint32_t event, Time now) {
     if (event == form_event()) {
         form(now);
+    } else if (event > form_event()) {
+        on_lists_due(event - lists_event(0), now);
     } else {
         on_timer(event, now);
     }
 }
 
 NodeId AtpJob::node_of_system_event(std::uint32_t event) const {
+    if (event > form_event()) return event - lists_event(0);
     return event == form_event() ? no_node : host_of_endpoint(event);
 }
 
@@ -358,6 +364,7 @@ JobReport AtpJob::report() const {
     for (const Channel& channel : channels_) {
         if (channel.server) add_counters(server_fields, channel.server->counters(), report.server);
     }
+    add_list_counters(report);
     return report;
 }
 
@@ -365,15 +372,6 @@ std::uint64_t AtpJob::delivered_bytes() const {
     std::uint64_t acks = report_.worker.acks;
     for (const Endpoint& endpoint : endpoints_) acks += endpoint.worker ? endpoint.worker->counters().acks : 0;
     return acks * shared_.scenario.payload_lanes() * ATP_LANE_BYTES / ranks();
-}
-
-std::uint64_t AtpJob::added_in_network() const {
-    std::uint64_t added = 0;
-    for (const protocol::Switch& at : shared_.switches) {
-        const SwitchCounters* counters = at.job_counters(number(), token_);
-        if (counters != nullptr) added += counters->events[ATP_EVENT_ADDED] + counters->events[ATP_EVENT_COMPLETED];
-    }
-    return added;
 }
 
 std::uint64_t AtpJob::added_at_server() const {

@@ -12,6 +12,7 @@
 #include "protocol/server.h"
 #include "protocol/switch.h"
 #include "protocol/worker.h"
+#include "sim/ack_lists.h"
 #include "sim/gradients.h"
 #include "sim/job.h"
 
@@ -22,8 +23,8 @@ namespace atp::sim {
 // another token. The job then repeats the iterations that some worker has not finished. Packets of the previous
 // incarnation may still be in flight.
 //
-// Switches that serve a level of the job process its packets with the shipped protocol::Switch. The job's tree
-// determines the route.
+// Switches that serve a level of the job process its packets with the shipped protocol::Switch, and gather its ACKs
+// without lanes with the shipped endpoint::AckGatherer. The job's tree determines the route.
 //
 // Ownership: owns state machines and tensors of the current incarnation. Borrows the objects in Shared.
 class AtpJob final : public Job {
@@ -36,6 +37,7 @@ class AtpJob final : public Job {
 
     void crash_worker(unsigned rank, Duration lasts, Time now) override;
     void crash_server(Duration lasts, Time now) override;
+    void crash_switch(NodeId at) override;
 
     [[nodiscard]] JobReport report() const override;
     [[nodiscard]] double share_done() const override;
@@ -66,8 +68,9 @@ class AtpJob final : public Job {
         std::optional<protocol::Server> server;  // empty while crashed
     };
 
-    // Events: a timer for each endpoint, and the start of an incarnation.
+    // Events: a timer for each endpoint, the start of an incarnation, and for each switch the lists of ACKs.
     [[nodiscard]] std::uint32_t form_event() const { return static_cast<std::uint32_t>(endpoints_.size()); }
+    [[nodiscard]] std::uint32_t lists_event(NodeId at) const { return form_event() + 1 + at; }
     void on_system_event(std::uint32_t event, Time now) override;
     [[nodiscard]] NodeId node_of_system_event(std::uint32_t event) const override;
     void submit(unsigned rank, workload::Training::Buckets buckets, Time now) override;
@@ -82,6 +85,9 @@ class AtpJob final : public Job {
 
     void form(Time now);
     void admit_everywhere();
+    void make_lists();
+    void open_lists();
+    void add_list_counters(JobReport& report) const;
     void form_channel(unsigned channel);
     void form_worker(unsigned channel, unsigned rank);
     void retire(Endpoint& endpoint);
@@ -90,6 +96,9 @@ class AtpJob final : public Job {
     void deliver_to_worker(unsigned channel, unsigned rank, const Arrival& arrival, Time now);
     void deliver_to_server(unsigned channel, const Arrival& arrival, Time now);
     void bypass_forced(std::byte* packet) const;
+    [[nodiscard]] bool gather(PacketId packet, const protocol::PacketBuffer& handled, NodeId at, Time now);
+    void on_lists_due(NodeId at, Time now);
+    void send_lists(NodeId at, Time now);
     void route(PacketId packet, bool congested, NodeId at, bool up, Time now);
     void route_down(PacketId packet, bool congested, NodeId at, Time now);
     void drive(std::uint32_t endpoint, Time now);
@@ -109,6 +118,7 @@ class AtpJob final : public Job {
     std::uint64_t admitted_token_ = 0;  // at the switches; 0: none
     std::vector<Channel> channels_;
     std::vector<Endpoint> endpoints_;
+    std::vector<std::unique_ptr<AckLists>> lists_;  // by switch; nullptr: it makes none
     std::vector<Rank> ranks_;
     unsigned first_iteration_ = 0;  // of the current incarnation
     bool broken_ = false;           // a worker or the server crashed, or an operation timed out

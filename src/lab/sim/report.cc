@@ -50,6 +50,8 @@ Json to_json(const JobReport& job) {
               {"resends", job.resends()},
               {"timed_out", job.timed_out},
               {"errors", job.errors},
+              {"gathered_acks", job.gathered_acks},
+              {"ack_lists", job.ack_lists},
               {"server", {{"packets_in", job.server_packets}, {"bytes_in", job.server_bytes}}},
               {"server_counters", counters_to_json(server_fields, job.server)},
               {"worker_counters", counters_to_json(worker_fields, job.worker)},

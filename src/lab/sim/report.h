@@ -41,6 +41,8 @@ struct JobReport {
     ServerCounters server{};
     FlowCounters flows{};  // sum over all flows of the job
     std::optional<SwitchmlReport> switchml;
+    std::uint64_t gathered_acks = 0;  // that left in lists, copies not counted
+    std::uint64_t ack_lists = 0;
     std::uint64_t timed_out = 0;      // operations that timed out
     std::vector<std::string> errors;  // texts of the first eight of them
 

@@ -255,6 +255,7 @@ struct Scenario {
     double overflow_share = 0;           // share of fragments whose sums reach the limits of int32
     double plain_share = 0;              // share of tensors whose sums are unscaled integers
     double owned_share = 0;              // share of tensors that are reduce-scatters and all-gathers, half of each
+    bool ack_lists = true;               // switches gather ACKs without lanes
     std::optional<LogNormal> gradients;  // of the largest magnitude in a fragment; empty: all elements are small
 
     std::optional<unsigned> straggler;  // rank whose uplink is slower, in every job; empty: none

@@ -34,6 +34,7 @@ void add_host_rows(Rows& rows);
 void add_switchml_rows(Rows& rows);
 void add_train_row(Rows& rows);
 void add_owner_row(Rows& rows);
+void add_list_row(Rows& rows);
 
 // A field of a scenario, or of a part of it: field_of<&Scenario::faults, &Faults::loss>(scenario).
 template <auto... Path, class S>

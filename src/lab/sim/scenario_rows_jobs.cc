@@ -228,4 +228,13 @@ void add_owner_row(Rows& rows) {
         }));
 }
 
+// Drawn after add_owner_row(), for the same reason.
+void add_list_row(Rows& rows) {
+    rows.push_back(toggle<&Scenario::ack_lists>(protocol, "--no-ack-lists", false,
+                                                "each ACK without lanes is a packet, also if several leave together",
+                                                [](Random& random, Scenario& s) {
+                                                    if (s.owned_share > 0) s.ack_lists = random.chance(0.7);
+                                                }));
+}
+
 }  // namespace atp::sim

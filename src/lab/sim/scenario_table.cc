@@ -36,6 +36,7 @@ const std::vector<ScenarioRow>& scenario_table() {
         add_switchml_rows(rows);
         add_train_row(rows);
         add_owner_row(rows);
+        add_list_row(rows);
         return rows;
     }();
     return table;

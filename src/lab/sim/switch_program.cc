@@ -80,6 +80,7 @@ void AtpJob::forward(const Arrival& arrival, Time now) {
         pool.release(packet);
         return;
     }
+    if (verdict.route == protocol::Route::down && gather(packet, packet_buffer, at, now)) return;
     // The congestion mark stays on the packet. It shows the receiving worker that the worker's downlink is congested
     // (H32, docs/protocol.md#h32).
     route(packet, arrival.congested, at, verdict.route == protocol::Route::up, now);
@@ -113,6 +114,73 @@ void AtpJob::route_down(PacketId packet, bool congested, NodeId at, Time now) {
         network.send(link, packet, congested, now);
     });
     network.pool().release(packet);
+}
+
+std::uint64_t AtpJob::added_in_network() const {
+    std::uint64_t added = 0;
+    for (const protocol::Switch& at : shared_.switches) {
+        const SwitchCounters* counters = at.job_counters(number(), token_);
+        if (counters != nullptr) added += counters->events[ATP_EVENT_ADDED] + counters->events[ATP_EVENT_COMPLETED];
+    }
+    return added;
+}
+
+// ------------------------------------------------------------------------------------------------------ Lists of ACKs
+
+void AtpJob::make_lists() {
+    for (NodeId at = 0; at < lists_.size(); ++at) lists_[at] = AckLists::make(shared_.fabric, site(), at);
+}
+
+void AtpJob::open_lists() {
+    std::vector<protocol::ChannelConfig> configs;
+    for (unsigned channel = 0; channel < channels_.size(); ++channel) configs.push_back(channel_config(channel));
+    for (const auto& lists : lists_) {
+        if (lists != nullptr) lists->open(configs);
+    }
+}
+
+void AtpJob::crash_switch(NodeId at) {
+    if (lists_[at] != nullptr) lists_[at]->clear();
+}
+
+void AtpJob::add_list_counters(JobReport& report) const {
+    for (const auto& lists : lists_) {
+        if (lists == nullptr) continue;
+        report.gathered_acks += lists->counters().acks;
+        report.ack_lists += lists->counters().lists;
+    }
+}
+
+// True: the packet waits in a list now. If the lists are due earlier than before, an event for that time is scheduled;
+// the event for the later time then does nothing.
+bool AtpJob::gather(PacketId packet, const protocol::PacketBuffer& handled, NodeId at, Time now) {
+    AckLists* const lists = lists_[at].get();
+    if (lists == nullptr) return false;
+    const Time waited_until = lists->poll_timeout();
+    const bool waits = lists->take(handled, shared_.switches[at], now);
+    if (waits) {
+        shared_.network.notify(at, "gathered", packet, now);
+        shared_.network.pool().release(packet);
+    }
+    if (lists->is_full()) {
+        send_lists(at, now);
+    } else if (lists->poll_timeout() < waited_until) {
+        wake_system_at(lists->poll_timeout(), lists_event(at));
+    }
+    return waits;
+}
+
+void AtpJob::on_lists_due(NodeId at, Time now) {
+    if (lists_[at]->poll_timeout() <= now) send_lists(at, now);
+}
+
+void AtpJob::send_lists(NodeId at, Time now) {
+    const auto expects_more = [this](unsigned channel) {
+        const auto& server = channels_[channel].server;
+        return server && server->expects_more();
+    };
+    lists_[at]->send(shared_.network, id_, expects_more, now);
+    if (lists_[at]->poll_timeout() != never) wake_system_at(lists_[at]->poll_timeout(), lists_event(at));
 }
 
 }  // namespace atp::sim

@@ -173,6 +173,7 @@ void World::begin_outage(std::uint32_t index) {
     } else {
         nodes_[node].down = true;
         switches_[node].clear();
+        for (Job* job : jobs_) job->crash_switch(node);
         events_.push(now_ + outage.lasts, Event::Kind::restart, index);
     }
 }

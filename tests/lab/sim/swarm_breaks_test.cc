@@ -47,7 +47,8 @@ INSTANTIATE_TEST_SUITE_P(EachAlone, InjectedFault,
                                          FaultyBuild{"no_nack", ATP_BREAK_no_nack},
                                          FaultyBuild{"no_probe", ATP_BREAK_no_probe},
                                          FaultyBuild{"window_unbounded", ATP_BREAK_window_unbounded},
-                                         FaultyBuild{"accept_any_ack", ATP_BREAK_accept_any_ack}),
+                                         FaultyBuild{"accept_any_ack", ATP_BREAK_accept_any_ack},
+                                         FaultyBuild{"list_mixes_workers", ATP_BREAK_list_mixes_workers}),
                          [](const auto& build) { return build.param.name; });
 
 }  // namespace
