@@ -503,6 +503,10 @@ void add_releases(Table& table, std::uint8_t hop) {
     table.add("a nack with bypass expires another that is abandoned", singly, touched(other, now_us - ageing_us - 1));
     table.add("a probe passes", changed(down(ATP_TYPE_PROBE, ATP_DTYPE_NONE), &atp_header::hop, hop), held);
     table.add("a ready passes", changed(down(ATP_TYPE_READY, ATP_DTYPE_NONE), &atp_header::hop, hop), held);
+    // The first ACK of the list names the fragment that is held, the second one the next.
+    const atp_header list = changed(down(ATP_TYPE_ACK_LIST, ATP_DTYPE_NONE), &atp_header::hop, hop);
+    table.add_lanes("a list of acks passes and frees nothing", list, {static_cast<std::int32_t>(seq + 1), 7, 0xFFFF, 0},
+                    held, {10, 20, -30});
     table.add("a wait passes", changed(down(ATP_TYPE_WAIT, ATP_DTYPE_NONE), &atp_header::hop, hop), held);
 }
 
