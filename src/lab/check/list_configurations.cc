@@ -3,11 +3,11 @@
 #include "check/configuration_entry.h"
 
 namespace atp::check {
+namespace {
 
-void add_lists(std::vector<ConfigurationEntry>& all) {
+void add_lists_of_one_switch(std::vector<ConfigurationEntry>& all) {
     const std::vector<UnitLayout> star2 = {{.workers = 2}};
     const std::vector<UnitLayout> star3 = {{.workers = 3}};
-    const std::vector<UnitLayout> two_racks = {{.workers = 2}, {.workers = 2}};
     all.push_back({{.name = "lists3",
                     .what = "reduce-scatter, two fragments at a time: their ACKs to all share a list",
                     .units = star3,
@@ -39,7 +39,7 @@ void add_lists(std::vector<ConfigurationEntry>& all) {
                    {.losses = 1},
                    {}});
     all.push_back({{.name = "lists-mixed",
-                    .what = "a reduce-scatter and an all-gather: lists for all, and for each worker",
+                    .what = "a reduce-scatter and an all-gather: ACKs for all, and for each worker, wait at once",
                     .units = star3,
                     .window_log2 = 1,
                     .tensors = {1, 2},
@@ -49,6 +49,13 @@ void add_lists(std::vector<ConfigurationEntry>& all) {
                     .ack_lists = 3},
                    {.losses = 1},
                    {}});
+}
+
+// Other switches are between the server and the switch that makes lists, or behind that switch.
+void add_lists_of_several(std::vector<ConfigurationEntry>& all) {
+    const std::vector<UnitLayout> star2 = {{.workers = 2}};
+    const std::vector<UnitLayout> star3 = {{.workers = 3}};
+    const std::vector<UnitLayout> two_racks = {{.workers = 2}, {.workers = 2}};
     all.push_back({{.name = "lists-racks",
                     .what = "reduce-scatter over two levels: the switches of racks make lists, the one above does not",
                     .units = two_racks,
@@ -82,6 +89,13 @@ void add_lists(std::vector<ConfigurationEntry>& all) {
                     .ack_lists = 2},
                    {.losses = 1, .duplicates = 1},
                    {.losses = 1}});
+}
+
+}  // namespace
+
+void add_lists(std::vector<ConfigurationEntry>& all) {
+    add_lists_of_one_switch(all);
+    add_lists_of_several(all);
 }
 
 }  // namespace atp::check
