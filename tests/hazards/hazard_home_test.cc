@@ -156,6 +156,20 @@ TEST(Home, H60_ALostReadyOrALostFirstFragmentCostsTimeOnly) {
     }
 }
 
+// As in hazard_progress_test, for sums with owners.
+TEST(Home, H91_AWorkerThatPassesTheSwitchesNeedsNoTimer) {
+    for (NetworkConfig config : home_placements()) {
+        config.bounded = true;
+        HomeScene scene(config);
+        scene.fill(30);
+        for (float& value : scene.inputs[0]) value = near_limit;
+        scene.submit();
+        ASSERT_TRUE(scene.network.finish(0));
+        scene.expect_bits_of_all_reduce();
+        EXPECT_EQ(scene.network.occupied(), 0U);
+    }
+}
+
 // Sums of the other owners complete. Those of worker 0 wait for its READY, and nothing is lost.
 TEST(Home, H61_ALateReadyIsNoLossAndNoCongestion) {
     for (const NetworkConfig& config : home_placements()) {

@@ -259,6 +259,32 @@ TEST(Hazard, H14_CollisionAtLevelOneCausesNoResend) {
     EXPECT_EQ(network.occupied(), 0U);
 }
 
+// A number of worker 0 could leave 32 bits in every fragment, so its gradients pass the switches. They hold the sums of
+// all others.
+TEST(Hazard, H91_AWorkerThatPassesTheSwitchesNeedsNoTimer) {
+    const auto large_of_first = [](unsigned rank, std::size_t element) {
+        return rank == 0 && element % elements_each == 0 ? 15.0F : own_value(rank, element);
+    };
+    const NetworkConfig direct = network_of(
+        *Membership::make({protocol::Unit{.ranks = {0, 1, 2}}, protocol::Unit{.ranks = {3}, .direct = true}}));
+    for (NetworkConfig config : {star(3), racks(2, 2), direct}) {
+        for (const bool loses_first : {false, true}) {
+            config.bounded = true;
+            Network network(config);
+            if (loses_first) {
+                network.drop_next([](const Flight& flight) { return is_gradient_of(flight, 0, 1); }, 1);
+            }
+            network.submit_all(elements_each * 40, large_of_first);
+            network.run();
+            EXPECT_TRUE(network.done()) << "no timer was needed";
+            EXPECT_TRUE(network.sums_are_right());
+            EXPECT_EQ(network.worker(0).counters().bypassed, 40U);
+            EXPECT_EQ(resends(network), loses_first ? config.membership.workers() : 0U);
+            EXPECT_EQ(network.occupied(), 0U);
+        }
+    }
+}
+
 TEST(Hazard, H20_ReorderedAndDuplicatedPacketsCountOnce) {
     const NetworkConfig direct =
         network_of(*Membership::make({protocol::Unit{.ranks = {0, 1, 2}}, protocol::Unit{.ranks = {3}, .direct = true},

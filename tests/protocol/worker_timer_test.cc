@@ -8,12 +8,15 @@
 #include <vector>
 
 #include "support/recovering_worker.h"
+#include "wire/packet.h"
 
 namespace atp::protocol {
 namespace {
 
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
+using testing::Bytes;
+using testing::header_in;
 using testing::WorkerBench;
 using WorkerTimer = testing::RecoveringWorker;
 
@@ -137,6 +140,37 @@ TEST_F(WorkerTimer, H90_RoundTripOfAFragmentThatWasSentTwiceIsIgnored) {
     EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(1)) << "which sending was answered?";
     ack(4);
     EXPECT_GT(bench.worker.poll_timeout() - bench.now, milliseconds(5)) << "a fragment that was sent once";
+}
+
+// Another worker lost a packet, and its resend brings the result. Two workers that wait for each other's timers in turn
+// would raise both timeouts up to the maximum.
+TEST_F(WorkerTimer, H92_RoundTripThatAResendOfAnyWorkerEndsIsIgnored) {
+    send(2);
+    bench.now += milliseconds(10);
+    Bytes late = bench.ack(0);
+    atp_header header = header_in(late);
+    header.sending = 2;
+    wire::encode_header(header, late);
+    bench.handle(late);
+    EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(1));
+    ack(1);
+    EXPECT_EQ(bench.worker.counters().acks, 2U);
+    send(1);
+    EXPECT_GT(bench.worker.poll_timeout() - bench.now, milliseconds(5)) << "a first sending brought the other result";
+}
+
+// A fragment of floats may travel in several packets, which are numbered too.
+TEST_F(WorkerTimer, RoundTripsOfFloatsAreMeasured) {
+    const std::size_t elements = bench.config.channel.payload_lanes();
+    ASSERT_TRUE(bench.submit(std::vector<float>(elements * 2, 1e30F)).has_value());
+    (void)bench.packets();
+    bench.now += milliseconds(10);
+    Bytes last = bench.ack(0);
+    atp_header header = header_in(last);
+    header.sending = 1;
+    wire::encode_header(header, last);
+    bench.handle(last);
+    EXPECT_GT(bench.worker.poll_timeout() - bench.now, milliseconds(5));
 }
 
 // Results arrive in bursts that are further apart than the timeout. No packet is lost, but the worker cannot measure a

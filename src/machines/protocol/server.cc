@@ -263,7 +263,10 @@ void Server::fetch_from_switches(Record& record, const atp_header& header, const
                     .units = membership_.all_units()},
              counters_.flushes);
     }
-    if ((header.flags & ATP_FLAG_COLLISION) == 0 || set.whole) return;
+    // At hop 0, the worker itself chose to pass the switch (H91), which may hold the numbers of all others.
+    const bool passed_level0 =
+        (header.flags & ATP_FLAG_COLLISION) != 0 || (header.hop == 0 && (header.flags & ATP_FLAG_BYPASS) != 0);
+    if (!passed_level0 || set.whole) return;
     const unsigned unit = set.unit();
     const std::uint32_t missing = members_to_send(record, unit) & ~records_.included(record)[unit];
     if (missing == 0 || membership_.unit(unit).direct || (record.flushed_units & set.units) != 0) return;

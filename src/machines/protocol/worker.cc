@@ -100,8 +100,10 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     --unacked_;
     acked.state = State::acked;
     if (ready_.stopped_at(header.seq)) pass_unfit(header.seq);
-    if (acked.resent) {
-        // Not measured: the ACK may answer any of the sendings.
+    const bool resend_ended_it = header.sending != 0 && acked.mode != Mode::floats;  // floats may need several packets
+    if (acked.resent || resend_ended_it) {
+        // Not measured: the ACK may answer any of the sendings (H90), or the time of another worker's timer is in it
+        // (H92).
     } else if (!before(header.seq, measured_from_)) {
         round_trip_.measure(now - acked.sent_at);
     } else if (!before(header.seq, late_from_)) {
