@@ -18,7 +18,7 @@ from typing import Any
 import torch.distributed as dist
 
 from . import _C, _log
-from .options import Options, Settings, settle
+from .options import Options, Settings, misspelt, settle
 from .topology import NO_SWITCH, Place
 
 logger = _log.logger
@@ -64,6 +64,8 @@ def create_backend(given: Any, options: Options | None) -> Any:
         _end_backends(_C.shutdown)  # before 2.8, destroy_process_group() does not notify a backend
     if not _active_backends():
         _Process.options = options or Options()
+        for variable, meant in misspelt().items():
+            logger.warning("ignored %s: there is no such setting; is %s meant?", variable, meant)
     # new_group() passes no options, so the options of the first group apply to the new group too.
     rank, size = given.group_rank, given.group_size
     try:

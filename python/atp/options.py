@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
 import math
 import os
@@ -61,6 +62,19 @@ def settle(
         timeout_s=timeout_s or default_timeout.total_seconds(),
         **{name: _plain(name, *found[name]) for name in NATIVE_NAMES},
     )
+
+
+def misspelt(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Variables that no part of ATP reads, with the setting that each of them resembles."""
+    meant = {variable: variable for variable in (*VARIABLES.values(), "ATP_LOG")}
+    meant.update({f"ATP_{native.upper()}": VARIABLES[name] for name, native in NATIVE_NAMES.items()})
+    found = {}
+    for variable in environment:
+        if variable.startswith("ATP_") and meant.get(variable) != variable:
+            close = difflib.get_close_matches(variable, meant, 1, 0.8)
+            if close:
+                found[variable] = meant[close[0]]
+    return found
 
 
 _Found = tuple[object, str]  # a value or None, and its name in an exception

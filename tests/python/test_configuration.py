@@ -210,6 +210,7 @@ def test_ranks_on_two_hosts_serve_the_sums_without_a_switch(two_hosts):
             "LOCAL_WORLD_SIZE": "1",
             "ATP_TIMEOUT": "60",
             "ATP_LOG": "info",
+            "ATP_LANE_TYPE": "auto",
         }
         command = ["ip", "netns", "exec", host, sys.executable, "-c", script]
         ranks.append(subprocess.Popen(command, env=environment, stdout=-1, stderr=-1, text=True))
@@ -220,6 +221,7 @@ def test_ranks_on_two_hosts_serve_the_sums_without_a_switch(two_hosts):
             assert output.strip() == "3.0 [0.0, 1.0]"
             assert "started a switch" not in complaints
             assert "2 hosts serve the sums" in complaints
+            assert complaints.count("ignored ATP_LANE_TYPE: there is no such setting; is ATP_LANES meant?") == 1
     finally:
         for rank in ranks:
             rank.kill()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from atp.options import Options
+from atp.options import Options, misspelt
 from atp.options import settle as settle_at
 from atp.topology import Place, Topology
 
@@ -239,3 +239,10 @@ def test_switch_of_the_program_overrides_a_topology_of_the_environment(file):
     environment = {"ATP_SWITCH": "b:2", "ATP_TOPOLOGY": file(TWO_RACKS)}
     assert settle(Options(switch="a:1"), HALF_AN_HOUR, environment).switch == "a:1"
     assert settle(Options(topology=file(TWO_RACKS)), HALF_AN_HOUR, environment).switch == "10.0.1.1:4790"
+
+
+def test_misspelt_variables_are_named_with_the_setting_that_is_meant():
+    environment = {"ATP_LANES": "int8", "ATP_LOG": "info", "ATP_TESTS": "x", "PATH": "/bin", "ATP_LANE_TYPE": "int8"}
+    assert misspelt(environment) == {"ATP_LANE_TYPE": "ATP_LANES"}
+    others = {"ATP_SWICH": "ATP_SWITCH", "ATP_HOSTLEVEL": "ATP_HOST_LEVEL", "ATP_CHANNEL": "ATP_CHANNELS"}
+    assert misspelt(dict.fromkeys(others, "")) == others
