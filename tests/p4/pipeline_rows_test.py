@@ -25,6 +25,7 @@ LANES_ACTIONS = ("none", "store", "add", "add_emit_upper", "emit_upper", "emit_l
 EVENTS = ("passed", "claimed", "added", "completed", "single", "duplicate", "reemitted", "collided", "bypassed", "late",
           "resent", "fetched", "released", "expired", "taken_over", "superseded", "flushed", "closed",
           "misfit")  # fmt: skip
+ACK_LIST = 8  # type of a packet
 # A register begins at 0 in BMv2, where a tag is free.
 TAG_FREE = 1 << 31
 REGISTERS = {
@@ -137,6 +138,10 @@ class PipelineRowsTest(RowsCase):
             )
         return found
 
+    @staticmethod
+    def registers_in(switch, row):
+        return {name: switch.read_register(name, INDEX) for name in registers_of(row["after"])}
+
     def check_row(self, switch, row, with_checksum):
         before = row["before"]
         self.admit(switch, row)
@@ -145,6 +150,11 @@ class PipelineRowsTest(RowsCase):
         switch.write_register("standing_now_us", 0, row["now_us"])
         switch.write_register("traced_passes", 0, 0)
         sent = frames.upward(frames.packet_bytes(before["packet"], before["lanes"]), with_checksum=with_checksum)
+        if before["packet"]["type"] == ACK_LIST:
+            # The parser does not read it.
+            self.assertEqual(self.passed(switch, sent), [[], [sent]])
+            self.assertEqual(self.registers_in(switch, row), registers_of(row["after"]))
+            return
         back, onward = self.passed(switch, sent, lambda: self.wait_for_last_pass(switch))
         if is_refused(before["packet"]):
             self.assertEqual((back, onward), ([], [sent]))
@@ -152,8 +162,7 @@ class PipelineRowsTest(RowsCase):
         self.assertEqual(self.passes_of(switch), row["passes"])
         expected = frames.packet_bytes(row["after"]["packet"], row["after"]["lanes"])
         self.check_frames(back, onward, row["passes"][-1]["packet_action"], expected, with_checksum)
-        registers = registers_of(row["after"])
-        self.assertEqual({name: switch.read_register(name, INDEX) for name in registers}, registers)
+        self.assertEqual(self.registers_in(switch, row), registers_of(row["after"]))
 
     def check_length(self, full_lanes):
         switch = self.start(full_lanes)
