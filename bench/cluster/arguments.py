@@ -167,7 +167,7 @@ def work_of(options, programs):
         )
     link_bps = None if options.topology.is_local else options.rate
     name, parallel = tables.parts_of(options.workload)
-    table = tables.load(name, programs).scaled(options.share, link_bps)
+    table = tables.load(name, programs).scaled(options.share, link_bps, options.compute)
     workload = measured.Workload(name, options.share, options.compute, link_bps, table, parallel)
     return measured.Work(
         table.gradient_bytes, options.operations, options.warmup, options.jobs, workload, options.operation
@@ -281,7 +281,7 @@ def _add_work(group):
     )
     group.add_argument(
         "--compute",
-        choices=("recorded", "real"),
+        choices=tables.COMPUTE,
         default="recorded",
         help="source of each layer's time [recorded]",
     )

@@ -45,8 +45,8 @@ workloads
                the same, with set_unshard_async_op(True) and prefetches: parameters are gathered while the layer before
                computes
   --compute recorded waits for the time of each layer that `atp-lab models` reports, as for a GPU. The ratio of this
-  time to the transfer time of the gradients is that of the testbed. --compute real trains a narrower model on the
-  processors.
+  time to the transfer time of the gradients is that of the testbed. With --compute none, layers take no time: the
+  communication alone bounds the step. --compute real trains a narrower model on the processors.
 faults of links
   FAULT@LINK   in both directions; FAULT@LINK:up only towards the core, FAULT@LINK:down only away from it. FAULT is
     loss=SHARE       a share of the frames is lost by chance, above 0: loss=0.001 or loss=0.1%

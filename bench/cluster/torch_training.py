@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run one rank of a training with DistributedDataParallel or fully_shard (FSDP2). All ranks compare their gradients
-(--compute recorded) or final parameters (--compute real). Rank 0 then prints the step times of the slowest rank and the
-processor time of all ranks."""
+(--compute recorded or none) or final parameters (--compute real). Rank 0 then prints the step times of the slowest rank
+and the processor time of all ranks."""
 
 import argparse
 import hashlib
@@ -31,7 +31,7 @@ def parse():
     parser.add_argument(
         "--share", type=float, required=True, help="share of the model's parameters, above 0, at most 1"
     )
-    parser.add_argument("--compute", choices=("recorded", "real"), required=True)
+    parser.add_argument("--compute", choices=tables.COMPUTE, required=True)
     parser.add_argument("--link-bps", type=float, help="link rate in bit/s to which recorded times are scaled")
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--warmup", type=int, required=True)
@@ -44,7 +44,7 @@ class Recorded:
 
     def __init__(self, arguments):
         table = tables.load(arguments.workload, arguments.programs)
-        self._table = table.scaled(arguments.share, arguments.link_bps)
+        self._table = table.scaled(arguments.share, arguments.link_bps, arguments.compute)
         self._model = recorded.RecordedModel(self._table, arguments.rank)
         self._parallel = parallel.wrap(self._model, self._model.layers, arguments)
         self._inputs = torch.ones(1)
@@ -122,7 +122,7 @@ def require_equal_outcomes(training):
 def main():
     arguments = parse()
     with torch_group.joined(arguments):
-        training = {"recorded": Recorded, "real": Real}[arguments.compute](arguments)
+        training = Real(arguments) if arguments.compute == "real" else Recorded(arguments)
         of_ranks = torch_group.from_all_ranks(timed(training, arguments))
         training.verify()
         require_equal_outcomes(training)

@@ -59,13 +59,15 @@ class TrainingReport:
         )
         if workload.compute == "real":
             return line + "; passes are computed"
+        if workload.compute == "none":
+            return line + "; passes take no time"
         return line + f"; passes take {self._recorded_seconds():.3f} s ({self._table.source})"
 
     def _link_seconds(self):
         return self._table.gradient_bytes * 8 / self._table.link_bps
 
     def _recorded_seconds(self):
-        return self._table.compute_seconds if self._work.workload.compute == "recorded" else None
+        return None if self._work.workload.compute == "real" else self._table.compute_seconds
 
     def _rounds(self):
         return list(zip(*self._turns.values()))

@@ -224,11 +224,13 @@ class Runs(unittest.TestCase):
             self.run_small("--topology", "local:2", "--workload", "gpt", "--compute", "real", "--scale", "1/500")
         )
 
-    def test_sharded_parameters_are_trained_with_recorded_and_real_layers(self):
-        for workload, compute in (("gpt-fsdp2-async", "recorded"), ("resnet-fsdp2", "real")):
+    def test_sharded_parameters_are_trained_with_layers_of_each_kind(self):
+        for workload, compute in (("gpt-fsdp2-async", "recorded"), ("gpt-fsdp2", "none"), ("resnet-fsdp2", "real")):
             flags = ("--workload", workload, "--compute", compute, "--scale", "1/500", "--systems", "atp,gloo")
             result = self.run_small("--topology", "local:4", *flags)
             self.assertEqual((result["workload"], result["parallel"]), tables.parts_of(workload))
+            if compute == "none":
+                self.assertEqual(result["recorded_seconds_of_a_step"], 0)
             for system in ("atp", "gloo"):
                 self.assertGreater(result["systems"][system]["steps_per_second"], 0)
 

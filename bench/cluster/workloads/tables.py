@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 MODELS = {"vgg": "VGG16", "resnet": "ResNet50", "gpt": "GPT2"}  # names in `atp-lab models`
 NAMES = tuple(MODELS)
+COMPUTE = ("recorded", "none", "real")  # source of each layer's time
 PARALLEL = ("ddp", "fsdp2", "fsdp2-async")  # see parallel.py, which needs PyTorch
 # As users name them: a model, and how ranks share it unless each has all of it.
 WORKLOADS = tuple(name if way == "ddp" else f"{name}-{way}" for way in PARALLEL for name in NAMES)
@@ -64,10 +65,11 @@ class Table:
     def gradient_bytes(self):
         return self.parameters * 4
 
-    def scaled(self, share, link_bps=None):
+    def scaled(self, share, link_bps=None, compute="recorded"):
         """The table with `share` of the parameters, for links of `link_bps`. The time to compute keeps its ratio to the
-        time that the gradients take on the link. Without a rate, links are as fast as the testbed's."""
-        factor = share * (self.link_bps / link_bps if link_bps else 1)
+        time that the gradients take on the link, or is 0 if `compute` is none. Without a rate, links are as fast as the
+        testbed's."""
+        factor = 0 if compute == "none" else share * (self.link_bps / link_bps if link_bps else 1)
         return replace(
             self,
             link_bps=link_bps or self.link_bps,
