@@ -108,7 +108,7 @@ class CommandLine(unittest.TestCase):
             ("--scale", "0"),
             ("--scale", "1/0"),
             ("--scale", "1.5"),
-            ("--compute", "none"),
+            ("--compute", "nothing"),
             ("--bytes", "1MB", "--workload", "vgg"),
             ("--systems", "torch-atp", "--workload", "vgg"),
             ("--topology", "local:1"),
