@@ -37,6 +37,7 @@ enum class Values : std::uint8_t {
     // As saturating, and the last worker's value in fragment 0 does not fit an integer.
     saturating_and_too_large,
     owner_too_large,  // fragment 1: the first worker's value does not fit an integer
+    one_large,        // fragment 0: the first worker's value is near the limit of int32
     wide_sums,        // fragment 0: all values fit 16 bits, and the first two sum to 40,000
 };
 
@@ -64,6 +65,7 @@ struct Configuration {
     Values values = Values::small;
     std::uint8_t ranks_each = 1;        // for which a worker stands: its floats travel rank by rank
     bool int16_lanes = false;           // fragments of two equal elements; their floats need two packets
+    bool bounded = false;               // a number whose sums could leave 32 bits passes the switches
     std::uint8_t plain_tensors = 0;     // bit mask of tensors that carry unscaled integers
     std::uint8_t owned_tensors = 0;     // bit mask of tensors whose sums go to one worker each (reduce-scatter)
     std::uint8_t gathered_tensors = 0;  // bit mask of tensors with one sender for each fragment (all-gather)

@@ -62,6 +62,7 @@ Machines::WorkerNode Machines::make_worker(unsigned job, unsigned rank, bool ear
     config.place = layout_.membership().place(config.rank);
     config.senders = protocol::SenderMasks(layout_.membership(), config.rank);
     config.scale = 1;
+    if (configuration_.bounded) config.bypass_above = protocol::bounded_magnitude(layout_.membership().workers());
     config.min_timeout = config.max_timeout = model_timeout;
     config.probe_burst = configuration_.window();
     config.tensors = static_cast<std::uint32_t>(configuration_.tensors.size());

@@ -39,6 +39,15 @@ void add_sums(std::vector<ConfigurationEntry>& all) {
                     .owned_tensors = 0x1},
                    {.losses = 1, .duplicates = 1},
                    {.losses = 1}});
+    all.push_back({{.name = "scatter-bypass",
+                    .what = "reduce-scatter: one worker passes the switch, which holds the sum of the others",
+                    .units = star3,
+                    .tensors = {2},
+                    .values = Values::one_large,
+                    .bounded = true,
+                    .owned_tensors = 0x1},
+                   {.losses = 2, .duplicates = 1, .timeouts = 1},
+                   {.losses = 1}});
     all.push_back({{.name = "scatter-home",
                     .what = "sums for one worker, one of whose values does not fit an integer",
                     .units = star2,

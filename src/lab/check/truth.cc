@@ -71,6 +71,9 @@ float Truth::value(bool earlier_incarnation, unsigned rank, std::int32_t offset)
             if (first_fragment && rank == 0) return std::numeric_limits<float>::infinity();
             if (offset == 1 && rank == last) return std::numeric_limits<float>::quiet_NaN();
             break;
+        case Values::one_large:
+            if (first_fragment && rank == 0) return near_limit;
+            break;
         case Values::saturating_and_too_large:
             if (first_fragment && rank == last) return too_large;
             [[fallthrough]];
