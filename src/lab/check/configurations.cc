@@ -233,22 +233,6 @@ void add_numbers(std::vector<Entry>& all) {
                     .values = Values::saturating_and_too_large},
                    {.losses = 1, .timeouts = 1},
                    {.losses = 1}});
-    all.push_back({{.name = "bypass",
-                    .what = "one worker passes the switch, which holds the sum of the others",
-                    .units = star(3),
-                    .tensors = {1, 1},
-                    .values = Values::one_large,
-                    .bounded = true},
-                   {.losses = 2, .duplicates = 1, .timeouts = 1},
-                   {.losses = 1}});
-    all.push_back({{.name = "bypass-levels",
-                    .what = "one worker of a rack passes both switches",
-                    .units = rack_and_direct(),
-                    .tensors = {1, 1},
-                    .values = Values::one_large,
-                    .bounded = true},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1},
-                   {.losses = 1}});
     all.push_back({{.name = "wrap",
                     .what = "sequence numbers pass 2^32",
                     .units = star(2),
@@ -273,6 +257,25 @@ void add_numbers(std::vector<Entry>& all) {
                     .aggregators = 2},
                    {.losses = 1, .timeouts = 1, .marks = 2},
                    {.losses = 1, .marks = 1}});
+}
+
+void add_bypasses(std::vector<Entry>& all) {
+    all.push_back({{.name = "bypass",
+                    .what = "one worker passes the switch, which holds the sum of the others",
+                    .units = star(3),
+                    .tensors = {1, 1},
+                    .values = Values::one_large,
+                    .bounded = true},
+                   {.losses = 2, .duplicates = 1, .timeouts = 1},
+                   {.losses = 1}});
+    all.push_back({{.name = "bypass-levels",
+                    .what = "one worker of a rack passes both switches",
+                    .units = rack_and_direct(),
+                    .tensors = {1, 1},
+                    .values = Values::one_large,
+                    .bounded = true},
+                   {.losses = 1, .duplicates = 1, .timeouts = 1},
+                   {.losses = 1}});
 }
 
 void add_switchml(std::vector<Entry>& all) {
@@ -392,6 +395,7 @@ std::vector<Configuration> make(Extent extent) {
     add_levels(entries);
     add_tenants_and_failures(entries);
     add_numbers(entries);
+    add_bypasses(entries);
     add_narrow_numbers(entries);
     add_plain_numbers(entries);
     add_mismatches(entries);
