@@ -259,8 +259,8 @@ TEST(Hazard, H14_CollisionAtLevelOneCausesNoResend) {
     EXPECT_EQ(network.occupied(), 0U);
 }
 
-// A number of worker 0 could leave 32 bits in every fragment, so its gradients pass the switches. They hold the sums of
-// all others.
+// In every fragment, a sum with the number of worker 0 could leave 32 bits. Its gradients therefore pass the switches,
+// which hold the sums of all others.
 TEST(Hazard, H91_AWorkerThatPassesTheSwitchesNeedsNoTimer) {
     const auto large_of_first = [](unsigned rank, std::size_t element) {
         return rank == 0 && element % elements_each == 0 ? 15.0F : own_value(rank, element);

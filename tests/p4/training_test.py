@@ -46,11 +46,15 @@ class TrainingTest(cluster_test.ClusterTest):
             return json.loads(results.read_text())
 
     def completed_at_rest(self):
-        before, after = -1, self.completed()
-        while after != before:
+        counts = [self.completed()]
+
+        def rests():
             time.sleep(SETTLING_S)
-            before, after = after, self.completed()
-        return after
+            counts.append(self.completed())
+            return counts[-1] == counts[-2]
+
+        networks.wait_until(rests, "the counters of the pipeline rest")
+        return counts[-1]
 
     def test_weights_are_those_of_the_switch_in_user_space(self):
         self.start_switch()

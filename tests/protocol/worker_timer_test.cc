@@ -20,6 +20,15 @@ using testing::header_in;
 using testing::WorkerBench;
 using WorkerTimer = testing::RecoveringWorker;
 
+// The ACK of a fragment that this sending of some worker completed.
+Bytes ack_caused_by(const WorkerBench& bench, std::uint32_t seq, std::uint8_t sending) {
+    Bytes ack = bench.ack(seq);
+    atp_header header = header_in(ack);
+    header.sending = sending;
+    wire::encode_header(header, ack);
+    return ack;
+}
+
 TEST_F(WorkerTimer, H82_TimeoutSendsProbesWithoutData) {
     send(3);
     EXPECT_EQ(bench.worker.poll_timeout(), bench.now + milliseconds(1));
@@ -147,11 +156,7 @@ TEST_F(WorkerTimer, H90_RoundTripOfAFragmentThatWasSentTwiceIsIgnored) {
 TEST_F(WorkerTimer, H92_RoundTripThatAResendOfAnyWorkerEndsIsIgnored) {
     send(2);
     bench.now += milliseconds(10);
-    Bytes late = bench.ack(0);
-    atp_header header = header_in(late);
-    header.sending = 2;
-    wire::encode_header(header, late);
-    bench.handle(late);
+    bench.handle(ack_caused_by(bench, 0, 2));
     EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(1));
     ack(1);
     EXPECT_EQ(bench.worker.counters().acks, 2U);
@@ -165,11 +170,7 @@ TEST_F(WorkerTimer, RoundTripsOfFloatsAreMeasured) {
     ASSERT_TRUE(bench.submit(std::vector<float>(elements * 2, 1e30F)).has_value());
     (void)bench.packets();
     bench.now += milliseconds(10);
-    Bytes last = bench.ack(0);
-    atp_header header = header_in(last);
-    header.sending = 1;
-    wire::encode_header(header, last);
-    bench.handle(last);
+    bench.handle(ack_caused_by(bench, 0, 1));
     EXPECT_GT(bench.worker.poll_timeout() - bench.now, milliseconds(5));
 }
 
