@@ -10,6 +10,7 @@
 #include <limits>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fabric.h"
@@ -207,28 +208,41 @@ comm::Options dynamic_options(std::uint32_t lanes, std::uint32_t channels) {
     return options;
 }
 
-// docs/protocol.md#h50: scales follow from sums, which depend neither on time nor on the path of a packet.
-TEST(Hosts, H50_ScalesDependOnlyOnTheInputs) {
+// docs/protocol.md#h50: scales follow from sums, which depend neither on time nor on the path of a packet. The
+// reference is a job in the memory of one host.
+std::vector<std::uint32_t> bits_in_memory() {
+    HostsJob one_host(placed(1, 6), {""}, dynamic_options(small_lanes, 1));
+    return bits_of_rounds(one_host);
+}
+
+TEST(Hosts, H50_ScalesDoNotDependOnLanesAndChannels) {
     const auto node = start(small_switch());
-    const auto lossy = start(with_ports(small_switch(), {.loss = 0.01}));
-    const std::vector<std::string> one_switch{address_of(*node)};
-    HostsJob apart(placed(6, 1), one_switch, dynamic_options(small_lanes, 1));
-    const std::vector<std::uint32_t> expected = bits_of_rounds(apart);
+    const std::vector<std::uint32_t> expected = bits_in_memory();
     ASSERT_FALSE(expected.empty());
-    for (const std::uint32_t lanes : {33U, 64U}) {
-        HostsJob job(placed(6, 1), one_switch, dynamic_options(lanes, 3));
-        EXPECT_TRUE(bits_of_rounds(job) == expected) << lanes << " lanes, three channels";
+    for (const auto& [lanes, channels] : {std::pair{small_lanes, 1U}, std::pair{33U, 3U}, std::pair{64U, 3U}}) {
+        HostsJob job(placed(6, 1), {address_of(*node)}, dynamic_options(lanes, channels));
+        EXPECT_TRUE(bits_of_rounds(job) == expected) << lanes << " lanes, " << channels << " channels";
     }
+}
+
+TEST(Hosts, H50_ScalesDoNotDependOnThePlacementOfRanks) {
+    const auto node = start(small_switch());
+    const std::vector<std::uint32_t> expected = bits_in_memory();
+    ASSERT_FALSE(expected.empty());
     for (const Placement& placement : {placed(3, 2), Placement{0, 0, 0, 0, 1, 2}, Placement{0, 1, 0, 1, 0, 1}}) {
-        HostsJob job(placement, one_switch, dynamic_options(small_lanes, 2));
+        HostsJob job(placement, {address_of(*node)}, dynamic_options(small_lanes, 2));
         EXPECT_TRUE(bits_of_rounds(job) == expected) << testing::PrintToString(placement);
     }
-    HostsJob one_host(placed(1, 6), one_switch, dynamic_options(small_lanes, 1));
-    EXPECT_TRUE(bits_of_rounds(one_host) == expected) << "in memory";
-    HostsJob losses(placed(3, 2), {address_of(*lossy)}, dynamic_options(small_lanes, 1));
-    EXPECT_TRUE(bits_of_rounds(losses) == expected) << "losses";
-    HostsJob no_switch(placed(3, 2), {""}, dynamic_options(small_lanes, 1));
-    EXPECT_TRUE(bits_of_rounds(no_switch) == expected) << "no switch";
+}
+
+TEST(Hosts, H50_ScalesDoNotDependOnLossesAndSwitches) {
+    const auto lossy = start(with_ports(small_switch(), {.loss = 0.01}));
+    const std::vector<std::uint32_t> expected = bits_in_memory();
+    ASSERT_FALSE(expected.empty());
+    for (const std::string& address : {address_of(*lossy), std::string()}) {
+        HostsJob job(placed(3, 2), {address}, dynamic_options(small_lanes, 1));
+        EXPECT_TRUE(bits_of_rounds(job) == expected) << (address.empty() ? "no switch" : "losses");
+    }
 }
 
 TEST(Hosts, OneRankOfEachHostUsesTheNetwork) {

@@ -267,7 +267,7 @@ void add_bypasses(std::vector<Entry>& all) {
                     .values = Values::one_large,
                     .bounded = true},
                    {.losses = 2, .duplicates = 1, .timeouts = 1},
-                   {.losses = 1}});
+                   {.losses = 1, .timeouts = 1}});
     all.push_back({{.name = "bypass-levels",
                     .what = "one worker of a rack passes both switches",
                     .units = rack_and_direct(),
@@ -275,7 +275,7 @@ void add_bypasses(std::vector<Entry>& all) {
                     .values = Values::one_large,
                     .bounded = true},
                    {.losses = 1, .duplicates = 1, .timeouts = 1},
-                   {.losses = 1}});
+                   {.losses = 1, .timeouts = 1}});
 }
 
 void add_switchml(std::vector<Entry>& all) {
