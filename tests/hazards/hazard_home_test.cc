@@ -165,8 +165,32 @@ TEST(Home, H91_AWorkerThatPassesTheSwitchesNeedsNoTimer) {
         for (float& value : scene.inputs[0]) value = near_limit;
         scene.submit();
         ASSERT_TRUE(scene.network.finish(0));
+        EXPECT_GT(scene.network.worker(0).counters().bypassed, 0U);
         scene.expect_bits_of_all_reduce();
         EXPECT_EQ(scene.network.occupied(), 0U);
+    }
+}
+
+// A timer repeats the lost READYs.
+TEST(Home, H92_AResultAfterATimerSaysSoToAllWorkers) {
+    for (const NetworkConfig& config : home_placements()) {
+        HomeScene scene(config);
+        scene.fill(3U * scene.workers());
+        scene.network.set_rule([](const Flight& flight) {
+            const bool lost = flight.is(ATP_TYPE_READY) && flight.from == worker_node(0);
+            return lost ? Network::Disposition::drop : Network::Disposition::deliver;
+        });
+        scene.submit();
+        scene.network.run();
+        ASSERT_FALSE(scene.network.done());
+        scene.network.clear_rule();
+        scene.network.forget_delivered();
+        ASSERT_TRUE(scene.network.finish());
+        scene.expect_bits_of_all_reduce();
+        const auto from_a_first_sending = [](const Flight& flight) {
+            return flight.is(ATP_TYPE_ACK) && flight.header().sending == 0;
+        };
+        EXPECT_EQ(scene.network.count_delivered(from_a_first_sending), 0U);
     }
 }
 

@@ -21,10 +21,6 @@ using protocol::Unit;
 using protocol::WorkerEvent;
 using Values = std::vector<float>;
 
-NetworkConfig rack_and_direct() {
-    return network_of(*Membership::make({Unit{.ranks = {0, 1}}, Unit{.ranks = {2}, .direct = true}}));
-}
-
 bool is_mismatch(const Flight& flight) {
     return flight.is(ATP_TYPE_WAIT) && flight.header().argument == ATP_WAIT_MISMATCHED;
 }

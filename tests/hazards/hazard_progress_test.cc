@@ -261,13 +261,12 @@ TEST(Hazard, H14_CollisionAtLevelOneCausesNoResend) {
 
 // In every fragment, a sum with the number of worker 0 could leave 32 bits. Its gradients therefore pass the switches,
 // which hold the sums of all others.
+float large_of_first(unsigned rank, std::size_t element) {
+    return rank == 0 && element % elements_each == 0 ? 15.0F : own_value(rank, element);
+}
+
 TEST(Hazard, H91_AWorkerThatPassesTheSwitchesNeedsNoTimer) {
-    const auto large_of_first = [](unsigned rank, std::size_t element) {
-        return rank == 0 && element % elements_each == 0 ? 15.0F : own_value(rank, element);
-    };
-    const NetworkConfig direct = network_of(
-        *Membership::make({protocol::Unit{.ranks = {0, 1, 2}}, protocol::Unit{.ranks = {3}, .direct = true}}));
-    for (NetworkConfig config : {star(3), racks(2, 2), direct}) {
+    for (NetworkConfig config : {star(3), racks(2, 2), rack_and_direct()}) {
         for (const bool loses_first : {false, true}) {
             config.bounded = true;
             Network network(config);
@@ -281,6 +280,51 @@ TEST(Hazard, H91_AWorkerThatPassesTheSwitchesNeedsNoTimer) {
             EXPECT_EQ(network.worker(0).counters().bypassed, 40U);
             EXPECT_EQ(resends(network), loses_first ? config.membership.workers() : 0U);
             EXPECT_EQ(network.occupied(), 0U);
+        }
+    }
+}
+
+TEST(Hazard, H91_AnAggregatorOfAnotherJobAtThatTimeNeedsNoTimer) {
+    NetworkConfig config = star(3);
+    config.bounded = true;
+    Network network(config);
+    Stranger stranger(network, network.rack(0), 0);
+    const std::uint32_t index = network.worker(0).index_of(0);
+    stranger.occupy(index);
+    network.set_rule([](const Flight& flight) {
+        const bool later = is_gradient_of(flight, 1) || is_gradient_of(flight, 2);
+        return later ? Network::Disposition::hold : Network::Disposition::deliver;
+    });
+    network.submit_all(elements_each, large_of_first);
+    network.run();  // the FLUSH for worker 0 finds the aggregator of the other job
+    network.hold_next([](const Flight& flight) { return flight.is(ATP_TYPE_FLUSH); });
+    network.release([](const Flight& flight) { return is_gradient_of(flight, 1); });
+    network.run();  // worker 1 collides
+    stranger.leave(index);
+    network.release([](const Flight& flight) { return is_gradient_of(flight, 2); });
+    network.run();
+    EXPECT_EQ(network.occupied(), 1U) << "worker 2 claims it";
+    network.release();
+    network.run();
+    EXPECT_TRUE(network.done()) << "no timer was needed";
+    EXPECT_TRUE(network.sums_are_right());
+    EXPECT_EQ(network.occupied(), 0U);
+}
+
+// A timer brings the lost gradient back, directly or by the FLUSH that it causes.
+TEST(Hazard, H92_AResultAfterATimerSaysSoToAllWorkers) {
+    for (const NetworkConfig& config : {star(3), racks(2, 2), rack_and_direct()}) {
+        for (unsigned lost = 0; lost < config.membership.workers(); ++lost) {
+            Network network(config);
+            network.drop_next([lost](const Flight& flight) { return is_gradient_of(flight, lost); });
+            network.submit_all(elements_each, own_value);
+            ASSERT_TRUE(network.finish());
+            EXPECT_TRUE(network.sums_are_right());
+            const auto from_a_first_sending = [](const Flight& flight) {
+                return flight.is(ATP_TYPE_ACK) && flight.header().sending == 0;
+            };
+            EXPECT_EQ(network.count_delivered(from_a_first_sending), 0U)
+                << config.membership.units() << " units, rank " << lost;
         }
     }
 }

@@ -57,10 +57,16 @@ TEST(ReadyNotice, IsDueAtTheEndAndAfterAnExpiry) {
     EXPECT_FALSE(notice.is_due(1, 16, false));
     EXPECT_TRUE(notice.is_due(1, 16, true));
     notice.note_sent(1);
+    EXPECT_EQ(notice.repeats(), 0);
     notice.repeat(0);
     EXPECT_TRUE(notice.is_due(1, 16, true));
+    EXPECT_EQ(notice.repeats(), 1);
     notice.advance(1);
     EXPECT_FALSE(notice.is_due(1, 16, true));
+    notice.note_sent(1);
+    EXPECT_EQ(notice.repeats(), 0);
+    notice.repeat(1);
+    EXPECT_EQ(notice.repeats(), 0) << "no fragment in flight had a READY";
 }
 
 TEST(ReadyNotice, NoReadyPassesAFragmentAtWhichItStops) {

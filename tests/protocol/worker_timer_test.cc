@@ -164,7 +164,7 @@ TEST_F(WorkerTimer, H92_RoundTripThatAResendOfAnyWorkerEndsIsIgnored) {
     EXPECT_GT(bench.worker.poll_timeout() - bench.now, milliseconds(5)) << "a first sending brought the other result";
 }
 
-// A fragment of floats may travel in several packets, which are numbered too.
+// A fragment of floats may travel in several packets, which are numbered too. They may be those of another rank.
 TEST_F(WorkerTimer, RoundTripsOfFloatsAreMeasured) {
     const std::size_t elements = bench.config.channel.payload_lanes();
     ASSERT_TRUE(bench.submit(std::vector<float>(elements * 2, 1e30F)).has_value());

@@ -18,8 +18,9 @@ constexpr std::uint32_t packet_capacity = ATP_HEADER_BYTES + model_lanes * ATP_L
 
 std::span<std::byte> used(Sent& sent) { return std::span(sent.bytes).first(sent.size); }
 
-// No machine reads `sending`, nor `peer` of most answers. Packets that differ in them alone are one packet here, so
-// that the number of states stays finite.
+// `sending` decides only which round trips are measured, and a timeout of the model does not depend on them. No machine
+// reads `peer` of most answers. Packets that differ in these alone are one packet here, so that the number of states
+// stays finite.
 void omit_unread(Sent& sent) {
     const std::uint8_t type = wire::load_u8(sent.bytes.data() + ATP_OFFSET_TYPE);
     const std::uint16_t flags = wire::load_u16(sent.bytes.data() + ATP_OFFSET_FLAGS);

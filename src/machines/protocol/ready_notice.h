@@ -35,9 +35,14 @@ class ReadyNotice {
     }
     // Argument of a READY that is sent now.
     [[nodiscard]] std::uint32_t end(std::uint32_t next_seq) const { return stopped_ ? stopped_at_ : next_seq; }
-    void note_sent(std::uint32_t until) { sent_until_ = until; }
+    void note_sent(std::uint32_t until) { sent_until_ = until, repeats_ = 0; }
+    // 1 if the next READY repeats one.
+    [[nodiscard]] std::uint8_t repeats() const { return repeats_; }
     // Fragments in flight, from `expected` on, may lack the READY that was sent for them.
-    void repeat(std::uint32_t expected) { sent_until_ = expected; }
+    void repeat(std::uint32_t expected) {
+        if (sent_until_ != expected) repeats_ = 1;
+        sent_until_ = expected;
+    }
     // Every fragment before `expected` has an ACK. After 2^31 further fragments an old mark would compare as newer.
     void advance(std::uint32_t expected) {
         if (before(needed_until_, expected)) needed_until_ = expected;
@@ -47,6 +52,7 @@ class ReadyNotice {
     template <class Archive>
     void persist(Archive& archive) {
         archive.value(needed_until_), archive.value(sent_until_), archive.value(stopped_), archive.value(stopped_at_);
+        archive.unread(repeats_);
     }
 
   private:
@@ -54,6 +60,7 @@ class ReadyNotice {
     std::uint32_t sent_until_;    // argument of the last READY
     bool stopped_ = false;
     std::uint32_t stopped_at_ = 0;  // valid if stopped_
+    std::uint8_t repeats_ = 0;
 };
 
 }  // namespace atp::protocol

@@ -252,28 +252,33 @@ void Server::fetch_from_switches(Record& record, const atp_header& header, const
     const bool passed_by = (header.flags & (ATP_FLAG_BYPASS | ATP_FLAG_RESEND)) != 0;
     if (!passed_by || record.mode != Mode::aggregated || record.delivery.one_sender) return;
     if (set.is_home_alone()) return;                                  // switches expect all others only
-    const AnswerQueue::Cause owner{.worker = record.delivery.owner};  // the sum that the switch returns names it
+    // The sum that the switch returns has both. It thus names the owner, and says whether a resend caused it (H92).
+    const AnswerQueue::Cause cause{.worker = record.delivery.owner, .sending = header.sending};
     if (membership_.units() > 1 && !record.level1_flushed) {
         record.level1_flushed = true;
         send(Answer{.type = ATP_TYPE_FLUSH,
                     .scale = header.scale,
-                    .cause = owner,
+                    .cause = cause,
                     .hop = 1,
                     .seq = record.seq,
                     .units = membership_.all_units()},
              counters_.flushes);
     }
-    // At hop 0, the worker itself chose to pass the switch (H91), which may hold the numbers of all others.
-    const bool passed_level0 =
-        (header.flags & ATP_FLAG_COLLISION) != 0 || (header.hop == 0 && (header.flags & ATP_FLAG_BYPASS) != 0);
-    if (!passed_level0 || set.whole) return;
+    // With BYPASS at hop 0, the worker itself chose to pass the switch (H91). The switch may hold the numbers of all
+    // others.
+    const bool collided = (header.flags & ATP_FLAG_COLLISION) != 0;
+    const bool passed_by_choice = header.hop == 0 && (header.flags & ATP_FLAG_BYPASS) != 0;
+    if ((!collided && !passed_by_choice) || set.whole) return;
     const unsigned unit = set.unit();
     const std::uint32_t missing = members_to_send(record, unit) & ~records_.included(record)[unit];
-    if (missing == 0 || membership_.unit(unit).direct || (record.flushed_units & set.units) != 0) return;
-    record.flushed_units |= set.units;
+    if (missing == 0 || membership_.unit(unit).direct) return;
+    // After a choice, another job may still have the aggregator. A COLLISION then tells that its FLUSH found nothing.
+    std::uint32_t& flushed = collided ? record.flushed_units : record.fetched_units;
+    if (((record.flushed_units | flushed) & set.units) != 0) return;
+    flushed |= set.units;
     send(Answer{.type = ATP_TYPE_FLUSH,
                 .scale = header.scale,
-                .cause = owner,
+                .cause = cause,
                 .hop = 0,
                 .seq = record.seq,
                 .members = missing,

@@ -77,6 +77,7 @@ bool Worker::ready_due(bool ended) const {
 std::size_t Worker::write_ready(std::span<std::byte> buffer) {
     atp_header header = own_header(ATP_TYPE_READY, expected_);
     header.argument = ready_.end(next_seq_);
+    header.sending = ready_.repeats();
     wire::encode_header(header, buffer);
     ready_.note_sent(header.argument);
     ++counters_.readies;

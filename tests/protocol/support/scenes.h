@@ -23,6 +23,11 @@ inline NetworkConfig star(unsigned workers) { return network_of(*protocol::Membe
 inline NetworkConfig racks(unsigned count, unsigned workers) {
     return network_of(*protocol::Membership::racks(count, workers));
 }
+// A rack of three workers, and worker 3 at the switch of level 1.
+inline NetworkConfig rack_and_direct() {
+    return network_of(*protocol::Membership::make(
+        {protocol::Unit{.ranks = {0, 1, 2}}, protocol::Unit{.ranks = {3}, .direct = true}}));
+}
 
 // A distinct value for each worker and element, so small that the sum over 32 workers does not overflow.
 inline float own_value(unsigned rank, std::size_t element) {
