@@ -89,7 +89,7 @@ def main() -> None:
     if rank == 0:
         print(f"{arguments.backend}: accuracy {accuracy_of(model, test):.1%}; {weights}")
     dist.barrier()  # otherwise threads of Gloo may hold tensors when Python ends, and abort the process
-    del parallel  # otherwise it ends a thread of Gloo, which may wait for Python's lock
+    del parallel  # otherwise the model would end a thread of Gloo, which may wait for Python's lock
     dist.destroy_process_group()
 
 

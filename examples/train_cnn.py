@@ -96,7 +96,7 @@ def main() -> None:
         with open(arguments.json, "w", encoding="utf-8") as file:
             json.dump(figures, file)
     dist.barrier()  # otherwise threads of Gloo may hold tensors when Python ends, and abort the process
-    del parallel  # otherwise it ends a thread of Gloo, which may wait for Python's lock
+    del parallel  # otherwise the model would end a thread of Gloo, which may wait for Python's lock
     dist.destroy_process_group()
 
 

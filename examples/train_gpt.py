@@ -103,7 +103,7 @@ def main() -> None:
     if dist.get_rank() == 0:
         print(f"{arguments.backend}: {weights}\ngenerated text:\n{sample}")
     dist.barrier()  # otherwise threads of Gloo may hold tensors when Python ends, and abort the process
-    del parallel  # otherwise it ends a thread of Gloo, which may wait for Python's lock
+    del parallel, model, optimizer  # otherwise the model would end a thread of Gloo, which may wait for Python's lock
     dist.destroy_process_group()
 
 

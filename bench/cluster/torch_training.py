@@ -135,7 +135,7 @@ def main():
                     }
                 )
             )
-        del training  # if it had the last reference to the group, it would wait for Gloo, and Gloo for Python's lock
+        del training  # with the last reference to the group, it would wait for Gloo, and Gloo for Python's lock
 
 
 if __name__ == "__main__":

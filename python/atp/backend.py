@@ -62,10 +62,9 @@ def create_backend(given: Any, options: Options | None) -> Any:
         raise TypeError(f"pg_options is a {type(options).__name__}: use atp.Options for the backend 'atp'")
     if not dist.is_initialized():
         _end_backends(_C.shutdown)  # before 2.8, destroy_process_group() does not notify a backend
-    if not _active_backends():
+    is_first = not _active_backends()
+    if is_first:
         _Process.options = options or Options()
-        for variable, meant in misspelt().items():
-            logger.warning("ignored %s: there is no such setting; is %s meant?", variable, meant)
     # new_group() passes no options, so the options of the first group apply to the new group too.
     rank, size = given.group_rank, given.group_size
     try:
@@ -76,6 +75,8 @@ def create_backend(given: Any, options: Options | None) -> Any:
         native = settings.native("")
         native["trace"] = _with_rank(native["trace"], _place(given).rank)
         _log.start()
+        for variable, meant in misspelt().items() if is_first else ():
+            logger.warning("variable ignored name=%s meant=%s", variable, meant)
         address, hosts = None, False
         communicator = _C.form_on_host(own_store, rank, size, native, settings.timeout_s)
         if communicator is None:

@@ -65,9 +65,10 @@ def settle(
 
 
 def misspelt(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Variables that no part of ATP reads, with the setting that each of them resembles."""
+    """Variables that resemble a setting and are none, with that setting."""
     meant = {variable: variable for variable in (*VARIABLES.values(), "ATP_LOG")}
     meant.update({f"ATP_{native.upper()}": VARIABLES[name] for name, native in NATIVE_NAMES.items()})
+    meant["ATP_LOG_LEVEL"] = "ATP_LOG"
     found = {}
     for variable in environment:
         if variable.startswith("ATP_") and meant.get(variable) != variable:

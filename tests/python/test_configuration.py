@@ -221,7 +221,7 @@ def test_ranks_on_two_hosts_serve_the_sums_without_a_switch(two_hosts):
             assert output.strip() == "3.0 [0.0, 1.0]"
             assert "started a switch" not in complaints
             assert "2 hosts serve the sums" in complaints
-            assert complaints.count("ignored ATP_LANE_TYPE: there is no such setting; is ATP_LANES meant?") == 1
+            assert complaints.count("variable ignored name=ATP_LANE_TYPE meant=ATP_LANES") == 1
     finally:
         for rank in ranks:
             rank.kill()

@@ -245,4 +245,5 @@ def test_misspelt_variables_are_named_with_the_setting_that_is_meant():
     environment = {"ATP_LANES": "int8", "ATP_LOG": "info", "ATP_TESTS": "x", "PATH": "/bin", "ATP_LANE_TYPE": "int8"}
     assert misspelt(environment) == {"ATP_LANE_TYPE": "ATP_LANES"}
     others = {"ATP_SWICH": "ATP_SWITCH", "ATP_HOSTLEVEL": "ATP_HOST_LEVEL", "ATP_CHANNEL": "ATP_CHANNELS"}
+    others["ATP_LOG_LEVEL"] = "ATP_LOG"
     assert misspelt(dict.fromkeys(others, "")) == others
