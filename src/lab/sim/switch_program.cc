@@ -86,7 +86,8 @@ void AtpJob::forward(const Arrival& arrival, Time now) {
     route(packet, arrival.congested, at, verdict.route == protocol::Route::up, now);
 }
 
-// The decision to bypass switches is a function of the fragment, so it is equal for all packets of the fragment.
+// The decision to bypass switches is a function of the fragment, so it is equal for all packets of the fragment. With
+// the next hop, they look as if the first switch had passed them, and the server fetches nothing from it.
 void AtpJob::bypass_forced(std::byte* packet) const {
     const double share = shared_.scenario.forward_share;
     if (share == 0 || wire::load_u8(packet + ATP_OFFSET_TYPE) != ATP_TYPE_GRADIENT) return;
@@ -95,6 +96,7 @@ void AtpJob::bypass_forced(std::byte* packet) const {
     if (share_of_one(mix64(mix64(shared_.scenario.seed, number()), fragment)) >= share) return;
     const std::uint16_t flags = wire::load_u16(packet + ATP_OFFSET_FLAGS);
     wire::store_u16(packet + ATP_OFFSET_FLAGS, static_cast<std::uint16_t>(flags | ATP_FLAG_BYPASS));
+    wire::store_u8(packet + ATP_OFFSET_HOP, static_cast<std::uint8_t>(wire::load_u8(packet + ATP_OFFSET_HOP) + 1));
 }
 
 void AtpJob::route(PacketId packet, bool congested, NodeId at, bool up, Time now) {
