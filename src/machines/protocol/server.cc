@@ -251,7 +251,7 @@ void Server::raise_mode(Record& record, Mode mode, Time now) {
 void Server::fetch_from_switches(Record& record, const atp_header& header, const WorkerSet& set) {
     const bool passed_by = (header.flags & (ATP_FLAG_BYPASS | ATP_FLAG_RESEND)) != 0;
     if (!passed_by || record.mode != Mode::aggregated || record.delivery.one_sender) return;
-    if (set.is_home_alone()) return;                                  // switches expect all others only
+    if (set.is_home_alone()) return;  // switches expect all others only
     // The sum that the switch returns has both. It thus names the owner, and says whether a resend caused it (H92).
     const AnswerQueue::Cause cause{.worker = record.delivery.owner, .sending = header.sending};
     if (membership_.units() > 1 && !record.level1_flushed) {
