@@ -156,6 +156,11 @@ TEST(Home, H60_ALostReadyOrALostFirstFragmentCostsTimeOnly) {
     }
 }
 
+Network::Disposition loses_readies_of_the_first(const Flight& flight) {
+    const bool lost = flight.is(ATP_TYPE_READY) && flight.from == worker_node(0);
+    return lost ? Network::Disposition::drop : Network::Disposition::deliver;
+}
+
 // As in hazard_progress_test, for sums with owners.
 TEST(Home, H91_AWorkerThatPassesTheSwitchesNeedsNoTimer) {
     for (NetworkConfig config : home_placements()) {
@@ -176,10 +181,7 @@ TEST(Home, H92_AResultAfterATimerSaysSoToAllWorkers) {
     for (const NetworkConfig& config : home_placements()) {
         HomeScene scene(config);
         scene.fill(3U * scene.workers());
-        scene.network.set_rule([](const Flight& flight) {
-            const bool lost = flight.is(ATP_TYPE_READY) && flight.from == worker_node(0);
-            return lost ? Network::Disposition::drop : Network::Disposition::deliver;
-        });
+        scene.network.set_rule(loses_readies_of_the_first);
         scene.submit();
         scene.network.run();
         ASSERT_FALSE(scene.network.done());
@@ -187,10 +189,7 @@ TEST(Home, H92_AResultAfterATimerSaysSoToAllWorkers) {
         scene.network.forget_delivered();
         ASSERT_TRUE(scene.network.finish());
         scene.expect_bits_of_all_reduce();
-        const auto from_a_first_sending = [](const Flight& flight) {
-            return flight.is(ATP_TYPE_ACK) && flight.header().sending == 0;
-        };
-        EXPECT_EQ(scene.network.count_delivered(from_a_first_sending), 0U);
+        EXPECT_EQ(scene.network.count_delivered(is_ack_of_a_first_sending), 0U);
     }
 }
 
@@ -200,10 +199,7 @@ TEST(Home, H61_ALateReadyIsNoLossAndNoCongestion) {
         HomeScene scene(config);
         if (scene.workers() < 3) continue;
         scene.fill(5U * scene.workers());
-        scene.network.set_rule([](const Flight& flight) {
-            const bool late = flight.is(ATP_TYPE_READY) && flight.from == worker_node(0);
-            return late ? Network::Disposition::drop : Network::Disposition::deliver;
-        });
+        scene.network.set_rule(loses_readies_of_the_first);
         scene.submit();
         scene.network.run();
         EXPECT_TRUE(scene.network.server().has_result(2));

@@ -320,10 +320,7 @@ TEST(Hazard, H92_AResultAfterATimerSaysSoToAllWorkers) {
             network.submit_all(elements_each, own_value);
             ASSERT_TRUE(network.finish());
             EXPECT_TRUE(network.sums_are_right());
-            const auto from_a_first_sending = [](const Flight& flight) {
-                return flight.is(ATP_TYPE_ACK) && flight.header().sending == 0;
-            };
-            EXPECT_EQ(network.count_delivered(from_a_first_sending), 0U)
+            EXPECT_EQ(network.count_delivered(is_ack_of_a_first_sending), 0U)
                 << config.membership.units() << " units, rank " << lost;
         }
     }

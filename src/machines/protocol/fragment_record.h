@@ -56,7 +56,7 @@ struct FragmentRecord {
     bool mismatched = false;  // packets of different shape or purpose arrived: never completes
     bool level1_flushed = false;
     std::uint32_t flushed_units = 0;  // units whose level 0 got a FLUSH after a COLLISION
-    std::uint32_t fetched_units = 0;  // units whose level 0 got a FLUSH since a worker chose to pass it
+    std::uint32_t passed_units = 0;   // units whose level 0 got a FLUSH because a worker chose to pass it
     std::uint32_t index = 0;          // aggregator index of seq
     std::uint32_t next_index = 0;     // aggregator index of seq + W
     std::uint32_t count = 0;          // workers included
@@ -177,7 +177,7 @@ class FragmentRecords {
         } else {
             if (Archive::reads) r.converted = false;  // only a complete record is
             archive.value(r.collision), archive.value(r.level1_flushed), archive.value(r.flushed_units);
-            archive.value(r.fetched_units);
+            archive.value(r.passed_units);
             archive.value(r.count), archive.value(r.merges), archive.value(r.filled), archive.value(r.asks_owner);
             if (r.mode == FragmentRecord::Mode::floats) {
                 // No packet has arrived of the elements behind these.

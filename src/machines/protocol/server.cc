@@ -273,7 +273,7 @@ void Server::fetch_from_switches(Record& record, const atp_header& header, const
     const std::uint32_t missing = members_to_send(record, unit) & ~records_.included(record)[unit];
     if (missing == 0 || membership_.unit(unit).direct) return;
     // After a choice, another job may still have the aggregator. A COLLISION then tells that its FLUSH found nothing.
-    std::uint32_t& flushed = collided ? record.flushed_units : record.fetched_units;
+    std::uint32_t& flushed = collided ? record.flushed_units : record.passed_units;
     if (((record.flushed_units | flushed) & set.units) != 0) return;
     flushed |= set.units;
     send(Answer{.type = ATP_TYPE_FLUSH,

@@ -41,6 +41,10 @@ inline bool is_gradient_of(const Flight& flight, unsigned rank, std::uint32_t se
     return is_gradient_of(flight, rank) && flight.header().seq == seq;
 }
 
+inline bool is_ack_of_a_first_sending(const Flight& flight) {
+    return flight.is(ATP_TYPE_ACK) && flight.header().sending == 0;
+}
+
 // The first gradient that worker `rank` sent.
 inline Flight first_sending(const Network& network, unsigned rank) {
     for (const Flight& flight : network.delivered()) {
