@@ -11,27 +11,6 @@ constexpr Duration shortest_delay = std::chrono::microseconds(20);
 
 }  // namespace
 
-std::span<std::byte> PacketList::reserve(std::size_t max_bytes) {
-    room_.assign(max_bytes, std::byte{});
-    return room_;
-}
-
-void PacketList::commit(std::size_t bytes, const wire::Address& to, wire::Ecn) {
-    room_.resize(bytes);
-    packets_.push_back({std::move(room_), to});
-}
-
-bool PacketList::borrow(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn) {
-    packets_.push_back({{bytes.begin(), bytes.end()}, to});
-    return true;
-}
-
-bool PacketList::repeat(const wire::Address& to) {
-    if (packets_.empty()) return false;
-    packets_.push_back({packets_.back().bytes, to});
-    return true;
-}
-
 Network::Network(const NetworkConfig& config) : config_(config), random_(config.seed, network_stream) {}
 
 void Network::send(std::vector<std::byte> bytes, const wire::Address& from, const wire::Address& to, Time now) {

@@ -13,7 +13,6 @@
 #include "base/random.h"
 #include "base/time.h"
 #include "wire/address.h"
-#include "wire/outbox.h"
 #include "wire/send_error.h"
 
 namespace atp::joining {
@@ -26,25 +25,6 @@ struct Flight {
     wire::Address from{};
     wire::Address to{};
     bool is_report = false;  // to the sender `to`: no process has the port `from`
-};
-
-// The packets that machines send in one call.
-class PacketList final : public wire::Outbox {
-  public:
-    struct Packet {
-        std::vector<std::byte> bytes;
-        wire::Address to;
-    };
-
-    [[nodiscard]] std::span<std::byte> reserve(std::size_t max_bytes) override;
-    void commit(std::size_t bytes, const wire::Address& to, wire::Ecn ecn) override;
-    [[nodiscard]] bool borrow(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn) override;
-    [[nodiscard]] bool repeat(const wire::Address& to) override;
-    [[nodiscard]] std::vector<Packet> take() { return std::exchange(packets_, {}); }
-
-  private:
-    std::vector<std::byte> room_;
-    std::vector<Packet> packets_;
 };
 
 struct NetworkConfig {

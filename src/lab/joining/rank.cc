@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "endpoint/channel_text.h"
+#include "host/packet_list.h"
 #include "wire/bytes.h"
 
 namespace atp::joining {
@@ -11,7 +12,6 @@ namespace {
 
 // Between the end of an operation and the next one.
 constexpr Duration time_to_compute = std::chrono::milliseconds(60);
-constexpr unsigned most_gradients = 64;
 
 }  // namespace
 
@@ -34,51 +34,49 @@ void JoinTensor::store(std::uint64_t first, std::span<const std::byte> lanes) {
     }
 }
 
-Rank::Rank(const endpoint::ChannelMachineConfig& config, const wire::Address& address)
-    : machine_(config), address_(address) {}
+Rank::Rank(const endpoint::ChannelMachineConfig& config, const wire::Address& address) : host_(config, address) {}
 
 void Rank::handle_packet(Flight& flight, Time now) {
-    machine_.handle_datagram({.bytes = flight.bytes, .capacity = flight.bytes.size(), .from = &flight.from}, now);
+    host_.handle_datagram({.bytes = flight.bytes, .capacity = flight.bytes.size(), .from = &flight.from}, now);
     drain(now);
 }
 
 void Rank::handle_report(const Flight& report, Time now) {
-    machine_.handle_send_error(send_error_of(report), now);
+    host_.handle_send_error(send_error_of(report), now);
     drain(now);
 }
 
 void Rank::handle_timeout(Time now) {
-    machine_.handle_timeout(now);
+    host_.handle_timeout(now);
     drain(now);
 }
 
 Time Rank::poll_timeout() const {
     const bool ended = state_ == State::failed || state_ == State::left;
-    return ended ? machine_.poll_timeout() : std::min(machine_.poll_timeout(), submits_at_);
+    return ended ? host_.poll_timeout() : std::min(host_.poll_timeout(), submits_at_);
 }
 
 void Rank::transmit(Network& network, Time now) {
-    PacketList out;
-    machine_.transmit_control(out);
-    static_cast<void>(machine_.transmit(out, most_gradients, now));
-    for (PacketList::Packet& packet : out.take()) network.send(std::move(packet.bytes), address_, packet.to, now);
+    host::PacketList out;
+    host_.transmit(out, now);
+    for (auto& packet : out.take()) network.send(std::move(packet.bytes), address(), packet.to, now);
 }
 
 void Rank::submit(Time now) {
     submits_at_ = never;
-    tensor_ = std::make_unique<JoinTensor>(operations_, config().worker.rank, config().membership->workers());
-    if (!machine_.submit(*tensor_, now, never)) tensor_.reset();
+    sums_ = host_.submit(
+        std::make_unique<JoinTensor>(operations_, config().worker.rank, config().membership->workers()), now);
 }
 
 void Rank::drain(Time now) {
     using Kind = endpoint::ChannelEvent::Kind;
-    while (const auto event = machine_.poll_event(now)) {
+    while (const auto event = host_.poll_event(now)) {
         if (event->kind == Kind::ready) {
             state_ = State::ready;
             ready_at_ = submits_at_ = now;
         } else if (event->kind == Kind::completed) {
-            summed_wrongly_ = summed_wrongly_ || !tensor_->is_right();
-            tensor_.reset();
+            summed_wrongly_ = summed_wrongly_ || !static_cast<const JoinTensor&>(host_.completed()).is_right();
+            sums_ = false;
             ++operations_;
             completed_at_ = now;
             submits_at_ = now + time_to_compute;
@@ -89,8 +87,8 @@ void Rank::drain(Time now) {
         }
     }
     if (state_ != State::ready) return;
-    if (finishes_ && tensor_ == nullptr) {
-        machine_.end();
+    if (finishes_ && !sums_) {
+        host_.end();
         state_ = State::left;
         ended_at_ = now;
     } else if (submits_at_ <= now) {

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "endpoint/channel_machine.h"
+#include "host/rank_host.h"
 #include "joining/network.h"
 #include "protocol/membership.h"
 #include "protocol/tensor.h"
@@ -39,7 +39,7 @@ class JoinTensor final : public protocol::Tensor {
     std::size_t right_ = 0;  // elements with the right sum
 };
 
-// The process of one rank in one incarnation of its job: the machine of a channel, and operations one after the other.
+// What one rank does in one incarnation of its job: operations one after the other.
 class Rank {
   public:
     enum class State : std::uint8_t { joining, ready, failed, left };
@@ -62,18 +62,17 @@ class Rank {
     [[nodiscard]] std::uint64_t operations() const { return operations_; }
     [[nodiscard]] bool summed_wrongly() const { return summed_wrongly_; }
     [[nodiscard]] const Error& error() const { return error_; }  // valid in State::failed
-    [[nodiscard]] const wire::Address& address() const { return address_; }
-    [[nodiscard]] const endpoint::ChannelMachineConfig& config() const { return machine_.config(); }
+    [[nodiscard]] const wire::Address& address() const { return host_.address(); }
+    [[nodiscard]] const endpoint::ChannelMachineConfig& config() const { return host_.config(); }
 
   private:
     void drain(Time now);
     void submit(Time now);
 
-    endpoint::ChannelMachine machine_;
-    wire::Address address_;
+    host::RankHost host_;
     State state_ = State::joining;
-    std::unique_ptr<JoinTensor> tensor_;  // in flight
-    std::uint64_t operations_ = 0;        // completed
+    bool sums_ = false;             // an operation is in flight
+    std::uint64_t operations_ = 0;  // completed
     Time submits_at_ = never;
     Time ready_at_ = never;
     Time ended_at_ = never;

@@ -5,12 +5,13 @@
 #include <memory>
 
 #include "base/time.h"
-#include "endpoint/shard_machine.h"
+#include "host/packet_list.h"
+#include "host/switch_host.h"
 #include "joining/network.h"
 
 namespace atp::joining {
 
-// The process of one switch with one shard.
+// A switch in the network.
 class Switch {
   public:
     // `parent`: of no family for the last switch. `boot`: draws its nonce and its secret.
@@ -19,16 +20,14 @@ class Switch {
     void handle_packet(Flight& flight, Network& network, Time now);
     void handle_report(const Flight& report, Network& network, Time now);
     void handle_timeout(Network& network, Time now);
-    [[nodiscard]] Time poll_timeout() const { return machine_.poll_timeout(); }
-    [[nodiscard]] const wire::Address& address() const { return address_; }
-    [[nodiscard]] const endpoint::ShardMachine& machine() const { return machine_; }
+    [[nodiscard]] Time poll_timeout() const { return host_.poll_timeout(); }
+    [[nodiscard]] const wire::Address& address() const { return host_.address(); }
 
   private:
     void send(Network& network, Time now);
 
-    wire::Address address_;
-    endpoint::ShardMachine machine_;
-    PacketList out_;
+    host::SwitchHost host_;
+    host::PacketList out_;
 };
 
 }  // namespace atp::joining
