@@ -400,6 +400,8 @@ void add_others(Table& table, std::uint8_t hop) {
     add("a predecessor a window behind is superseded", changed(held, &atp_aggregator::seq, seq - window));
     add("a complete predecessor more than a window behind is superseded",
         changed(holding(hop, full(hop)), &atp_aggregator::seq, seq - 3 * window));
+    add("a predecessor a window behind, of another token, collides",
+        changed(changed(held, &atp_aggregator::seq, seq - window), &atp_aggregator::token, 9));
     table.add("a predecessor is superseded across the wrap of sequence numbers", gradient_at(hop, 1, 7),
               changed(held, &atp_aggregator::seq, 7 - window));
     const atp_aggregator other = changed(held, &atp_aggregator::job, 9);
@@ -416,8 +418,11 @@ void add_others(Table& table, std::uint8_t hop) {
 void add_misfits(Table& table, std::uint8_t hop) {
     const atp_aggregator held = holding(hop, 0x1);
     table.add("bypass passes", gradient_with(hop, 1, ATP_FLAG_BYPASS), held);
+    table.add("bypass does not claim", gradient_with(hop, 1, ATP_FLAG_BYPASS), atp_aggregator{});
     table.add("bypass with resend passes", gradient_with(hop, 1, ATP_FLAG_BYPASS | ATP_FLAG_RESEND), held);
     table.add("floats are sent alone", changed(gradient(hop, 1), &atp_header::lanes, ATP_FLOAT32_LANES), held);
+    table.add("floats do not claim", changed(gradient(hop, 1), &atp_header::lanes, ATP_FLOAT32_LANES),
+              atp_aggregator{});
     table.add("16-bit numbers are not added to wider ones", short_gradient(hop, 1), held);
     table.add("wider numbers are not added to 16-bit ones", gradient(hop, 1), holding(hop, 0x1, ATP_AGGREGATOR_INT16));
     table.add_lanes("another number of lanes is sent alone", gradient(hop, 1), {1, 2}, held, {10, 20, 30});
@@ -441,6 +446,8 @@ void add_misfits(Table& table, std::uint8_t hop) {
     atp_header pair = gradient_with(hop, 0, hop == 1 ? ATP_FLAG_WHOLE : 0);
     (hop == 0 ? pair.bitmap0 : pair.bitmap1) = 0x3;
     table.add("a set that overlaps what is held is sent alone", pair, held);
+    table.add("a resend of a set that overlaps what is held",
+              changed(pair, &atp_header::flags, pair.flags | ATP_FLAG_RESEND), held);
     table.add("a set of two joins what is held", pair, holding(hop, 0x4));
     const auto with_mask = [hop](atp_header packet, std::uint32_t mask) {
         (hop == 0 ? packet.mask0 : packet.mask1) = mask;
@@ -521,6 +528,9 @@ void add_flushes(Table& table, std::uint8_t hop) {
     table.add("a flush ends at another", flush(hop), changed(held, &atp_aggregator::job, 9), true);
     table.add("a flush ends at its fragment of another level", flush(hop),
               changed(held, &atp_aggregator::unit, hop == 0 ? 0 : 4), true);
+    table.add("a flush ends at another fragment", flush(hop), changed(held, &atp_aggregator::seq, seq + 1), true);
+    table.add("a flush for one worker returns with its scale, for all",
+              changed(changed(flush(hop), &atp_header::scale, 140), &atp_header::worker, 5), held, true);
     table.add("a flush returns what is short as it is", flush(hop), changed(held, &atp_aggregator::lanes, 2), true);
     if (hop == 0) {
         table.add("a flush for no unit ends at the fragment of level 1", changed(flush(0), &atp_header::bitmap1, 0),

@@ -32,7 +32,8 @@ struct DecideVector {
     DecideState after;
 };
 
-// All rows. This implementation computes `decision` and `after`; tests/protocol/decide_test.cc checks their meaning.
+// All rows. This implementation computes `decision` and `after`: after a change of rules, read the difference of
+// decide.json as their test. tests/protocol/decide_test.cc has the rules that no row can hold.
 [[nodiscard]] std::vector<DecideVector> decide_vectors();
 
 // Fills `decision` and `after`: calls atp_decide(), then computes the lanes one by one, without vector instructions.
