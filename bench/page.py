@@ -57,6 +57,10 @@ class Part:
     pictures: dict = field(default_factory=dict)
     skipped: str = ""
 
+    def add(self, *finding, **bars):
+        """Adds a Finding with these arguments."""
+        self.findings.append(Finding(*finding, **bars))
+
 
 def run(part, command):
     """Runs a command of the repository, records it in the part, and returns its standard output."""
@@ -69,9 +73,9 @@ def run(part, command):
     return done.stdout
 
 
-def cluster(part, *flags):
-    """Runs bench/cluster and returns the object that it prints."""
-    return json.loads(run(part, [CLUSTER, *flags, "--json"]))
+def cluster(part, flags, *more):
+    """Runs bench/cluster and returns the object that it prints. `flags` are divided at blanks, `more` are not."""
+    return json.loads(run(part, [CLUSTER, *flags.split(), *more, "--json"]))
 
 
 @dataclass
@@ -129,14 +133,7 @@ def _write(page, parts, path):
 def _as_json(parts):
     return json.dumps(
         [
-            {
-                "part": part.title,
-                "what": finding.what,
-                "value": finding.value,
-                "bar": finding.bar,
-                "verdict": finding.verdict,
-                "text": finding.text,
-            }
+            {"part": part.title} | {key: getattr(finding, key) for key in ("what", "value", "bar", "verdict", "text")}
             for part in parts
             for finding in part.findings
         ],
