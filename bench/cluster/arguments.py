@@ -174,237 +174,59 @@ def work_of(options, programs):
     )
 
 
+def _option(group, flag, *more, **how):
+    values = {"systems": ", ".join(systems.OF_ALL_REDUCE), "memory": DEFAULT_MEMORY}
+    text = help_text.OPTIONS[flag].format(**values, memory_of_p4=DEFAULT_MEMORY_OF_P4)
+    group.add_argument(flag, *more, help=text, **how)
+
+
 def _add_network(group):
     shape = group.add_mutually_exclusive_group()
-    shape.add_argument(
-        "--topology", type=_topology, default="star:4", metavar="SHAPE", help="star:N, racks:RxN or local:N [star:4]"
-    )
+    _option(shape, "--topology", type=_topology, default="star:4", metavar="SHAPE")
     for flag, kind, metavar in (("--workers", "star", "N"), ("--racks", "racks", "RxN")):
-        shape.add_argument(
-            flag,
-            dest="topology",
-            type=_topology_of(kind),
-            default=argparse.SUPPRESS,
-            metavar=metavar,
-            help=f"short for --topology {kind}:{metavar}",
-        )
-    group.add_argument(
-        "--rate",
-        type=quantities.rate,
-        default="500mbit",
-        help="rate of a host's link in each direction, above 0 [500mbit]",
-    )
-    group.add_argument(
-        "--uplink",
-        type=quantities.rate,
-        metavar="RATE",
-        help="rate of a rack's uplink in each direction, above 0 [as --rate]",
-    )
-    group.add_argument(
-        "--queue",
-        type=quantities.size,
-        default="1MiB",
-        metavar="SIZE",
-        help="longest queue at each end of a link, above 0; further packets are dropped [1MiB]",
-    )
-    group.add_argument(
-        "--offloads",
-        choices=("on", "off"),
-        default="on",
-        help="off: send frames of wire size and merge them on arrival, as a network card does; on: let up to 64 KiB "
-        "cross a link as one packet, for a tenth of the processor time [on]",
-    )
-    group.add_argument(
-        "--fault",
-        dest="faults",
-        action="append",
-        type=_fault,
-        default=[],
-        metavar="SPEC",
-        help="fault of a link, such as loss=1%%@host2:up; may be repeated; see below [none]",
-    )
-    group.add_argument(
-        "--fault-seed",
-        type=quantities.seed,
-        default=1,
-        metavar="N",
-        help="seed of lost and duplicated frames, 0 to 4294967295; each end of a link has its own sequence [1]",
-    )
-    group.add_argument(
-        "--ranks-per-host",
-        type=quantities.ranks_of_host,
-        default=1,
-        metavar="N",
-        help="ranks of each job on each host, 1 to 63, which the systems may sum in memory first [1]",
-    )
-    group.add_argument(
-        "--placement", choices=("packed", "dealt"), default="packed", help="placement of the ranks [packed]"
-    )
+        how = {"dest": "topology", "type": _topology_of(kind), "default": argparse.SUPPRESS, "metavar": metavar}
+        shape.add_argument(flag, help=f"short for --topology {kind}:{metavar}", **how)
+    _option(group, "--rate", type=quantities.rate, default="500mbit")
+    _option(group, "--uplink", type=quantities.rate, metavar="RATE")
+    _option(group, "--queue", type=quantities.size, default="1MiB", metavar="SIZE")
+    _option(group, "--offloads", choices=("on", "off"), default="on")
+    _option(group, "--fault", dest="faults", action="append", type=_fault, default=[], metavar="SPEC")
+    _option(group, "--fault-seed", type=quantities.seed, default=1, metavar="N")
+    _option(group, "--ranks-per-host", type=quantities.ranks_of_host, default=1, metavar="N")
+    _option(group, "--placement", choices=("packed", "dealt"), default="packed")
 
 
 def _add_work(group):
-    group.add_argument(
-        "--bytes",
-        type=quantities.size,
-        metavar="SIZE",
-        help="size of the tensor, whole elements [25MB; with a switch in P4 20 kB, since its model is slow]",
-    )
-    group.add_argument(
-        "--collective",
-        choices=measured.COLLECTIVES,
-        default="all_reduce",
-        help="operation on the tensor; both: a reduce-scatter and an all-gather at a time [all_reduce]",
-    )
-    group.add_argument("--type", choices=TYPES, default="float32", help="type of the elements [float32]")
-    group.add_argument(
-        "--magnitude",
-        type=quantities.magnitude,
-        metavar="X",
-        help="largest element of the first rank, above 0, such as 1e-9 [0.02]",
-    )
-    group.add_argument(
-        "--lane-type", choices=LANE_TYPES, help="type of ATP's scaled values in packets [the default of ATP]"
-    )
-    group.add_argument(
-        "--workload",
-        choices=tables.WORKLOADS,
-        metavar="MODEL",
-        help="train this model instead of summing one tensor; see below",
-    )
-    group.add_argument(
-        "--scale",
-        dest="share",
-        type=quantities.model_share,
-        default="1/16",
-        metavar="SHARE",
-        help="share of the model's parameters, above 0, at most 1: 0.1, 5%% or 1/16 [1/16]",
-    )
-    group.add_argument(
-        "--compute",
-        choices=tables.COMPUTE,
-        default="recorded",
-        help="source of each layer's time [recorded]",
-    )
-    group.add_argument(
-        "--rounds",
-        type=quantities.count,
-        default=5,
-        metavar="N",
-        help="turns of each system, 1 to 10000; the report states the median [5]",
-    )
-    group.add_argument(
-        "--operations",
-        "--iters",
-        type=quantities.count,
-        default=3,
-        metavar="N",
-        help="measured all-reduces or steps per turn, 1 to 10000 [3]",
-    )
-    group.add_argument(
-        "--warmup",
-        type=quantities.count_or_none,
-        metavar="N",
-        help="all-reduces or steps before the measured ones, 0 to 10000 [1 all-reduce, 2 steps]",
-    )
-    group.add_argument(
-        "--jobs",
-        type=quantities.count,
-        default=1,
-        metavar="N",
-        help="concurrent jobs, 1 to 10000, each with ranks on every host [1]",
-    )
-    group.add_argument(
-        "--timeout",
-        type=quantities.seconds,
-        metavar="SECONDS",
-        help="longest turn, 1 to 86400 s [60 s plus 30 times the transfer time of the links]",
-    )
+    _option(group, "--bytes", type=quantities.size, metavar="SIZE")
+    _option(group, "--collective", choices=measured.COLLECTIVES, default="all_reduce")
+    _option(group, "--type", choices=TYPES, default="float32")
+    _option(group, "--magnitude", type=quantities.magnitude, metavar="X")
+    _option(group, "--lane-type", choices=LANE_TYPES)
+    _option(group, "--workload", choices=tables.WORKLOADS, metavar="MODEL")
+    _option(group, "--scale", dest="share", type=quantities.model_share, default="1/16", metavar="SHARE")
+    _option(group, "--compute", choices=tables.COMPUTE, default="recorded")
+    _option(group, "--rounds", type=quantities.count, default=5, metavar="N")
+    _option(group, "--operations", "--iters", type=quantities.count, default=3, metavar="N")
+    _option(group, "--warmup", type=quantities.count_or_none, metavar="N")
+    _option(group, "--jobs", type=quantities.count, default=1, metavar="N")
+    _option(group, "--timeout", type=quantities.seconds, metavar="SECONDS")
 
 
 def _add_systems(group):
     which = group.add_mutually_exclusive_group()
-    which.add_argument(
-        "--systems",
-        type=_systems,
-        metavar="LIST",
-        help=f"comma-separated systems in the order of their turns: {', '.join(systems.OF_ALL_REDUCE)} [atp,gloo; with "
-        "another collective, type or magnitude torch-atp,torch-gloo]",
-    )
-    which.add_argument(
-        "--peer",
-        dest="systems",
-        type=_beside_atp,
-        default=argparse.SUPPRESS,
-        metavar="SYSTEM",
-        help="short for --systems atp,SYSTEM",
-    )
-    group.add_argument(
-        "--switch",
-        choices=tuple(systems.OF_SWITCH),
-        default="user",
-        help="where ATP's switch adds: in the daemon (user), in the kernel (xdp), or both in turns; p4, p4-passes: in the "
-        "reference model of P4, which runs the whole decision at once or in the passes of a pipeline; none: the hosts "
-        "serve the sums [user]",
-    )
-    group.add_argument(
-        "--leaves",
-        type=quantities.leaves,
-        metavar="LIST",
-        help="numbers of racks, the first ones, that have a switch, 0 to 9: 0,2,4 measures all three in turns [all racks]",
-    )
-    group.add_argument(
-        "--no-root",
-        action="store_true",
-        help="with --leaves: no switch is above the racks, so that ranks choose another layout",
-    )
-    group.add_argument(
-        "--server",
-        choices=("switch", "host"),
-        default="switch",
-        help="where ATP's parameter servers run: on the switch's host or on a separate host. With host and the switch in "
-        "the kernel, workers address the server. Its link then carries one copy of each result per worker, or one copy "
-        "for all with --rank-flags='--multicast on' [switch]",
-    )
-    group.add_argument(
-        "--memory",
-        metavar="SIZE",
-        help=f"memory of the aggregators of each ATP switch [{DEFAULT_MEMORY}; with a switch in P4 "
-        f"{DEFAULT_MEMORY_OF_P4}, for indices within its 4096 aggregators]",
-    )
-    group.add_argument(
-        "--loss",
-        type=quantities.share,
-        default=0.0,
-        metavar="SHARE",
-        help="share of packets that ATP's switches drop, from 0 to below 1: 0.001 or 0.1%%. No effect on Gloo [0]",
-    )
-    group.add_argument(
-        "--switch-flags",
-        type=shlex.split,
-        default=[],
-        metavar="FLAGS",
-        help="further flags of `atp switch`, in one argument: --switch-flags='--threads 2' [none]",
-    )
-    group.add_argument(
-        "--rank-flags",
-        type=shlex.split,
-        default=[],
-        metavar="FLAGS",
-        help="further flags of `atp bench`, in one argument: --rank-flags='--multicast on' [none]",
-    )
-    group.add_argument(
-        "--gloo-algorithm",
-        choices=("best", *systems.Gloo.algorithms),
-        default="best",
-        help="algorithm of Gloo; best: try each once and use the fastest [best]",
-    )
-    group.add_argument(
-        "--python",
-        default=_default_python(),
-        metavar="PROGRAM",
-        help="Python with torch [build/venv/bin/python, or the Python that runs this program]",
-    )
-    group.add_argument("--bin", metavar="FOLDER", help="use the programs in this folder instead of a build")
+    _option(which, "--systems", type=_systems, metavar="LIST")
+    _option(which, "--peer", dest="systems", type=_beside_atp, default=argparse.SUPPRESS, metavar="SYSTEM")
+    _option(group, "--switch", choices=tuple(systems.OF_SWITCH), default="user")
+    _option(group, "--leaves", type=quantities.leaves, metavar="LIST")
+    _option(group, "--no-root", action="store_true")
+    _option(group, "--server", choices=("switch", "host"), default="switch")
+    _option(group, "--memory", metavar="SIZE")
+    _option(group, "--loss", type=quantities.share, default=0.0, metavar="SHARE")
+    _option(group, "--switch-flags", type=shlex.split, default=[], metavar="FLAGS")
+    _option(group, "--rank-flags", type=shlex.split, default=[], metavar="FLAGS")
+    _option(group, "--gloo-algorithm", choices=("best", *systems.Gloo.algorithms), default="best")
+    _option(group, "--python", default=_default_python(), metavar="PROGRAM")
+    _option(group, "--bin", metavar="FOLDER")
 
 
 def _topology(text):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `bench/cluster/run --help` prints around its options."""
+"""What `bench/cluster/run --help` prints."""
+
+import re
 
 DESCRIPTION = """\
 Measure all-reduce, or the training of a model, over links of limited rates. One run compares ATP with Gloo. Every host
@@ -85,3 +87,53 @@ a folder, the benchmark builds the programs with the release preset first. At it
 files; at its start it removes those of earlier runs that were killed.
 exit status: 0 measured and every sum correct, 1 a step failed, 2 bad arguments, 77 this machine or user cannot run it,
 130 after Ctrl-C."""
+
+_OPTIONS = """\
+--topology       star:N, racks:RxN or local:N [star:4]
+--rate           rate of a host's link in each direction, above 0 [500mbit]
+--uplink         rate of a rack's uplink in each direction, above 0 [as --rate]
+--queue          longest queue at each end of a link, above 0; further packets are dropped [1MiB]
+--offloads       off: send frames of wire size and merge them on arrival, as a network card does; on: let up to 64 KiB
+                 cross a link as one packet, for a tenth of the processor time [on]
+--fault          fault of a link, such as loss=1%%@host2:up; may be repeated; see below [none]
+--fault-seed     seed of lost and duplicated frames, 0 to 4294967295; each end of a link has its own sequence [1]
+--ranks-per-host ranks of each job on each host, 1 to 63, which the systems may sum in memory first [1]
+--placement      placement of the ranks [packed]
+--bytes          size of the tensor, whole elements [25MB; with a switch in P4 20 kB, since its model is slow]
+--collective     operation on the tensor; both: a reduce-scatter and an all-gather at a time [all_reduce]
+--type           type of the elements [float32]
+--magnitude      largest element of the first rank, above 0, such as 1e-9 [0.02]
+--lane-type      type of ATP's scaled values in packets [the default of ATP]
+--workload       train this model instead of summing one tensor; see below
+--scale          share of the model's parameters, above 0, at most 1: 0.1, 5%% or 1/16 [1/16]
+--compute        source of each layer's time [recorded]
+--rounds         turns of each system, 1 to 10000; the report states the median [5]
+--operations     measured all-reduces or steps per turn, 1 to 10000 [3]
+--warmup         all-reduces or steps before the measured ones, 0 to 10000 [1 all-reduce, 2 steps]
+--jobs           concurrent jobs, 1 to 10000, each with ranks on every host [1]
+--timeout        longest turn, 1 to 86400 s [60 s plus 30 times the transfer time of the links]
+--systems        comma-separated systems in the order of their turns: {systems} [atp,gloo; with another collective, type
+                 or magnitude torch-atp,torch-gloo]
+--peer           short for --systems atp,SYSTEM
+--switch         where ATP's switch adds: in the daemon (user), in the kernel (xdp), or both in turns; p4, p4-passes: in
+                 the reference model of P4, which runs the whole decision at once or in the passes of a pipeline; none:
+                 the hosts serve the sums [user]
+--leaves         numbers of racks, the first ones, that have a switch, 0 to 9: 0,2,4 measures all three in turns [all
+                 racks]
+--no-root        with --leaves: no switch is above the racks, so that ranks choose another layout
+--server         where ATP's parameter servers run: on the switch's host or on a separate host. With host and the switch
+                 in the kernel, workers address the server. Its link then carries one copy of each result per worker, or
+                 one copy for all with --rank-flags='--multicast on' [switch]
+--memory         memory of the aggregators of each ATP switch [{memory}; with a switch in P4 {memory_of_p4}, for indices
+                 within its 4096 aggregators]
+--loss           share of packets that ATP's switches drop, from 0 to below 1: 0.001 or 0.1%%. No effect on Gloo [0]
+--switch-flags   further flags of `atp switch`, in one argument: --switch-flags='--threads 2' [none]
+--rank-flags     further flags of `atp bench`, in one argument: --rank-flags='--multicast on' [none]
+--gloo-algorithm algorithm of Gloo; best: try each once and use the fastest [best]
+--python         Python with torch [build/venv/bin/python, or the Python that runs this program]
+--bin            use the programs in this folder instead of a build
+"""
+
+# By flag. An option begins a line, and its further lines begin with blanks.
+_ROW = re.compile(r"^(--\S+) +(.+(?:\n .+)*)", re.MULTILINE)
+OPTIONS = {flag: " ".join(text.split()) for flag, text in _ROW.findall(_OPTIONS)}
