@@ -101,17 +101,20 @@ TEST(HostLink, H44_EndOfAProcessIsNoticedAtOnceAlthoughItsChildLives) {
     waitpid(process, nullptr, 0);
 }
 
-TEST(HostMemory, SleeperWakesWithTheState) {
-    auto created = SharedMemory::create(shape.bytes());
-    ASSERT_TRUE(created);
-    HostMemory memory(*std::move(created), shape, 0);
-    const std::uint32_t seen = memory.state_of(0);
-    std::jthread sleeper([&] {
-        const Time until = soon();
-        while (memory.state_of(0) == seen && net::now() < until) memory.sleep(0, seen, until);
-        EXPECT_LT(net::now(), until);
+// docs/protocol.md#h41
+TEST(HostLink, H41_RankWithAnotherSecretOfTheJobSharesNothing) {
+    auto listening = HostLink::listen();
+    ASSERT_TRUE(listening);
+    std::jthread rank1([name = listening->name()] {
+        auto link = HostLink::connect(name, 1, secret);
+        ASSERT_TRUE(link);
+        const auto memory = link->adopt(shape, 1, other_secret, soon());
+        ASSERT_FALSE(memory);
+        EXPECT_EQ(memory.error().text, "this is not the memory of rank 0");
     });
-    memory.notify(0);
+    const auto memory = listening->share(shape, secret, soon());
+    ASSERT_FALSE(memory);
+    EXPECT_EQ(memory.error().reason, Reason::closed);
 }
 
 }  // namespace

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shm/unix_socket.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <string>
+
+#include "net/clock.h"
+
+namespace atp::shm {
+namespace {
+
+Time later() { return net::now() + std::chrono::seconds(20); }
+
+// Both ends of one connection.
+struct Connection {
+    Connection() {
+        auto listener = listen_at(name);
+        auto connected = connect_to(name);
+        auto taken = accept_from(*listener, later());
+        here = *std::move(connected);
+        there = *std::move(taken);
+    }
+    std::string name = "atp-test-" + std::to_string(getpid());
+    net::Descriptor here, there;
+};
+
+TEST(UnixSocket, NameIsTakenOnceAndNobodyAnswersAtAnother) {
+    const std::string name = "atp-taken-" + std::to_string(getpid());
+    const auto first = listen_at(name);
+    ASSERT_TRUE(first);
+    const auto second = listen_at(name);
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().reason, Reason::in_use);
+    EXPECT_FALSE(connect_to(name + "-else"));
+    const auto nobody = accept_from(*first, net::now());
+    ASSERT_FALSE(nobody);
+    EXPECT_EQ(nobody.error().reason, Reason::timed_out);
+}
+
+TEST(UnixSocket, EndsKnowTheProcessOfEachOther) {
+    const Connection both;
+    const auto process = peer_of(both.here);
+    ASSERT_TRUE(process);
+    EXPECT_EQ(process->pid, getpid());
+    EXPECT_EQ(process->user, geteuid());
+    EXPECT_FALSE(peer_of(net::Descriptor(open("/dev/null", O_RDONLY)))) << "no socket";
+}
+
+TEST(UnixSocket, DescriptorPassesAndStaysOpen) {
+    const Connection both;
+    std::array<int, 2> ends{};
+    ASSERT_EQ(pipe(ends.data()), 0);
+    const net::Descriptor reads(ends[0]);
+    net::Descriptor writes(ends[1]);
+    ASSERT_TRUE(send_descriptor(both.here, writes.number()));
+    writes = {};
+    const auto passed = receive_descriptor(both.there, later());
+    ASSERT_TRUE(passed) << to_string(passed.error());
+    EXPECT_EQ(write(passed->number(), "x", 1), 1);
+    char read_back = 0;
+    EXPECT_EQ(read(reads.number(), &read_back, 1), 1);
+    EXPECT_EQ(read_back, 'x');
+}
+
+TEST(UnixSocket, MessageWithoutADescriptorIsMalformed) {
+    const Connection both;
+    const std::array<std::byte, 1> plain{};
+    ASSERT_TRUE(send_all(both.here, plain));
+    const auto passed = receive_descriptor(both.there, later());
+    ASSERT_FALSE(passed);
+    EXPECT_EQ(passed.error().reason, Reason::malformed);
+}
+
+TEST(UnixSocket, EndOfTheOtherProcessIsAnError) {
+    Connection both;
+    std::array<std::byte, 2> bytes{};
+    ASSERT_TRUE(send_all(both.here, std::span(bytes).first(1)));
+    EXPECT_EQ(receive_all(both.there, bytes, net::now()).error().reason, Reason::timed_out) << "one byte is missing";
+    both.here = {};
+    EXPECT_EQ(receive_all(both.there, bytes, later()).error().reason, Reason::closed);
+    EXPECT_FALSE(send_all(both.there, bytes));
+    EXPECT_FALSE(send_descriptor(both.there, both.there.number()));
+}
+
+}  // namespace
+}  // namespace atp::shm
