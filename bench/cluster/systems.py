@@ -73,18 +73,12 @@ class OpenMpi(System):
             "pml": "ob1",
         }
         return [
-            "env",
-            "OMPI_ALLOW_RUN_AS_ROOT=1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+            *("env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"),
             f"ATP_ENTRIES={json.dumps(dict(zip(addresses, rank.entries)))}",
             "mpirun",
             *(word for name, value in settings.items() for word in ("--mca", name, value)),
-            "--bind-to",
-            "none",
-            "--host",
-            ",".join(f"{address}:{count}" for address, count in slots.items()),
-            "-n",
-            str(len(rank.hosts)),
+            *("--bind-to", "none", "-n", str(len(rank.hosts))),
+            *("--host", ",".join(f"{address}:{count}" for address, count in slots.items())),
             self._program,
             *flags_of_work(work),
         ]
@@ -154,48 +148,23 @@ class TorchRanks:
             *([f"ATP_LANES={work.operation.lane_type}"] if work.operation.lane_type else []),
             self._python,
             *self._task(work),
-            "--backend",
-            self._backend,
+            *("--backend", self._backend),
             *flags_of_rank(rank),
-            "--store",
-            os.path.join(rank.store, "store"),
-            "--warmup",
-            str(work.warmup),
+            *("--store", os.path.join(rank.store, "store")),
+            *("--warmup", str(work.warmup)),
         ]
 
     def _task(self, work):
         if work.workload is None:
-            magnitude = work.operation.magnitude
-            return [
-                TORCH_COLLECTIVE,
-                "--collective",
-                work.operation.collective,
-                "--type",
-                work.operation.type,
-                *(["--magnitude", str(magnitude)] if magnitude is not None else []),
-                "--bytes",
-                str(work.bytes),
-                "--rounds",
-                str(work.operations),
-            ]
+            operation = work.operation
+            magnitude = ["--magnitude", str(operation.magnitude)] if operation.magnitude is not None else []
+            size = ["--bytes", str(work.bytes), "--rounds", str(work.operations)]
+            return [TORCH_COLLECTIVE, "--collective", operation.collective, "--type", operation.type, *magnitude, *size]
         workload = work.workload
+        model = ["--workload", workload.name, "--parallel", workload.parallel, "--share", str(workload.share)]
+        steps = ["--compute", workload.compute, "--steps", str(work.operations)]
         link = ["--link-bps", str(workload.link_bps)] if workload.link_bps else []
-        return [
-            TORCH_TRAINING,
-            "--programs",
-            self._programs,
-            "--workload",
-            workload.name,
-            "--parallel",
-            workload.parallel,
-            "--share",
-            str(workload.share),
-            "--compute",
-            workload.compute,
-            "--steps",
-            str(work.operations),
-            *link,
-        ]
+        return [TORCH_TRAINING, "--programs", self._programs, *model, *steps, *link]
 
 
 OF_ALL_REDUCE = {
