@@ -105,7 +105,7 @@ CLI::Option* add_option_flag(Flags& flags, std::string_view flag, comm::Options&
         return flags.appended(name, options.*field, rows.placeholder(), parse, rows.accepted(), rows.help());
     }
     const auto set = [&options, rows](std::string_view text) { return rows.set(options, text); };
-    return flags.set(name, rows.placeholder(), set, rows.accepted(), rows.help());
+    return flags.accepted(name, rows.placeholder(), set, rows.accepted(), rows.help());
 }
 
 void add_option_flags(Flags& flags, comm::Options& options, const std::vector<std::string_view>& others) {

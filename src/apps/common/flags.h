@@ -76,16 +76,6 @@ class Flags {
         return accepted_each(flag, placeholder, read, accepted_values, help);
     }
 
-    // `set` returns false if it does not accept the text.
-    template <class Set>
-    CLI::Option* set(const std::string& flag, std::string_view placeholder, const Set& set, std::string_view accepted,
-                     const std::string& help) {
-        const auto read = [flag, set, accepted = std::string(accepted)](const std::string& text) {
-            if (!set(std::string_view(text))) refuse(flag, text, accepted);
-        };
-        return decorate(command_.add_option_function<std::string>(flag, read, help), placeholder);
-    }
-
     template <class T>
     CLI::Option* number(const std::string& flag, T& target, std::uint64_t least, std::uint64_t most,
                         const std::string& help) {
