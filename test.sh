@@ -144,7 +144,7 @@ next format
 step format tools/lint.sh format
 if [[ $quick == yes ]]; then
     next release
-    kinds=(base wire numeric protocol hazards control endpoint tensor net store client comm conformance e2e)
+    kinds=(base wire numeric protocol hazards control endpoint tensor net store client comm capi conformance e2e)
     targets=("${kinds[@]/#/tests/}")
     # python.convergence needs the laboratory's program, which this build leaves out.
     build release atp_torch "${targets[@]/%//all}" &&
@@ -171,15 +171,15 @@ step tidy tools/lint.sh tidy
 next coverage
 step coverage tools/coverage --minimum 95
 next asan
-kinds=(base wire numeric protocol hazards control endpoint tensor net shm store client comm staging conformance e2e fuzz)
+kinds=(base wire numeric protocol hazards control endpoint tensor net shm store client comm capi staging conformance e2e fuzz)
 targets=("${kinds[@]/#/tests/}")
 build asan "${targets[@]/%//all}" && for kind in "${kinds[@]}"; do run_ctest "asan-$kind" "build/asan/tests/$kind"; done
 # Of the end-to-end tests, runs only those in one process. The others need the whole command, and ThreadSanitizer does
 # not check several processes together.
 next tsan
-kinds=(net store client comm staging)
+kinds=(net store client comm capi staging)
 targets=("${kinds[@]/#/tests/}")
-build tsan "${targets[@]/%//all}" e2e_test c_api_test && {
+build tsan "${targets[@]/%//all}" e2e_test && {
     for kind in "${kinds[@]}" e2e; do
         run_ctest "tsan-$kind" "build/tsan/tests/$kind" --exclude-regex NOT_BUILT
     done
