@@ -99,7 +99,7 @@ inline std::vector<std::string> bytes_of(const std::vector<Arrival>& arrivals) {
 }
 
 // Each test runs over IPv4 and IPv6.
-class OnLoopback : public testing::TestWithParam<wire::Family> {
+class OnLoopback : public ::testing::TestWithParam<wire::Family> {
   protected:
     void SetUp() override {
         if (!net::UdpSocket::open(on_loopback(GetParam()))) {
@@ -109,8 +109,8 @@ class OnLoopback : public testing::TestWithParam<wire::Family> {
     [[nodiscard]] static net::UdpConfig config() { return on_loopback(GetParam()); }
 };
 
-inline const auto both_families = testing::Values(wire::Family::ipv4, wire::Family::ipv6);
-inline std::string family_name(const testing::TestParamInfo<wire::Family>& info) {
+inline const auto both_families = ::testing::Values(wire::Family::ipv4, wire::Family::ipv6);
+inline std::string family_name(const ::testing::TestParamInfo<wire::Family>& info) {
     return std::string(to_string(info.param));
 }
 
