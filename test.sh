@@ -15,7 +15,7 @@ Installs missing packages, builds, and runs these steps:
   check      the model checker over its default configurations
   swarm      the simulator over 1,000 scenarios drawn from the commit, and over 1,000 of joining and failures
   tidy       clang-tidy over all C++ sources
-  coverage   lines of control and endpoint that their unit tests execute, at least 95 % of each
+  coverage   lines that unit tests execute: at least 95 % of control and endpoint, 80 % of switchd, shm and capi
   asan       the quick tests again under AddressSanitizer and UndefinedBehaviorSanitizer
   tsan       the tests of programs with threads again under ThreadSanitizer
   fuzz       each libFuzzer target for ATP_FUZZ_SECONDS (15)
@@ -169,7 +169,7 @@ step swarm build/release/bin/atp-lab simulate --swarm 1000 --seed "$seed"
 next tidy
 step tidy tools/lint.sh tidy
 next coverage
-step coverage tools/coverage --minimum 95
+step coverage tools/coverage --minimum
 next asan
 kinds=(base wire numeric protocol hazards control endpoint tensor net shm store client comm capi staging conformance e2e fuzz)
 targets=("${kinds[@]/#/tests/}")

@@ -129,9 +129,13 @@ class Coverage(unittest.TestCase):
         self.program("control_test", "sign(5) == 1 && twice(2) == 4")
         sums = self.measured()["modules"]["control"]
         share = 100 * sums["covered"] / sums["lines"]
-        self.expect(0, arguments=("--minimum", str(share - 0.001)))
-        self.expect(1, "control has ", "add tests of its uncovered lines", arguments=("--minimum", str(share + 0.001)))
-        for wrong in ("101", "-1", "many"):
+        self.expect(0, arguments=("--minimum", f"control={share - 0.001}"))
+        text = "add tests of its uncovered lines"
+        self.expect(1, "control has ", text, arguments=("--minimum", f"control={share + 0.001}"))
+        self.expect(1, "control/sign.cc has ", text, arguments=("--minimum", "control=1,control/sign.cc=99"))
+        self.expect(0, arguments=("--minimum", "control/twice.cc=100,comm=100"))
+        self.expect(1, "less than 95 %", arguments=("--minimum",))
+        for wrong in ("control=101", "control=-1", "control=many", "95"):
             self.expect(2, "--minimum", arguments=("--minimum", wrong))
 
     def test_source_of_the_breakable_library_does_not_count(self) -> None:
