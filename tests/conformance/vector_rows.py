@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the committed vectors wire.json and control.json, for tests of readers that tools/write_wire generates."""
+"""Reads the committed vectors wire.json and control.json, for tests of the readers in Python and Lua."""
 
 from __future__ import annotations
 
