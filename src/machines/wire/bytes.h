@@ -144,6 +144,7 @@ class ByteReader {
     }
     void check(bool holds) { ok_ = ok_ && holds; }
     [[nodiscard]] bool ok() const { return ok_; }
+    [[nodiscard]] std::size_t left() const { return bytes_.size() - at_; }
 
   private:
     const std::byte* take(std::size_t count) {
