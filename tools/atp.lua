@@ -86,7 +86,7 @@ local PACKET = {
     { name = "lanes", kind = "u8", text = "type and form of the words", size = 1, parts = { { name = "form", mask = 240, text = "form that all workers use for the fragment: 1 int32, 3 int16, 4 int8; 0 in a packet without lanes" }, { name = "type", mask = 15, text = "type of the words: 0 none, 1 int32, 2 float32, 3 int16, 4 int8. NACK: the type that the server requests" } } },
     { name = "window_log2", kind = "u8", text = "log2 of the slots W: lets a switch derive that seq - W is finished", size = 1, most = 16 },
     { name = "scale", kind = "u8", text = "of scaled integers: 2^(scale - 128), 0: the scale of the job", size = 1 },
-    { name = "job", kind = "u32", text = "number of the job", size = 4 },
+    { name = "job", kind = "u32", text = "number of the job", size = 4, hex = true },
     { name = "channel", kind = "u16", text = "number of the channel in the job", size = 2 },
     { name = "worker", kind = "u16", text = "up: sender; down: receiver, or ATP_WORKER_ALL", size = 2 },
     { name = "token", kind = "u64", text = "random for each incarnation of a job, which it identifies and authorises; never 0", size = 8, hex = true, least = 1 },
@@ -145,7 +145,7 @@ local STRUCTS = {
         { name = "ranks", kind = "list", text = "ranks of `members`, lowest bit first", each = "u16", bits_of = "members" },
     },
     terms = {
-        { name = "job", kind = "u32", text = "number of the job", size = 4 },
+        { name = "job", kind = "u32", text = "number of the job", size = 4, hex = true },
         { name = "token", kind = "u64", text = "of the incarnation", size = 8, hex = true, least = 1 },
         { name = "channel", kind = "u16", text = "number of the channel in the job", size = 2 },
         { name = "lanes", kind = "u16", text = "lanes of a full fragment, the audit lane included", size = 2, least = 1, most = 16362 },
@@ -188,7 +188,7 @@ local MESSAGES = {
     } },
     [17] = { name = "joined", text = "state of the tree; `ready` if it is complete up to the server", fields = {
         { name = "nonce", kind = "u64", text = "of the JOIN; 0 in a JOINED to a group", size = 8, hex = true },
-        { name = "job", kind = "u32", text = "of the JOIN", size = 4 },
+        { name = "job", kind = "u32", text = "of the JOIN", size = 4, hex = true },
         { name = "token", kind = "u64", text = "of the JOIN; in a JOINED to a group, the group number", size = 8, hex = true },
         { name = "channel", kind = "u16", text = "of the JOIN", size = 2 },
         { name = "epoch", kind = "u32", text = "of the last JOIN of the receiver; 0 in a JOINED to a group", size = 4 },
@@ -208,7 +208,7 @@ local MESSAGES = {
     } },
     [18] = { name = "refused", text = "the request is refused, with the reason", fields = {
         { name = "nonce", kind = "u64", text = "of the request", size = 8, hex = true },
-        { name = "job", kind = "u32", text = "of the request", size = 4 },
+        { name = "job", kind = "u32", text = "of the request", size = 4, hex = true },
         { name = "token", kind = "u64", text = "of the request", size = 8, hex = true },
         { name = "channel", kind = "u16", text = "of the request", size = 2 },
         { name = "reason", kind = "u8", text = "see REFUSED", size = 1, enum = "refusal", least = 1, most = 9 },
@@ -216,7 +216,7 @@ local MESSAGES = {
     } },
     [19] = { name = "leave", text = "a member leaves", fields = {
         { name = "nonce", kind = "u64", text = "of the JOIN", size = 8, hex = true },
-        { name = "job", kind = "u32", text = "of the JOIN", size = 4 },
+        { name = "job", kind = "u32", text = "of the JOIN", size = 4, hex = true },
         { name = "token", kind = "u64", text = "of the JOIN", size = 8, hex = true, least = 1 },
         { name = "channel", kind = "u16", text = "of the JOIN", size = 2 },
         { name = "epoch", kind = "u32", text = "number of this JOIN or LEAVE of the sender in the channel, from 1", size = 4 },
@@ -249,7 +249,7 @@ local MESSAGES = {
     } },
     [24] = { name = "retry", text = "repeat the JOIN with this cookie", fields = {
         { name = "nonce", kind = "u64", text = "of the JOIN", size = 8, hex = true },
-        { name = "job", kind = "u32", text = "of the JOIN", size = 4 },
+        { name = "job", kind = "u32", text = "of the JOIN", size = 4, hex = true },
         { name = "token", kind = "u64", text = "of the JOIN", size = 8, hex = true },
         { name = "channel", kind = "u16", text = "of the JOIN", size = 2 },
         { name = "cookie", kind = "u64", text = "proves that the sender of the JOIN receives at its address", size = 8, hex = true, least = 1 },
@@ -538,7 +538,7 @@ local function dissect_packet(buffer, pinfo, tree)
     add_lanes(buffer, tree, values.lanes % LANES_TYPE_BITS)
     local lanes = math.floor((buffer:len() - HEADER_BYTES) / LANE_BYTES)
     local name = TYPES[values.type] or string.format("type %d", values.type)
-    pinfo.cols.info = string.format("%s job=%d ch=%d seq=%d w=%d hop=%d lanes=%d", name, values.job, values.channel,
+    pinfo.cols.info = string.format("%s job=%08x ch=%d seq=%d w=%d hop=%d lanes=%d", name, values.job, values.channel,
         values.seq, values.worker, values.hop, lanes)
 end
 

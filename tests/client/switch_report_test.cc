@@ -117,6 +117,11 @@ TEST(SwitchReport, RejectsNumbersOutOfRange) {
     EXPECT_FALSE(read_switch_report(R"({"lanes": 0.5, "shards": []})"));
     EXPECT_FALSE(read_switch_report(R"({"id": "10000000000000000", "shards": []})"));
     EXPECT_FALSE(read_switch_report(R"({"id": "12 ", "shards": []})"));
+    const auto of_job = [](const std::string& job) {
+        return read_switch_report(R"({"shards": [{"jobs": [{"job": )" + job + R"(}]}]})").has_value();
+    };
+    EXPECT_TRUE(of_job(R"("650de528")"));
+    for (const char* job : {"7", R"("650de52")", R"("650de5289")", R"("650de52g")"}) EXPECT_FALSE(of_job(job)) << job;
 }
 
 TEST(SwitchReport, RejectsTextThatIsNestedDeeperThanAnyReport) {

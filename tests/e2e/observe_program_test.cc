@@ -47,8 +47,8 @@ class Observed : public testing::Test {
         return program;
     }
     [[nodiscard]] std::vector<std::string> sums(std::vector<std::string> flags = {}) const {
-        flags.insert(flags.begin(), {"bench", "--workers", "2", "--switch", address_, "--lanes", "64", "--bytes",
-                                     "16kB", "--rounds", "2", "--warmup", "0"});
+        flags.insert(flags.begin(), {"bench", "--workers", "2", "--switch", address_, "--lanes", "64",
+                                     "--bytes", "16kB", "--rounds", "2", "--warmup", "0"});
         return flags;
     }
 
@@ -112,6 +112,20 @@ TEST_F(Observed, SwitchLogsJsonObjects) {
          {"switch started", "job formed", "member joined", "job ready", "member left", "job left", "switch stopped"}) {
         EXPECT_TRUE(events.contains(event)) << event << '\n' << node->output();
     }
+}
+
+TEST_F(Observed, SwitchLogsAndTracesOneJobNumber) {
+    const auto node = start_switch({"--trace", path("switch")});
+    Program job(sums());
+    ASSERT_EQ(job.status(), 0) << job.output();
+    node->signal(SIGINT);
+    EXPECT_EQ(node->status(), 0);
+    const std::string line = line_with(node->output(), " job ready ");
+    ASSERT_THAT(line, MatchesRegex(".* job=[0-9a-f]{8} .*"));
+    const std::string number = line.substr(line.find(" job="), std::string_view(" job=650de528").size());
+    std::ifstream trace(path("switch"));
+    const std::string text{std::istreambuf_iterator<char>(trace), {}};
+    for (const char* type : {"JOIN", "GRADIENT", "LEAVE"}) EXPECT_THAT(text, HasSubstr(type + number + ' '));
 }
 
 TEST_F(Observed, QuietSwitchLogsErrorsOnly) {
@@ -201,11 +215,11 @@ TEST_F(Observed, TraceThatCannotBeCreatedStopsTheSwitchWithTheReason) {
 
 TEST_F(Observed, FailedRankLogsTheReasonAtWarn) {
     const auto node = start_switch({});
-    Program alone({"bench", "--rank", "0", "--world", "2", "--rendezvous", free_port(), "--switch", address_,
-                   "--timeout", "500ms"});
+    Program alone({"bench", "--rank", "0", "--world", "2", "--rendezvous", free_port(), "--switch",
+                   address_, "--timeout", "500ms"});
     EXPECT_EQ(alone.status(), 1);
     EXPECT_THAT(line_with(alone.output(), " job failed "),
-                MatchesRegex("20.*Z warn job failed job=0 rank=0 reason=.*"));
+                MatchesRegex("20.*Z warn job failed job=00000000 rank=0 reason=.*"));
 }
 
 }  // namespace

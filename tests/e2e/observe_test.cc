@@ -120,8 +120,8 @@ TEST(SwitchLog, SilentMemberIsLostAndItsJobFails) {
     worker.join(7, node->address());
     EXPECT_TRUE(log.shows("job failed"));
     EXPECT_EQ(log.line("member lost"),
-              "member lost job=7 channel=0 rank=0 address=" + worker.address() + " reason=silence");
-    EXPECT_THAT(log.line("job failed"), StartsWith("job failed job=7 channel=0 address=" + worker.address() +
+              "member lost job=00000007 channel=0 rank=0 address=" + worker.address() + " reason=silence");
+    EXPECT_THAT(log.line("job failed"), StartsWith("job failed job=00000007 channel=0 address=" + worker.address() +
                                                    " reason=\"member 0 of unit 0 sent nothing for "));
 }
 
@@ -133,11 +133,11 @@ TEST(SwitchLog, RefusedJobIsLoggedWithItsAddressAndReason) {
     const auto node = start(config);
     SilentWorker admitted, refused;
     admitted.join(7, node->address());
-    ASSERT_TRUE(log.shows("job formed job=7"));
+    ASSERT_TRUE(log.shows("job formed job=00000007"));
     refused.join(8, node->address());
     EXPECT_TRUE(log.shows("job refused"));
     EXPECT_THAT(log.line("job refused"),
-                StartsWith("job refused job=8 channel=0 address=" + refused.address() + " reason=\""));
+                StartsWith("job refused job=00000008 channel=0 address=" + refused.address() + " reason=\""));
 }
 
 TEST(SwitchLog, ParentThatComesAndGoesIsLogged) {

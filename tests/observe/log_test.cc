@@ -44,25 +44,25 @@ constexpr const char* time_pattern = "20[0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9:]+
 
 TEST(Log, TextLineOnStderrHasTimeSeverityWordsAndFields) {
     const auto lines = lines_on_stderr({}, [](Log& log) {
-        log.write(LogEvent::job_ready, {{"job", 7}, {"channel", 0}});
-        log.write(LogEvent::member_joined, {{"job", 7}});
+        log.write(LogEvent::job_ready, {job_field(7), {"channel", 0}});
+        log.write(LogEvent::member_joined, {job_field(7)});
         log.write(LogEvent::switch_failed, {{"reason", "two words"}});
     });
     const std::string time(time_pattern);
-    EXPECT_THAT(lines, ElementsAre(MatchesRegex(time + " info job ready job=7 channel=0"),
+    EXPECT_THAT(lines, ElementsAre(MatchesRegex(time + " info job ready job=00000007 channel=0"),
                                    MatchesRegex(time + " error switch failed reason=\"two words\"")));
 }
 
 TEST(Log, JsonLineOnStderrIsOneObjectWithTime) {
     const auto lines = lines_on_stderr({.format = LogFormat::json}, [](Log& log) {
-        log.write(LogEvent::job_ready, {{"job", 7}, {"reason", "100% \"sure\" {}"}});
+        log.write(LogEvent::job_ready, {job_field(7), {"reason", "100% \"sure\" {}"}});
     });
     ASSERT_EQ(lines.size(), 1U);
     const auto line = nlohmann::ordered_json::parse(lines[0]);
     EXPECT_THAT(line["time"].get<std::string>(), MatchesRegex(time_pattern));
     EXPECT_EQ(line["level"], "info");
     EXPECT_EQ(line["event"], "job ready");
-    EXPECT_EQ(line["job"], 7);
+    EXPECT_EQ(line["job"], "00000007");
     EXPECT_EQ(line["reason"], "100% \"sure\" {}");
     EXPECT_EQ(line.size(), 5U);
 }
@@ -97,7 +97,7 @@ class BlockedStderr {
 TEST(Log, BlockedStderrKeepsTheLogFromNeitherWritingNorEnding) {
     const BlockedStderr blocked;
     Log log({.limit = {.most = 10'000, .period = std::chrono::hours(1)}, .queued_lines = 4096});
-    for (int job = 0; job < 5000; ++job) log.write(LogEvent::job_ready, {{"job", job}});
+    for (std::uint32_t job = 0; job < 5000; ++job) log.write(LogEvent::job_ready, {job_field(job)});
 }
 
 TEST(Log, LevelOffWritesNothing) {
@@ -112,10 +112,10 @@ TEST(Log, SuppressedLinesOfAKindAreCountedAtTheEnd) {
     Lines lines;
     {
         Log log(lines.config());
-        for (int job = 0; job < 5; ++job) log.write(LogEvent::job_refused, {{"job", job}});
-        log.write(LogEvent::job_ready, {{"job", 1}});
+        for (std::uint32_t job = 0; job < 5; ++job) log.write(LogEvent::job_refused, {job_field(job)});
+        log.write(LogEvent::job_ready, {job_field(1)});
     }
-    EXPECT_THAT(lines.all, ElementsAre("job refused job=0", "job refused job=1", "job ready job=1",
+    EXPECT_THAT(lines.all, ElementsAre("job refused job=00000000", "job refused job=00000001", "job ready job=00000001",
                                        "log suppressed event=\"job refused\" count=3"));
 }
 
@@ -138,7 +138,7 @@ TEST(Log, LineBelowTheLevelCountsAsNothing) {
     Lines lines;
     {
         Log log(lines.config(Severity::error));
-        for (int job = 0; job < 9; ++job) log.write(LogEvent::job_refused, {{"job", job}});
+        for (std::uint32_t job = 0; job < 9; ++job) log.write(LogEvent::job_refused, {job_field(job)});
     }
     EXPECT_THAT(lines.all, ElementsAre());
 }

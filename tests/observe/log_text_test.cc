@@ -9,7 +9,7 @@
 namespace atp::observe {
 namespace {
 
-const std::vector<LogField> fields{{"job", 7},
+const std::vector<LogField> fields{job_field(7),
                                    {"channel", std::uint16_t{3}},
                                    {"address", *wire::Address::parse("[fe80::1]:4790")},
                                    {"reason", "no room: \"64\" jobs\n\x1b[31mred"},
@@ -17,13 +17,13 @@ const std::vector<LogField> fields{{"job", 7},
 
 TEST(LogText, LineHasSeverityWordsAndFieldsInOrder) {
     EXPECT_EQ(text_line(row_of(LogEvent::job_refused), fields),
-              "warn job refused job=7 channel=3 address=[fe80::1]:4790 "
+              "warn job refused job=00000007 channel=3 address=[fe80::1]:4790 "
               R"(reason="no room: \"64\" jobs\n\u001b[31mred" text="")");
 }
 
 TEST(LogText, JsonKeepsNumbersAndEscapesTexts) {
     EXPECT_EQ(json_members(row_of(LogEvent::job_refused), fields),
-              R"("level":"warn","event":"job refused","job":7,"channel":3,"address":"[fe80::1]:4790",)"
+              R"("level":"warn","event":"job refused","job":"00000007","channel":3,"address":"[fe80::1]:4790",)"
               R"("reason":"no room: \"64\" jobs\n\u001b[31mred","text":"")");
 }
 

@@ -74,7 +74,8 @@ TEST_F(TraceFiles, PacketsAndTotalsAreInTheFileThatOnlyItsOwnerReads) {
     const auto lines = lines_of("a");
     ASSERT_EQ(lines.size(), 3U);
     EXPECT_THAT(lines[0], HasSubstr(" begins at 20"));
-    EXPECT_EQ(lines[1], "1500.000us 10.0.0.2:4790>10.0.0.1:4791 sent LEAVE job=7 token=0x5eed ch=3 unit=0 member=0");
+    EXPECT_EQ(lines[1],
+              "1500.000us 10.0.0.2:4790>10.0.0.1:4791 sent LEAVE job=00000007 token=0x5eed ch=3 unit=0 member=0");
     EXPECT_THAT(lines[2], HasSubstr("written=1 dropped=0"));
     for (const std::string& line : lines) EXPECT_TRUE(wire::parse_trace_line(line)) << line;
     EXPECT_THAT(logged_, ElementsAre("trace ended file=" + path("a") + " written=1 dropped=0"));

@@ -30,7 +30,7 @@ std::vector<std::string> events_in(const std::string& path, const std::string& w
     for (std::string text; std::getline(file, text);) {
         const auto line = wire::parse_trace_line(text);
         if (!line || line->where != where) continue;
-        events.push_back(std::string(line->what) + ' ' + std::to_string(line->number("job").value_or(0)));
+        events.push_back(std::string(line->what) + ' ' + std::to_string(line->job().value_or(0)));
     }
     return events;
 }

@@ -24,31 +24,31 @@ const wire::Address sender = *wire::Address::parse("10.0.0.1:4791");
 
 TEST(TreeLog, EachNoticeIsOneLineWithItsFields) {
     EXPECT_EQ(line_of({.kind = Kind::job_formed, .level = 1, .address = sender}),
-              "job formed job=7 channel=3 level=1 address=10.0.0.1:4791");
-    EXPECT_EQ(line_of({.kind = Kind::job_ready, .members = 4}), "job ready job=7 channel=3 members=4");
-    EXPECT_EQ(line_of({.kind = Kind::job_left}), "job left job=7 channel=3");
+              "job formed job=00000007 channel=3 level=1 address=10.0.0.1:4791");
+    EXPECT_EQ(line_of({.kind = Kind::job_ready, .members = 4}), "job ready job=00000007 channel=3 members=4");
+    EXPECT_EQ(line_of({.kind = Kind::job_left}), "job left job=00000007 channel=3");
     EXPECT_EQ(line_of({.kind = Kind::job_failed, .reason = "no memory"}),
-              "job failed job=7 channel=3 reason=\"no memory\"");
+              "job failed job=00000007 channel=3 reason=\"no memory\"");
     EXPECT_EQ(line_of({.kind = Kind::job_failed, .address = sender, .reason = "silent"}),
-              "job failed job=7 channel=3 address=10.0.0.1:4791 reason=silent");
+              "job failed job=00000007 channel=3 address=10.0.0.1:4791 reason=silent");
     EXPECT_EQ(line_of({.kind = Kind::job_refused, .address = sender, .reason = "full"}),
-              "job refused job=7 channel=3 address=10.0.0.1:4791 reason=full");
+              "job refused job=00000007 channel=3 address=10.0.0.1:4791 reason=full");
     EXPECT_EQ(line_of({.kind = Kind::member_joined, .address = sender, .rank = 2}),
-              "member joined job=7 channel=3 rank=2 address=10.0.0.1:4791");
+              "member joined job=00000007 channel=3 rank=2 address=10.0.0.1:4791");
     EXPECT_EQ(line_of({.kind = Kind::member_left, .address = sender, .rank = 0}),
-              "member left job=7 channel=3 rank=0 address=10.0.0.1:4791");
+              "member left job=00000007 channel=3 rank=0 address=10.0.0.1:4791");
     EXPECT_EQ(line_of({.kind = Kind::member_lost, .address = sender, .rank = 2, .reason = "silence"}),
-              "member lost job=7 channel=3 rank=2 address=10.0.0.1:4791 reason=silence");
+              "member lost job=00000007 channel=3 rank=2 address=10.0.0.1:4791 reason=silence");
     EXPECT_EQ(line_of({.kind = Kind::member_joined, .address = sender, .unit = 1}),
-              "leaf joined job=7 channel=3 unit=1 address=10.0.0.1:4791");
+              "leaf joined job=00000007 channel=3 unit=1 address=10.0.0.1:4791");
     EXPECT_EQ(line_of({.kind = Kind::member_left, .address = sender, .unit = 1}),
-              "leaf left job=7 channel=3 unit=1 address=10.0.0.1:4791");
+              "leaf left job=00000007 channel=3 unit=1 address=10.0.0.1:4791");
     EXPECT_EQ(line_of({.kind = Kind::member_lost, .address = sender, .unit = 1, .reason = "closed"}),
-              "leaf lost job=7 channel=3 unit=1 address=10.0.0.1:4791 reason=closed");
+              "leaf lost job=00000007 channel=3 unit=1 address=10.0.0.1:4791 reason=closed");
     EXPECT_EQ(line_of({.kind = Kind::parent_ready, .address = sender}),
-              "parent ready job=7 channel=3 address=10.0.0.1:4791");
+              "parent ready job=00000007 channel=3 address=10.0.0.1:4791");
     EXPECT_EQ(line_of({.kind = Kind::parent_lost, .address = sender, .reason = "closed"}),
-              "parent lost job=7 channel=3 address=10.0.0.1:4791 reason=closed");
+              "parent lost job=00000007 channel=3 address=10.0.0.1:4791 reason=closed");
 }
 
 }  // namespace

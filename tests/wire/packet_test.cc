@@ -173,13 +173,27 @@ TEST(Decode, AnswerThatNamesNoMemberIsAccepted) {
 
 // --- texts
 
+TEST(Job, NumberIsEightHexadecimalDigitsAndReadsBack) {
+    for (const auto& [job, text] : {std::pair{0U, "00000000"}, {42U, "0000002a"}, {0xFFFFFFFFU, "ffffffff"}}) {
+        EXPECT_EQ(job_to_string(job), text);
+        EXPECT_EQ(parse_job(text), job);
+    }
+    EXPECT_EQ(parse_job("650DE528"), 0x650DE528U);
+}
+
+TEST(Job, OtherTextIsNoNumber) {
+    for (const char* text : {"", "1", "2a", "1695409448", "0x650de5", "650de52g", "-50de528", " 50de528"}) {
+        EXPECT_FALSE(parse_job(text)) << text;
+    }
+}
+
 TEST(ToString, WidestHeaderFits) {
     atp_header header{};
     std::memset(&header, 0xFF, sizeof header);
     header.worker = header.peer = 0xFFFE;
     EXPECT_EQ(
         to_string(header, std::numeric_limits<std::size_t>::max()),
-        "UNKNOWN job=4294967295 token=0xffffffffffffffff ch=65535 seq=4294967295 w=65534 hop=255 win=255 "
+        "UNKNOWN job=ffffffff token=0xffffffffffffffff ch=65535 seq=4294967295 w=65534 hop=255 win=255 "
         "scale=255 idx=4294967295 arg=4294967295 peer=65534 sending=255 part=3.63 form=unknown "
         "unknownx18446744073709551615 set=0xffffffff/0xffffffff,0xffffffff/0xffffffff resend bypass collision ecn "
         "overflow whole audit plain alternate_free one_sender ecn_down proof last_rank unknown");

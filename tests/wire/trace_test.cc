@@ -15,7 +15,7 @@ namespace {
 
 constexpr Time at{std::chrono::nanoseconds(12'034'567)};
 constexpr const char* gradient_line =
-    "12034.567us s0>p0 sent marked GRADIENT job=1 token=0x5eed ch=2 seq=17 w=all set=0x4/0xf\n";
+    "12034.567us s0>p0 sent marked GRADIENT job=00000001 token=0x5eed ch=2 seq=17 w=all set=0x4/0xf\n";
 
 std::string line_of(std::string_view where, std::string_view what, std::string_view packet) {
     std::string text;
@@ -25,7 +25,7 @@ std::string line_of(std::string_view where, std::string_view what, std::string_v
 
 TEST(Trace, WrittenLineReadsAsItsParts) {
     const std::string text =
-        line_of("s0>p0", "sent marked", "GRADIENT job=1 token=0x5eed ch=2 seq=17 w=all set=0x4/0xf");
+        line_of("s0>p0", "sent marked", "GRADIENT job=00000001 token=0x5eed ch=2 seq=17 w=all set=0x4/0xf");
     EXPECT_EQ(text, gradient_line);
     const auto line = parse_trace_line(text);
     ASSERT_TRUE(line);
@@ -33,7 +33,7 @@ TEST(Trace, WrittenLineReadsAsItsParts) {
     EXPECT_EQ(line->where, "s0>p0");
     EXPECT_EQ(line->what, "sent marked");
     EXPECT_EQ(line->type, "GRADIENT");
-    EXPECT_EQ(line->number("job"), 1U);
+    EXPECT_EQ(line->job(), 1U);
     EXPECT_EQ(line->number("ch"), 2U);
     EXPECT_EQ(line->number("seq"), 17U);
     EXPECT_FALSE(line->number("w")) << "it is no number";
@@ -48,7 +48,7 @@ TEST(Trace, NoteHasNoPacket) {
     ASSERT_TRUE(line);
     EXPECT_EQ(line->what, "restarts empty");
     EXPECT_EQ(line->type, "");
-    EXPECT_FALSE(line->number("job"));
+    EXPECT_FALSE(line->job());
 }
 
 TEST(Trace, OtherTextIsNoLine) {
@@ -108,13 +108,13 @@ TEST(Trace, DescriptionOfAControlMessageNamesItsJob) {
     join.terms.lanes = 62, join.terms.window_log2 = 4, join.terms.aggregators = 1024, join.terms.mask1 = 1;
     join.terms.scale = 1e8;
     join.units = {{.unit = 0, .members = 2, .mask0 = 3, .direct = false, .ranks = {1}}};
-    EXPECT_EQ(described(join), "JOIN job=7 token=0x5eed ch=3 hop=0 lanes=62 unit=0:0x2/0x3");
+    EXPECT_EQ(described(join), "JOIN job=00000007 token=0x5eed ch=3 hop=0 lanes=62 unit=0:0x2/0x3");
     EXPECT_EQ(described(Joined{.job = 7, .token = 0x5eed, .channel = 3, .ready = true}),
-              "JOINED job=7 token=0x5eed ch=3 ready missing=0x0,0x0");
+              "JOINED job=00000007 token=0x5eed ch=3 ready missing=0x0,0x0");
     EXPECT_EQ(described(Refused{.job = 7, .token = 0x5eed, .channel = 3, .reason = Refusal::full, .text = "full"}),
-              "REFUSED job=7 token=0x5eed ch=3 reason=full");
+              "REFUSED job=00000007 token=0x5eed ch=3 reason=full");
     EXPECT_EQ(described(Leave{.job = 7, .token = 0x5eed, .channel = 3, .unit = 1, .member = 2}),
-              "LEAVE job=7 token=0x5eed ch=3 unit=1 member=2");
+              "LEAVE job=00000007 token=0x5eed ch=3 unit=1 member=2");
     EXPECT_TRUE(described(Stats{.nonce = 1}).starts_with("STATS bytes="));
 }
 

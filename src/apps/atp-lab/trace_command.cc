@@ -79,7 +79,8 @@ std::function<int()> register_trace(CLI::App& program) {
     const auto number = [](std::string_view text) { return parse_whole(text, 0, most); };
     const std::string numbers = whole_forms(0, most);
     wire::TraceFilter& filter = options->filter;
-    flags.parsed("--job", filter.job, "N", number, numbers, "Show packets of this job [all]");
+    flags.parsed("--job", filter.job, "JOB", wire::parse_job, "eight hexadecimal digits, as traces and logs show them",
+                 "Show packets of this job, such as 650de528 [all]");
     flags.parsed("--channel", filter.channel, "N", number, numbers, "Show packets of this channel [all]");
     flags.parsed("--seq", filter.seq, "N", number, numbers, "Show packets of this fragment [all]");
     const auto text = [](std::string_view given) {

@@ -44,19 +44,20 @@ std::string jobs_text(const client::SwitchReport& report) {
     for (const client::ShardReport& shard : report.shards) {
         for (const client::JobReport& job : shard.jobs) {
             const auto& events = job.counters.events;
-            text +=
-                fmt::format("{:>10x} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>8} {:>8} {:>8}\n", job.job,
-                            events[ATP_EVENT_CLAIMED], events[ATP_EVENT_ADDED], events[ATP_EVENT_COMPLETED],
-                            events[ATP_EVENT_COLLIDED], events[ATP_EVENT_RESENT] + events[ATP_EVENT_FETCHED],
-                            events[ATP_EVENT_FLUSHED], job.counters.ecn, job.counters.overflows, job.counters.forged);
+            text += fmt::format("{:>10} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>8} {:>8} {:>8}\n",
+                                wire::job_to_string(job.job), events[ATP_EVENT_CLAIMED], events[ATP_EVENT_ADDED],
+                                events[ATP_EVENT_COMPLETED], events[ATP_EVENT_COLLIDED],
+                                events[ATP_EVENT_RESENT] + events[ATP_EVENT_FETCHED], events[ATP_EVENT_FLUSHED],
+                                job.counters.ecn, job.counters.overflows, job.counters.forged);
         }
     }
     for (const client::ShardReport& shard : report.shards) {
         for (const client::ChannelReport& channel : shard.channels) {
-            text += fmt::format("  job {:x} channel {}: level {}, {} of {} joined{}{}, results by {}{}\n", channel.job,
-                                channel.channel, channel.level, channel.present, channel.expected,
-                                channel.ready ? "" : ", waiting", channel.hosts ? ", server here" : "",
-                                channel.by_group ? "multicast" : "unicast", slowest_text(channel.slowest));
+            text +=
+                fmt::format("  job {} channel {}: level {}, {} of {} joined{}{}, results by {}{}\n",
+                            wire::job_to_string(channel.job), channel.channel, channel.level, channel.present,
+                            channel.expected, channel.ready ? "" : ", waiting", channel.hosts ? ", server here" : "",
+                            channel.by_group ? "multicast" : "unicast", slowest_text(channel.slowest));
         }
     }
     return text;

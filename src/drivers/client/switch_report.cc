@@ -108,6 +108,11 @@ class ReportWriter {
         if (known) value(key, *known);
     }
     void hex(std::string_view key, std::uint64_t number) { value(key, fmt::format("{:016x}", number)); }
+    void job(std::string_view key, std::uint32_t number) { value(key, wire::job_to_string(number)); }
+    void jobs(std::string_view key, const std::vector<std::uint32_t>& numbers) {
+        Json& array = json_[std::string(key)] = Json::array();
+        for (const std::uint32_t number : numbers) array.push_back(wire::job_to_string(number));
+    }
     void choice(std::string_view key, bool chosen, std::string_view yes, std::string_view no) {
         value(key, chosen ? yes : no);
     }
@@ -182,6 +187,16 @@ class ReportReader {
         const auto parsed = std::from_chars(digits.data(), end, number, 16);
         require(parsed.ec == std::errc() && parsed.ptr == end);
     }
+    void job(std::string_view key, std::uint32_t& number) {
+        std::string digits;
+        value(key, digits);
+        if (!digits.empty()) number = job_of(digits);
+    }
+    void jobs(std::string_view key, std::vector<std::uint32_t>& numbers) {
+        std::vector<std::string> all;
+        value(key, all);
+        for (const std::string& digits : all) numbers.push_back(job_of(digits));
+    }
     void choice(std::string_view key, bool& chosen, std::string_view yes, std::string_view) {
         std::string text;
         value(key, text);
@@ -233,6 +248,11 @@ class ReportReader {
     }
 
   private:
+    static std::uint32_t job_of(std::string_view digits) {
+        const auto job = wire::parse_job(digits);
+        require(job.has_value());
+        return *job;
+    }
     const Json* find(std::string_view key) {
         asked_.emplace_back(key);
         const auto found = json_.find(asked_.back());
@@ -253,7 +273,7 @@ void describe_packets(Archive& archive, Of<Archive, protocol::SwitchCounters> co
 
 template <class Archive>
 void describe(Archive& archive, Of<Archive, JobReport> job) {
-    archive.value("job", job.job);
+    archive.job("job", job.job);
     describe_packets(archive, job.counters);
 }
 
@@ -268,7 +288,7 @@ void describe(Archive& archive, Of<Archive, SlowestChild> slowest) {
 
 template <class Archive>
 void describe(Archive& archive, Of<Archive, ChannelReport> channel) {
-    archive.value("job", channel.job);
+    archive.job("job", channel.job);
     archive.value("channel", channel.channel);
     archive.value("protocol", channel.protocol);
     archive.value("level", channel.level);
@@ -287,7 +307,7 @@ template <class Archive>
 void describe(Archive& archive, Of<Archive, KernelReport> kernel) {
     archive.value("lanes", kernel.lanes);
     archive.value("level", kernel.level);
-    archive.value("passing_jobs", kernel.passing_jobs);
+    archive.jobs("passing_jobs", kernel.passing_jobs);
     archive.value("without_release", kernel.without_release);
     archive.counters(kernel_fields, kernel);
     archive.value("interfaces", kernel.interfaces);

@@ -111,7 +111,8 @@ Communicator::~Communicator() {
     gathers_.stop();
     if (!failed_) end_service();
     const bool formed = host_ != nullptr || !channels_.empty();
-    if (formed && !failed_) log_->write(observe::LogEvent::job_left, {{"job", formation_.job}, {"rank", rank_}});
+    if (formed && !failed_)
+        log_->write(observe::LogEvent::job_left, {observe::job_field(formation_.job), {"rank", rank_}});
 }
 
 void Communicator::log_ready() {
@@ -119,7 +120,7 @@ void Communicator::log_ready() {
         log_->write(observe::LogEvent::memory_shared, {{"rank", rank_}, {"ranks", formation_.host_ranks}});
         if (channels_.empty()) return;
     }
-    log_->write(observe::LogEvent::job_ready, {{"job", formation_.job},
+    log_->write(observe::LogEvent::job_ready, {observe::job_field(formation_.job),
                                                {"rank", rank_},
                                                {"world", world_},
                                                {"switch", options_.switch_address},
@@ -153,7 +154,7 @@ void Communicator::end_service() {
 void Communicator::log_failure(const Error& error) {
     if (error.reason == Reason::closed || failed_.exchange(true)) return;
     log_->write(observe::LogEvent::job_failed,
-                {{"job", formation_.job}, {"rank", rank_}, {"reason", to_string(error)}});
+                {observe::job_field(formation_.job), {"rank", rank_}, {"reason", to_string(error)}});
 }
 
 // Each channel notices a slow rank by itself.
@@ -162,7 +163,7 @@ void Communicator::log_slow(const std::string& text) {
     const Duration::rep now = net::now().time_since_epoch().count();
     Duration::rep next = slow_next_;
     if (now < next || !slow_next_.compare_exchange_strong(next, now + pause.count())) return;
-    log_->write(observe::LogEvent::rank_slow, {{"job", formation_.job}, {"rank", rank_}, {"reason", text}});
+    log_->write(observe::LogEvent::rank_slow, {observe::job_field(formation_.job), {"rank", rank_}, {"reason", text}});
 }
 
 void Communicator::log_floats(const protocol::WorkerCounters& counters) {
@@ -170,7 +171,7 @@ void Communicator::log_floats(const protocol::WorkerCounters& counters) {
     const bool fixed = options_.scaling == tensor::Scaling::fixed;
     log_->write(
         observe::LogEvent::floats_sent,
-        {{"job", formation_.job},
+        {observe::job_field(formation_.job),
          {"rank", rank_},
          {"reason", fmt::format("{} packets of {} fragments have float32, which no switch adds, since numbers "
                                 "of some rank fit no integer at their scale{}",
@@ -181,7 +182,7 @@ void Communicator::log_floats(const protocol::WorkerCounters& counters) {
 void Communicator::log_int32_lanes() {
     if (int32_logged_.exchange(true)) return;
     log_->write(observe::LogEvent::lanes_widened,
-                {{"job", formation_.job},
+                {observe::job_field(formation_.job),
                  {"rank", rank_},
                  {"reason", "a switch in the path adds only int32, so integers of int16 and int8 travel as int32"}});
 }
@@ -189,7 +190,7 @@ void Communicator::log_int32_lanes() {
 void Communicator::log_type(numeric::ElementType type) {
     if (type != numeric::ElementType::float64 || lowered_.exchange(true)) return;
     log_->write(observe::LogEvent::precision_lowered,
-                {{"job", formation_.job},
+                {observe::job_field(formation_.job),
                  {"rank", rank_},
                  {"reason", "float64 is summed with the precision and the range of float32"}});
 }

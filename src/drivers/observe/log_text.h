@@ -12,6 +12,7 @@
 
 #include "observe/events.h"
 #include "wire/address.h"
+#include "wire/packet.h"
 
 namespace atp::observe {
 
@@ -34,11 +35,13 @@ struct LogField {
     bool is_number = false;
 };
 
-// `info job ready job=7 channel=0 reason="two words"`. A value with other characters than letters, digits and
+[[nodiscard]] inline LogField job_field(std::uint32_t job) { return {"job", wire::job_to_string(job)}; }
+
+// `info job ready job=650de528 channel=0 reason="two words"`. A value with other characters than letters, digits and
 // .:-_/[]%,+ is quoted and escaped as in JSON, so that bytes from the network cannot start a line or control a
 // terminal.
 [[nodiscard]] std::string text_line(const EventRow& row, std::span<const LogField> fields);
-// The members of a JSON object, without braces: `"level":"info","event":"job ready","job":7,...`.
+// The members of a JSON object, without braces: `"level":"info","event":"job ready","job":"650de528",...`.
 [[nodiscard]] std::string json_members(const EventRow& row, std::span<const LogField> fields);
 
 // The fields of a missing feature, from "gso: EIO from the device".

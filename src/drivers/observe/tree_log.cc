@@ -11,9 +11,9 @@ void write_member(Log& log, LogEvent of_worker, LogEvent of_leaf, const control:
     const LogEvent event = notice.rank ? of_worker : of_leaf;
     const LogField name = notice.rank ? LogField("rank", *notice.rank) : LogField("unit", notice.unit);
     if (notice.reason.empty()) {
-        log.write(event, {{"job", notice.job}, {"channel", notice.channel}, name, {"address", notice.address}});
+        log.write(event, {job_field(notice.job), {"channel", notice.channel}, name, {"address", notice.address}});
     } else {
-        log.write(event, {{"job", notice.job},
+        log.write(event, {job_field(notice.job),
                           {"channel", notice.channel},
                           name,
                           {"address", notice.address},
@@ -24,11 +24,12 @@ void write_member(Log& log, LogEvent of_worker, LogEvent of_leaf, const control:
 // `address`: of no family if this switch itself is the reason.
 void write_failure(Log& log, LogEvent event, const control::TreeNotice& notice) {
     if (notice.address.family() == wire::Family::none) {
-        log.write(event, {{"job", notice.job}, {"channel", notice.channel}, {"reason", notice.reason}});
+        log.write(event, {job_field(notice.job), {"channel", notice.channel}, {"reason", notice.reason}});
     } else {
-        log.write(
-            event,
-            {{"job", notice.job}, {"channel", notice.channel}, {"address", notice.address}, {"reason", notice.reason}});
+        log.write(event, {job_field(notice.job),
+                          {"channel", notice.channel},
+                          {"address", notice.address},
+                          {"reason", notice.reason}});
     }
 }
 
@@ -37,16 +38,16 @@ void write_failure(Log& log, LogEvent event, const control::TreeNotice& notice) 
 void write_notice(Log& log, const control::TreeNotice& notice) {
     switch (notice.kind) {
         case Kind::job_formed:
-            log.write(LogEvent::job_formed, {{"job", notice.job},
+            log.write(LogEvent::job_formed, {job_field(notice.job),
                                              {"channel", notice.channel},
                                              {"level", notice.level},
                                              {"address", notice.address}});
             break;
         case Kind::job_ready:
             log.write(LogEvent::job_ready,
-                      {{"job", notice.job}, {"channel", notice.channel}, {"members", notice.members}});
+                      {job_field(notice.job), {"channel", notice.channel}, {"members", notice.members}});
             break;
-        case Kind::job_left: log.write(LogEvent::job_left, {{"job", notice.job}, {"channel", notice.channel}}); break;
+        case Kind::job_left: log.write(LogEvent::job_left, {job_field(notice.job), {"channel", notice.channel}}); break;
         case Kind::job_failed: write_failure(log, LogEvent::job_failed, notice); break;
         case Kind::job_refused: write_failure(log, LogEvent::job_refused, notice); break;
         case Kind::member_joined: write_member(log, LogEvent::member_joined, LogEvent::leaf_joined, notice); break;
@@ -54,7 +55,7 @@ void write_notice(Log& log, const control::TreeNotice& notice) {
         case Kind::member_lost: write_member(log, LogEvent::member_lost, LogEvent::leaf_lost, notice); break;
         case Kind::parent_ready:
             log.write(LogEvent::parent_ready,
-                      {{"job", notice.job}, {"channel", notice.channel}, {"address", notice.address}});
+                      {job_field(notice.job), {"channel", notice.channel}, {"address", notice.address}});
             break;
         case Kind::parent_lost: write_failure(log, LogEvent::parent_lost, notice); break;
     }

@@ -154,7 +154,7 @@ std::string StreamPool::report_parts() const {
     packets["strangers"] = pool.strangers;
     Json streams = Json::array();
     for (const StreamSnapshot& stream : pool.streams) {
-        streams.push_back({{"job", stream.job},
+        streams.push_back({{"job", wire::job_to_string(stream.job)},
                            {"channel", stream.channel},
                            {"stream", stream.number},
                            {"slots", stream.slots},

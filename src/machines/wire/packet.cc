@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/packet.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <charconv>
 #include <cinttypes>
 #include <cstdio>
 
@@ -92,19 +95,29 @@ std::string flags_to_string(std::uint16_t flags) {
     return text;
 }
 
+std::string job_to_string(std::uint32_t job) { return fmt::format("{:08x}", job); }
+
+std::optional<std::uint32_t> parse_job(std::string_view text) {
+    constexpr std::size_t digits = 8;
+    std::uint32_t job = 0;
+    const char* const end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, job, 16);
+    if (text.size() != digits || read.ec != std::errc() || read.ptr != end) return std::nullopt;
+    return job;
+}
+
 std::string to_string(const atp_header& header, std::size_t lanes) {
     std::array<char, 400> line{};  // the longest line is below 340 characters
-    std::snprintf(line.data(), line.size(),
-                  "%s job=%" PRIu32 " token=0x%" PRIx64 " ch=%u seq=%" PRIu32
-                  " w=%s hop=%u win=%u scale=%u idx=%" PRIu32 " arg=%" PRIu32
-                  " peer=%s sending=%u part=%u.%u form=%s %sx%zu set=0x%" PRIx32 "/0x%" PRIx32 ",0x%" PRIx32
-                  "/0x%" PRIx32,
-                  type_to_string(header.type).data(), header.job, header.token, unsigned{header.channel}, header.seq,
-                  worker_to_string(header.worker).c_str(), unsigned{header.hop}, unsigned{header.window_log2},
-                  unsigned{header.scale}, header.index, header.argument, worker_to_string(header.peer).c_str(),
-                  unsigned{header.sending}, unsigned{atp_part_packet(&header)}, unsigned{atp_part_rank(&header)},
-                  dtype_to_string(atp_lanes_form(&header)).data(), dtype_to_string(atp_lanes_type(&header)).data(),
-                  lanes, header.bitmap0, header.mask0, header.bitmap1, header.mask1);
+    std::snprintf(
+        line.data(), line.size(),
+        "%s job=%s token=0x%" PRIx64 " ch=%u seq=%" PRIu32 " w=%s hop=%u win=%u scale=%u idx=%" PRIu32 " arg=%" PRIu32
+        " peer=%s sending=%u part=%u.%u form=%s %sx%zu set=0x%" PRIx32 "/0x%" PRIx32 ",0x%" PRIx32 "/0x%" PRIx32,
+        type_to_string(header.type).data(), job_to_string(header.job).c_str(), header.token, unsigned{header.channel},
+        header.seq, worker_to_string(header.worker).c_str(), unsigned{header.hop}, unsigned{header.window_log2},
+        unsigned{header.scale}, header.index, header.argument, worker_to_string(header.peer).c_str(),
+        unsigned{header.sending}, unsigned{atp_part_packet(&header)}, unsigned{atp_part_rank(&header)},
+        dtype_to_string(atp_lanes_form(&header)).data(), dtype_to_string(atp_lanes_type(&header)).data(), lanes,
+        header.bitmap0, header.mask0, header.bitmap1, header.mask1);
     std::string text = line.data();
     if (header.flags != 0) text += ' ' + flags_to_string(header.flags);
     return text;

@@ -17,8 +17,8 @@ namespace {
 constexpr std::string_view time_unit = "us";
 
 std::string describe_join(const Join& join) {
-    std::string text = fmt::format("JOIN job={} token={:#x} ch={} hop={} lanes={}", join.terms.job, join.terms.token,
-                                   join.terms.channel, join.level, join.terms.lanes);
+    std::string text = fmt::format("JOIN job={} token={:#x} ch={} hop={} lanes={}", job_to_string(join.terms.job),
+                                   join.terms.token, join.terms.channel, join.level, join.terms.lanes);
     for (const JoiningUnit& unit : join.units) {
         fmt::format_to(std::back_inserter(text), " unit={}:{:#x}/{:#x}", unit.unit, unit.members, unit.mask0);
     }
@@ -26,19 +26,19 @@ std::string describe_join(const Join& join) {
 }
 
 std::string describe_joined(const Joined& joined) {
-    return fmt::format("JOINED job={} token={:#x} ch={} {} missing={:#x},{:#x}", joined.job, joined.token,
-                       joined.channel, joined.ready ? "ready" : "waiting", joined.missing_members,
+    return fmt::format("JOINED job={} token={:#x} ch={} {} missing={:#x},{:#x}", job_to_string(joined.job),
+                       joined.token, joined.channel, joined.ready ? "ready" : "waiting", joined.missing_members,
                        joined.missing_units);
 }
 
 std::string describe_refused(const Refused& refused) {
-    return fmt::format("REFUSED job={} token={:#x} ch={} reason={}", refused.job, refused.token, refused.channel,
-                       to_string(refused.reason));
+    return fmt::format("REFUSED job={} token={:#x} ch={} reason={}", job_to_string(refused.job), refused.token,
+                       refused.channel, to_string(refused.reason));
 }
 
 std::string describe_leave(const Leave& leave) {
-    return fmt::format("LEAVE job={} token={:#x} ch={} unit={} member={}", leave.job, leave.token, leave.channel,
-                       leave.unit, leave.member);
+    return fmt::format("LEAVE job={} token={:#x} ch={} unit={} member={}", job_to_string(leave.job), leave.token,
+                       leave.channel, leave.unit, leave.member);
 }
 
 std::string describe_control(ControlType type, std::span<const std::byte> bytes) {
@@ -103,13 +103,23 @@ std::string describe_datagram(std::span<std::byte> datagram) {
                : fmt::format("UNDECODABLE reason=\"{}\" bytes={}", to_string(error), datagram.size());
 }
 
-std::optional<std::uint64_t> TraceLine::number(std::string_view name) const {
+std::optional<std::string_view> TraceLine::value(std::string_view name) const {
     for (std::string_view rest = fields; !rest.empty();) {
         const std::string_view word = take_word(rest);
         if (word.size() <= name.size() || !word.starts_with(name) || word[name.size()] != '=') continue;
-        return whole_number<std::uint64_t>(word.substr(name.size() + 1));
+        return word.substr(name.size() + 1);
     }
     return std::nullopt;
+}
+
+std::optional<std::uint64_t> TraceLine::number(std::string_view name) const {
+    const auto digits = value(name);
+    return digits ? whole_number<std::uint64_t>(*digits) : std::nullopt;
+}
+
+std::optional<std::uint32_t> TraceLine::job() const {
+    const auto digits = value("job");
+    return digits ? parse_job(*digits) : std::nullopt;
 }
 
 std::optional<TraceLine> parse_trace_line(std::string_view line) {
@@ -138,7 +148,7 @@ bool TraceFilter::accepts(const TraceLine& line) const {
     const auto equal = [&](const std::optional<std::uint64_t>& required, std::string_view name) {
         return !required || line.number(name) == required;
     };
-    return equal(job, "job") && equal(channel, "ch") && equal(seq, "seq") && (!type || *type == line.type) &&
+    return (!job || line.job() == job) && equal(channel, "ch") && equal(seq, "seq") && (!type || *type == line.type) &&
            (!what || *what == line.what) && (!where || line.where.find(*where) != std::string_view::npos);
 }
 

@@ -2,8 +2,8 @@
 // The trace of packets as text, one line for each event of a packet. Switches, ranks and the simulator write this
 // format, and `atp-lab trace` reads it.
 //
-//   12.034us s0>p0 sent GRADIENT job=1 token=... ch=0 seq=17 ...
-//   13.100us s0 completed GRADIENT job=1 ...
+//   12.034us s0>p0 sent GRADIENT job=650de528 token=... ch=0 seq=17 ...
+//   13.100us s0 completed GRADIENT job=650de528 ...
 //   14.000us s0 restarts empty
 //
 // A line has the time, the place (a node, or the link from one node to another), the event, and the packet. A note has
@@ -44,7 +44,7 @@ class TraceSink {
 void append_trace_line(std::string& text, Time now, std::string_view where, std::string_view what,
                        std::string_view packet = {});
 
-// A packet, a control message or other bytes, described on one line: "JOIN job=1 token=0x5eed ch=0".
+// A packet, a control message or other bytes, described on one line: "JOIN job=650de528 token=0x5eed ch=0".
 [[nodiscard]] std::string describe_datagram(std::span<std::byte> datagram);
 
 // One line, divided. All views point into the line.
@@ -55,6 +55,9 @@ struct TraceLine {
     std::string_view type{};    // GRADIENT, JOIN, ...; empty: a note
     std::string_view fields{};  // the rest of the packet
 
+    // The text after "NAME="; nullopt: the packet has no such field.
+    [[nodiscard]] std::optional<std::string_view> value(std::string_view name) const;
+    [[nodiscard]] std::optional<std::uint32_t> job() const;
     // The number after "NAME="; nullopt: the packet has no such field, or it is no decimal number.
     [[nodiscard]] std::optional<std::uint64_t> number(std::string_view name) const;
 };
@@ -63,7 +66,7 @@ struct TraceLine {
 
 // Which lines a reader shows. An unset condition accepts all lines.
 struct TraceFilter {
-    std::optional<std::uint64_t> job{};
+    std::optional<std::uint32_t> job{};
     std::optional<std::uint64_t> channel{};
     std::optional<std::uint64_t> seq{};
     std::optional<std::string> type{};   // in capital letters

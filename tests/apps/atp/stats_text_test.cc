@@ -28,16 +28,15 @@ TEST(StatsText, ShowsSwitchKernelJobsAndChannels) {
     EXPECT_THAT(text, HasSubstr("atp 1.2.3 at 127.0.0.1:4790, up 12 s, 64.0 MB of aggregators of 352 lanes, parent "
                                 "[2001:db8::1]:4790\n"));
     EXPECT_THAT(text, HasSubstr("inside the kernel: eth1 native, eth2 generic; 44444 aggregators of 352 lanes;"));
-    EXPECT_THAT(text, HasSubstr("         7        501        502        503        507     1021      516      534"));
+    EXPECT_THAT(text, HasSubstr("  00000007        501        502        503        507     1021      516      534"));
+    EXPECT_THAT(text, HasSubstr("job 00000007 channel 1: level 1, 3 of 3 joined, server here, results by multicast; "
+                                "waits 41.2 % of the time "
+                                "for rank 3 (99 % of all waiting; last in 97 % of the fragments)\n"));
     EXPECT_THAT(
         text,
         HasSubstr(
-            "job 7 channel 1: level 1, 3 of 3 joined, server here, results by multicast; waits 41.2 % of the time "
-            "for rank 3 (99 % of all waiting; last in 97 % of the fragments)\n"));
-    EXPECT_THAT(
-        text,
-        HasSubstr("job 8 channel 0: level 0, 1 of 2 joined, waiting, results by unicast; waits 0.0 % of the time for "
-                  "unit 2 (60 % of all waiting; last in 0 % of the fragments)\n"));
+            "job 00000008 channel 0: level 0, 1 of 2 joined, waiting, results by unicast; waits 0.0 % of the time for "
+            "unit 2 (60 % of all waiting; last in 0 % of the fragments)\n"));
 }
 
 TEST(StatsText, RatesNeedAnEarlierReport) {

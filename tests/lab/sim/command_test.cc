@@ -95,24 +95,26 @@ std::string temporary(const std::string& name) {
 
 TEST(TraceCommand, LinesOfASimulationAreFiltered) {
     const std::string file = temporary("atp-trace-");
-    const Outcome outcome = atp("trace " + file + " --job 1 --seq 3 --type GRADIENT --event completed",
+    const Outcome outcome = atp("trace " + file + " --job 00000001 --seq 3 --type GRADIENT --event completed",
                                 ATP_PROGRAM " simulate --topology star:2 --bytes 4kB --trace " + file + " >/dev/null");
     std::filesystem::remove(file);
     EXPECT_EQ(outcome.status, 0) << outcome.output;
-    EXPECT_NE(outcome.output.find("us s0 completed GRADIENT job=1 "), std::string::npos) << outcome.output;
+    EXPECT_NE(outcome.output.find("us s0 completed GRADIENT job=00000001 "), std::string::npos) << outcome.output;
     EXPECT_NE(outcome.output.find(" seq=3 "), std::string::npos) << outcome.output;
     EXPECT_EQ(std::ranges::count(outcome.output, '\n'), 1) << outcome.output;
 }
 
 TEST(TraceCommand, LinesOfSeveralFilesAreMergedByTime) {
     const std::string one = temporary("atp-trace-one-"), two = temporary("atp-trace-two-");
-    const std::string before = "printf '20.000us a sent ACK job=1\\n100.000us a sent ACK job=2\\n' >" + one +
-                               " && printf '3.000us b received ACK job=3\\n' >" + two;
+    const std::string before = "printf '20.000us a sent ACK job=00000001\\n100.000us a sent ACK job=00000002\\n' >" +
+                               one + " && printf '3.000us b received ACK job=00000003\\n' >" + two;
     const Outcome outcome = atp("trace " + one + ' ' + two, before);
     std::filesystem::remove(one);
     std::filesystem::remove(two);
     EXPECT_EQ(outcome.status, 0);
-    EXPECT_EQ(outcome.output, "3.000us b received ACK job=3\n20.000us a sent ACK job=1\n100.000us a sent ACK job=2\n");
+    EXPECT_EQ(
+        outcome.output,
+        "3.000us b received ACK job=00000003\n20.000us a sent ACK job=00000001\n100.000us a sent ACK job=00000002\n");
 }
 
 TEST(TraceCommand, FileThatIsNoTraceOrCannotBeReadIsReported) {

@@ -169,7 +169,7 @@ TEST(StreamPool, ReportsPoolAndStreamsAsJson) {
     EXPECT_EQ(pool.report_parts(),
               R"({"switchml":{"slots":16,"free_slots":12,"packets":{"gathered":1,"completed":0,"duplicates":0,)"
               R"("answered":0,"late":0,"ahead":0,"misfits":0,"overflows":0,"forged":0,"strangers":0},"refused":{},)"
-              R"("streams":[{"job":7,"channel":0,"stream":0,"slots":4,"packets":{"gathered":1,"completed":0,)"
+              R"("streams":[{"job":"00000007","channel":0,"stream":0,"slots":4,"packets":{"gathered":1,"completed":0,)"
               R"("duplicates":0,"answered":0,"late":0,"ahead":0,"misfits":0,"overflows":0}}]}})");
 }
 
