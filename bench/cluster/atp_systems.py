@@ -100,7 +100,7 @@ class Atp(AtpSwitches):
             *("--rendezvous", endpoint(rank.hosts[0], FIRST_RENDEZVOUS_PORT + rank.job)),
             *self.address_flags(rank),
             *flags_of_work(work),
-            *(["--host-level"] if rank.shares_host else []),
+            *([] if rank.shares_host else ["--network"]),
             *self._operation_flags(work.operation),
             *self._rank_flags,
         ]

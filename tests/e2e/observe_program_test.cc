@@ -47,7 +47,7 @@ class Observed : public testing::Test {
         return program;
     }
     [[nodiscard]] std::vector<std::string> sums(std::vector<std::string> flags = {}) const {
-        flags.insert(flags.begin(), {"bench", "--workers", "2", "--switch", address_, "--lanes", "64",
+        flags.insert(flags.begin(), {"bench", "--network", "--workers", "2", "--switch", address_, "--lanes", "64",
                                      "--bytes", "16kB", "--rounds", "2", "--warmup", "0"});
         return flags;
     }
@@ -215,7 +215,7 @@ TEST_F(Observed, TraceThatCannotBeCreatedStopsTheSwitchWithTheReason) {
 
 TEST_F(Observed, FailedRankLogsTheReasonAtWarn) {
     const auto node = start_switch({});
-    Program alone({"bench", "--rank", "0", "--world", "2", "--rendezvous", free_port(), "--switch",
+    Program alone({"bench", "--network", "--rank", "0", "--world", "2", "--rendezvous", free_port(), "--switch",
                    address_, "--timeout", "500ms"});
     EXPECT_EQ(alone.status(), 1);
     EXPECT_THAT(line_with(alone.output(), " job failed "),

@@ -32,8 +32,8 @@ struct Ranks {
         const std::string rendezvous = free_port();
         for (std::uint32_t rank = 0; rank < world; ++rank) {
             programs.emplace_back(std::vector<std::string>{
-                "bench", "--rank", std::to_string(rank), "--world", std::to_string(world), "--rendezvous", rendezvous,
-                "--switch", switch_address, "--lanes", "64", "--bytes", "64kB", "--rounds", "1000000"});
+                "bench", "--network", "--rank", std::to_string(rank), "--world", std::to_string(world), "--rendezvous",
+                rendezvous, "--switch", switch_address, "--lanes", "64", "--bytes", "64kB", "--rounds", "1000000"});
         }
     }
     std::deque<Program> programs;
@@ -108,8 +108,9 @@ TEST(BenchRanks, StoppedRankThatWaitsForOthersExits) {
     const std::string rendezvous = free_port();
     std::deque<Program> waiting;
     for (const char* rank : {"0", "1"}) {
-        waiting.emplace_back(std::vector<std::string>{"bench", "--rank", rank, "--world", "3", "--rendezvous",
-                                                      rendezvous, "--switch", address_of(*node), "--timeout", "600s"});
+        waiting.emplace_back(std::vector<std::string>{"bench", "--network", "--rank", rank, "--world", "3",
+                                                      "--rendezvous", rendezvous, "--switch", address_of(*node),
+                                                      "--timeout", "600s"});
     }
     for (const Program& program : waiting) ASSERT_TRUE(eventually([&] { return program.awaits(SIGTERM); }));
     waiting[1].signal(SIGTERM);
@@ -124,9 +125,9 @@ TEST(BenchRanks, MissingRankIsNamedByAllOthers) {
     const std::string rendezvous = free_port();
     std::deque<Program> programs;
     for (const char* rank : {"0", "1"}) {
-        programs.emplace_back(std::vector<std::string>{"bench", "--rank", rank, "--world", "3", "--rendezvous",
-                                                       rendezvous, "--switch", address_of(*node), "--timeout",
-                                                       *rank == '0' ? "1500ms" : "2500ms"});
+        programs.emplace_back(std::vector<std::string>{"bench", "--network", "--rank", rank, "--world", "3",
+                                                       "--rendezvous", rendezvous, "--switch", address_of(*node),
+                                                       "--timeout", *rank == '0' ? "1500ms" : "2500ms"});
     }
     for (Program& program : programs) {
         EXPECT_EQ(program.status(), 1);
@@ -135,8 +136,8 @@ TEST(BenchRanks, MissingRankIsNamedByAllOthers) {
 }
 
 std::vector<std::string> fleet(const std::string& switch_address) {
-    return {"bench", "--workers", "2",    "--switch", switch_address, "--lanes",
-            "64",    "--bytes",   "64kB", "--rounds", "1000000"};
+    return {"bench",   "--network", "--workers", "2",    "--switch", switch_address,
+            "--lanes", "64",        "--bytes",   "64kB", "--rounds", "1000000"};
 }
 
 // Output without the lines that a sanitizer prints if a thread ends while it looks for leaks.
@@ -169,8 +170,8 @@ TEST(BenchFleet, RanksLeaveWhenTheirLeaderIsKilled) {
 }
 
 TEST(BenchFleet, EachSizeCountsItsOwnPackets) {
-    Program program({"bench", "--workers", "1", "--bytes", "400kB", "--bytes", "4kB", "--lanes", "64", "--scaling",
-                     "fixed", "--rounds", "2", "--json"});
+    Program program({"bench", "--network", "--workers", "1", "--bytes", "400kB", "--bytes", "4kB", "--lanes", "64",
+                     "--scaling", "fixed", "--rounds", "2", "--json"});
     EXPECT_EQ(program.status(), 0) << program.output();
     std::istringstream lines(program.output());
     std::string line;
@@ -188,8 +189,8 @@ TEST(BenchFleet, EachSizeCountsItsOwnPackets) {
 TEST(BenchFleet, SumsAreVerifiedInEveryForm) {
     for (const char* scaling : {"fixed", "dynamic"}) {
         for (const char* lanes : {"int32", "64:int16"}) {
-            Program program({"bench", "--workers", "3", "--bytes", "100kB", "--scaling", scaling, "--lanes", lanes,
-                             "--rounds", "4", "--json"});
+            Program program({"bench", "--network", "--workers", "3", "--bytes", "100kB", "--scaling", scaling,
+                             "--lanes", lanes, "--rounds", "4", "--json"});
             EXPECT_EQ(program.status(), 0) << program.output();
             const auto size = nlohmann::json::parse(program.output(), nullptr, false);
             ASSERT_TRUE(size.is_object()) << program.output();
@@ -201,8 +202,8 @@ TEST(BenchFleet, SumsAreVerifiedInEveryForm) {
 TEST(BenchFleet, EveryCollectiveOfEveryTypeIsVerified) {
     for (const std::string_view collective : {"all_reduce", "reduce_scatter", "all_gather", "both"}) {
         for (const std::string_view type : {"float32", "float64", "float16", "bfloat16", "int32", "int64"}) {
-            Program program({"bench", "--workers", "3", "--bytes", "100kB", "--collective", std::string(collective),
-                             "--type", std::string(type), "--rounds", "4", "--json"});
+            Program program({"bench", "--network", "--workers", "3", "--bytes", "100kB", "--collective",
+                             std::string(collective), "--type", std::string(type), "--rounds", "4", "--json"});
             EXPECT_EQ(program.status(), 0) << program.output();
             // Ranks warn before it that float64 travels as float32.
             const std::string output = program.output();
@@ -220,8 +221,8 @@ TEST(BenchFleet, EveryCollectiveOfEveryTypeIsVerified) {
 // With the scale that adapts, numbers of any magnitude travel as integers.
 TEST(BenchFleet, NumbersOfAnyMagnitudeFitIntegers) {
     for (const char* magnitude : {"1e-9", "1e4", "65536"}) {
-        Program program(
-            {"bench", "--workers", "3", "--bytes", "100kB", "--magnitude", magnitude, "--rounds", "4", "--json"});
+        Program program({"bench", "--network", "--workers", "3", "--bytes", "100kB", "--magnitude", magnitude,
+                         "--rounds", "4", "--json"});
         EXPECT_EQ(program.status(), 0) << program.output();
         const auto size = nlohmann::json::parse(program.output(), nullptr, false);
         ASSERT_TRUE(size.is_object()) << program.output();
@@ -248,6 +249,54 @@ TEST(BenchFleet, MalformedLanesAreRefusedWithTheAcceptedTypes) {
         Program program({"bench", "--lanes", lanes});
         EXPECT_NE(program.status(), 0);
         EXPECT_NE(program.output().find("int32, int16, auto or int8"), std::string::npos) << lanes << program.output();
+    }
+}
+
+// As a job on one machine does by default.
+TEST(BenchFleet, RanksOfThisHostSumInItsMemory) {
+    Program program({"bench", "--workers", "3", "--bytes", "100kB", "--rounds", "4", "--json"});
+    ASSERT_EQ(program.status(), 0) << program.output();
+    const auto size = nlohmann::json::parse(program.output(), nullptr, false);
+    ASSERT_TRUE(size.is_object()) << program.output();
+    EXPECT_EQ(size["host_ranks"], 3);
+    EXPECT_EQ(size["layout"], "memory");
+    EXPECT_EQ(size["packets"], 0);
+    EXPECT_EQ(size["verified"], true);
+}
+
+TEST(BenchFleet, NetworkMeasuresPackets) {
+    Program program({"bench", "--network", "--workers", "3", "--bytes", "100kB", "--rounds", "4", "--json"});
+    ASSERT_EQ(program.status(), 0) << program.output();
+    const auto size = nlohmann::json::parse(program.output(), nullptr, false);
+    ASSERT_TRUE(size.is_object()) << program.output();
+    EXPECT_EQ(size["host_ranks"], 1);
+    EXPECT_GT(size["packets"], 0);
+}
+
+TEST(BenchRanks, OfSeveralHostsWithoutASwitchReadWhatIsMissing) {
+    const std::string rendezvous = free_port();
+    std::deque<Program> programs;
+    for (const char* rank : {"0", "1"}) {
+        programs.emplace_back(std::vector<std::string>{"bench", "--rank", rank, "--world", "2", "--rendezvous",
+                                                       rendezvous, "--host-name", rank, "--bytes", "4kB"});
+    }
+    for (Program& program : programs) {
+        EXPECT_EQ(program.status(), 1);
+        EXPECT_NE(program.output().find("no switch is named"), std::string::npos) << program.output();
+    }
+}
+
+TEST(BenchFleet, FlagsOfPacketsAreRefusedWithoutPackets) {
+    const std::vector<std::vector<std::string>> flags{
+        {"--switch", "127.0.0.1:1"}, {"--memory", "1MB"}, {"--ladder"}, {"--trace", "/dev/null"}, {"--window", "8"}};
+    for (const std::vector<std::string>& flag : flags) {
+        std::vector<std::string> command{"bench", "--workers", "2"};
+        command.insert(command.end(), flag.begin(), flag.end());
+        Program program(command);
+        EXPECT_EQ(program.status(), 2) << flag[0];
+        EXPECT_NE(program.output().find(flag[0] + ": ranks of one host send no packets: add --network"),
+                  std::string::npos)
+            << program.output();
     }
 }
 

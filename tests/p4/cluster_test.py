@@ -266,7 +266,7 @@ class Racks(ClusterTest):
         racks = {worker: rack for rack, hosts in self.bridges.items() for worker in hosts}
         common = ["--world", "4", "--rendezvous", self.network.endpoint("w0", 29500), "--switch",
                   self.network.endpoint("server"), "--bytes", "2KB", "--warmup", "0", "--rounds", "3", "--json", *FEWER]  # fmt: skip
-        self.finish([self.start_atp(worker, "bench", "--rank", str(rank), "--rack", racks[worker], *common)
+        self.finish([self.start_atp(worker, "bench", "--network", "--rank", str(rank), "--rack", racks[worker], *common)
                      for rank, worker in enumerate(self.workers)])  # fmt: skip
         for bridge in self.bridges:
             networks.wait_until(lambda at=bridge: self.completed(at) > 60, f"{bridge} aggregated most fragments")

@@ -23,7 +23,7 @@ class Racks(networks.NetworkTest):
                   "--json", *flags]  # fmt: skip
         racks = {worker: rack for rack, hosts in self.bridges.items() for worker in hosts}
         return [
-            self.start_atp(worker, "bench", "--rank", str(rank), "--rack", racks[worker], *common)
+            self.start_atp(worker, "bench", "--network", "--rank", str(rank), "--rack", racks[worker], *common)
             for rank, worker in enumerate(self.workers)
         ]
 
@@ -100,7 +100,7 @@ class TwoJobs(networks.NetworkTest):
     def start_job(self, workers, port):
         common = ["--world", str(len(workers)), "--rendezvous", f"{self.network.address(workers[0])}:{port}",
                   "--switch", self.network.endpoint("server"), "--bytes", "4MB", "--warmup", "0", "--rounds", "3",
-                  "--json"]  # fmt: skip
+                  "--network", "--json"]  # fmt: skip
         return [self.start_atp(worker, "bench", "--rank", str(rank), *common) for rank, worker in enumerate(workers)]
 
     def test_jobs_share_one_switch(self):

@@ -230,7 +230,7 @@ class NetworkTest(unittest.TestCase):
                   "--switch", self.network.endpoint(asked), "--bytes", size, "--warmup", "0", "--rounds",
                   str(rounds), "--json", *flags]  # fmt: skip
         return [
-            self.start(worker, "env", f"ATP_LOG={logged}", ATP, "bench", "--rank", str(rank), *common)
+            self.start(worker, "env", f"ATP_LOG={logged}", ATP, "bench", "--network", "--rank", str(rank), *common)
             for rank, worker in enumerate(self.workers)
         ]
 

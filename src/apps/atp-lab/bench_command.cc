@@ -66,6 +66,7 @@ void add_bench_flags(CLI::App& command, BenchExperiments& experiments) {
 
 void complete_bench(const BenchExperiments& experiments, comm::Options& options) {
     static const policy::Experiment fixed_window({.fixed_window = true});
+    if (experiments.keep_window || experiments.switchml) options.host_level = false;  // they concern packets
     if (experiments.keep_window) options.policy = &fixed_window;
     if (experiments.switchml) {
         options.protocol = std::make_shared<switchml::Rank>(experiments.mode, experiments.resend_after);

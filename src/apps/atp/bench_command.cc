@@ -101,8 +101,9 @@ void print_results(const BenchOptions& options, const BenchTimes& atp, const Ben
                    const std::string& algorithm, const Json& last) {
     if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
     if (!options.json) {
-        const std::string places =
-            options.hosts == 0 ? "on this host" : fmt::format("on {} emulated hosts of this one", options.hosts);
+        const std::string places = options.hosts != 0 ? fmt::format("on {} emulated hosts of this one", options.hosts)
+                                   : options.sends_packets() ? "on this host, which send packets"
+                                                             : "in the memory of this host";
         fmt::print("{} workers {}, {}, {} of {}, {} rounds{}; every bit of every result verified\n", options.workers,
                    places, wire::to_string(protocol_of(options.bench.options)), to_string(options.bench.collective),
                    to_string(options.bench.type), atp.begin()->second.size(),
@@ -285,6 +286,10 @@ int run_bench(BenchOptions options) {
     if (options.additions.complete) options.additions.complete(comm);
     if (options.single) return run_rank(options);
     options.bench.world = options.workers;
+    if (!options.packet_flag.empty() && !options.sends_packets()) {
+        fmt::print(stderr, "atp bench: {}: ranks of one host send no packets: add --network\n", options.packet_flag);
+        return exit_misused;
+    }
     if (options.ladder) return run_ladder(options);
     return run_all_here(options);
 }

@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -55,8 +58,7 @@ void add_what(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
                 fmt::format("Operation ({}); both: a reduce-scatter and an all-gather at once [all_reduce]", names));
     what.parsed("--magnitude", bench.magnitude, "X", parse_magnitude, "a number above 0, such as 1e-9",
                 "Largest value, about; needs floats and dynamic scaling [below 0.13]");
-    bench.options.host_level = false;
-    what.flag("--host-level", bench.options.host_level, "Sum in the memory of each host before anything is sent");
+    what.flag("--network", options->network, "Send packets between all ranks, also between those of one host");
     what.flag("--json", options->json, "Print one JSON object per size");
 }
 
@@ -67,8 +69,8 @@ void add_where(CLI::App& command, const std::shared_ptr<BenchOptions>& options) 
     Flags rank(command, "One rank of many");
     CLI::Option* const single =
         rank.number("--rank", bench.rank, 0, most_ranks - 1,
-                    "Rank of this process; needs --world and --rendezvous, and --switch, --listen or "
-                    "--host-level")
+                    "Rank of this process; needs --world and --rendezvous. Ranks of one host sum in its memory; "
+                    "others need --switch or --listen")
             ->each([options](const std::string&) { options->single = true; });
     CLI::Option* const at_switch = add_option_flag(rank, "--switch", comm);
     CLI::Option* const world = rank.number("--world", bench.world, 1, most_ranks, "Number of ranks");
@@ -84,14 +86,16 @@ void add_where(CLI::App& command, const std::shared_ptr<BenchOptions>& options) 
     add_option_flag(rank, "--uplink-rate", comm)->needs(single);
     rank.flag("--store-elsewhere", options->store_elsewhere, "Let another process serve the store")->needs(single);
     Flags here(command, "All ranks on this host (the default)");
-    CLI::Option* const workers = here.number("--workers", options->workers, 1, ATP_BITMAP_BITS,
-                                             "Number of ranks, one process each, at one switch [4]")
-                                     ->excludes(single);
+    CLI::Option* const workers =
+        here.number("--workers", options->workers, 1, ATP_BITMAP_BITS,
+                    "Number of ranks, one process each; they sum in memory, or with --network at one switch [4]")
+            ->excludes(single);
     CLI::Option* const hosts =
         here.number("--hosts", options->hosts, 1, ATP_BITMAP_BITS,
                     "Number of hosts that groups of ranks stand for; needs --ranks-per-host and replaces --workers")
             ->excludes(single)
-            ->excludes(workers);
+            ->excludes(workers)
+            ->excludes(command.get_option("--network"));
     CLI::Option* const ranks_per_host = here.number("--ranks-per-host", options->ranks_per_host, 1, most_ranks_of_host,
                                                     "Ranks of each host: they sum in memory, and one of them sends [1]")
                                             ->needs(hosts);
@@ -120,6 +124,17 @@ void add_where(CLI::App& command, const std::shared_ptr<BenchOptions>& options) 
         ->excludes(single);
 }
 
+// The first flag given that only packets obey; empty: none.
+std::string packet_flag(const CLI::App& command) {
+    constexpr std::array<std::string_view, 12> flags{"--switch", "--memory",           "--switch-threads", "--ladder",
+                                                     "--trace",  "--window",           "--channels",       "--audit",
+                                                     "--server", "--dedicated-server", "--multicast",      "--without"};
+    for (const std::string_view flag : flags) {
+        if (command.count(std::string(flag)) != 0) return std::string(flag);
+    }
+    return {};
+}
+
 }  // namespace
 
 void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
@@ -129,15 +144,14 @@ void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& opt
     add_option_flags(how, options->bench.options,
                      {"--switch", "--rack", "--listen", "--link-rate", "--uplink", "--uplink-rate"});
     if (options->additions.add_flags) options->additions.add_flags(command);
-    command.parse_complete_callback([options] {
+    command.parse_complete_callback([options, &command] {
         comm::Options& comm = options->bench.options;
-        if (options->hosts != 0) {
-            options->workers = options->hosts * options->ranks_per_host;
-            comm.host_level = true;
+        comm.host_level = !options->network;
+        if (options->hosts != 0) options->workers = options->hosts * options->ranks_per_host;
+        if (options->single && options->network && comm.switch_address.empty() && comm.listen.empty()) {
+            throw CLI::RequiredError("--rank with --network needs --switch or --listen:");
         }
-        if (options->single && comm.switch_address.empty() && comm.listen.empty() && !comm.host_level) {
-            throw CLI::RequiredError("--rank needs --switch, --listen or --host-level:");
-        }
+        options->packet_flag = packet_flag(command);
     });
 }
 

@@ -23,7 +23,9 @@ struct BenchOptions {
     BenchRank bench;
     bool single = false;  // this process is one rank
     std::uint32_t workers = 4;
-    std::uint32_t hosts = 0;  // 0: each worker is a host of its own, or with --host-level all are one
+    bool network = false;
+    std::string packet_flag;  // the first given one that only packets obey
+    std::uint32_t hosts = 0;  // 0: all workers are on one host
     std::uint32_t ranks_per_host = 1;
     std::uint32_t repeats = 0;  // 0: 5 if Gloo runs too, else 1
     std::uint64_t memory = 64'000'000;
@@ -35,6 +37,9 @@ struct BenchOptions {
     std::uint32_t switch_threads = 1;
     Duration timeout = std::chrono::minutes(10);
     BenchAdditions additions;
+
+    // False: all ranks are on this host and share its memory.
+    [[nodiscard]] bool sends_packets() const { return !bench.options.host_level || hosts != 0; }
 };
 
 // The options outlive the command's parsing.

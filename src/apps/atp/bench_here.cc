@@ -49,6 +49,7 @@ Result<void> read(const std::string& text, BenchTimes& times, Json& last) {
 }  // namespace
 
 Result<void> BenchHere::start_switch() {
+    if (!options_.sends_packets()) return {};
     if (!options_.bench.options.switch_address.empty()) {
         switch_address_ = options_.bench.options.switch_address;
         return {};
@@ -128,7 +129,7 @@ std::vector<std::string> BenchHere::rank_command(std::uint32_t rank, const std::
     for (const std::uint64_t bytes : bench.sizes) {
         command.insert(command.end(), {"--bytes", std::to_string(bytes)});
     }
-    if (comm.host_level) command.emplace_back("--host-level");
+    if (!comm.host_level) command.emplace_back("--network");
     if (options_.additions.flags_of_ranks) {
         std::ranges::move(options_.additions.flags_of_ranks(), std::back_inserter(command));
     }

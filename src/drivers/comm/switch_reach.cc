@@ -46,6 +46,12 @@ Result<wire::Welcome> greet(client::SwitchClient& client, Time deadline) {
 }
 
 Result<SwitchReach> reach_switch(const Options& options, Time deadline) {
+    if (options.switch_address.empty()) {
+        return refuse_to_join(
+            Reason::malformed, {},
+            "no switch is named, and not all ranks share one memory: name a switch, or on every rank an "
+            "address to listen at");
+    }
     const auto addresses = net::resolve(options.switch_address);
     if (!addresses) return tl::unexpected(addresses.error());
     return reach_address(addresses->front(), options, deadline);

@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Case{"--version", 0, "atp "},  //
                     Case{"bench --workers 33", 2, "1 to 32"},
                     Case{"bench --rank 2 --world 2 --rendezvous 127.0.0.1:1 --switch 127.0.0.1:1", 2, "--rank 2"},
-                    Case{"bench --rank 1 --world 2 --rendezvous 127.0.0.1:1", 2, "--switch"},
+                    Case{"bench --network --rank 1 --world 2 --rendezvous 127.0.0.1:1", 2, "--switch"},
                     Case{"bench --world 2", 2, "--rank"},  //
                     Case{"bench --rank 0 --world 1 --rendezvous 127.0.0.1:1 --switch 127.0.0.1:1 --workers 2", 2,
                          "--workers"},
