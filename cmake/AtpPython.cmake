@@ -26,6 +26,7 @@ if(NOT result EQUAL 0)
 endif()
 set(ATP_PYTHON ON)
 list(POP_FRONT torch torch_dir torch_version torch_new_abi)
+string(REGEX MATCH "^[0-9]+\\.[0-9]+" torch_release ${torch_version})
 message(STATUS "Found torch ${torch_version} of ${Python3_EXECUTABLE}")
 # Wheels of torch before 2.6 have the string type of gcc 4, so this build must use it too. It then cannot build programs
 # that link system libraries with strings in their interface: C++ tests and benchmarks.

@@ -26,7 +26,7 @@ trap clean_up EXIT
 "$python" -m pip install -qq --no-deps --target "$work/site" "$work"/atp-*.whl
 
 export PYTHONPATH=$work/site OMP_NUM_THREADS=1
-for held in atp/py.typed atp/_C.pyi atp/lib/libatp.so atp/include/atp/atp.h bin/atp; do
+for held in atp/py.typed atp/_C.pyi atp/_build.py atp/lib/libatp.so atp/include/atp/atp.h bin/atp; do
     [[ -f $work/site/$held ]] || fail "the wheel lacks $held"
 done
 # Libraries that a wheel may load: those of the compiler, of the C library and of torch.
@@ -38,7 +38,8 @@ for program in "${programs[@]}"; do
 done
 # The wheel was built with its symbols, so that they can be compared with the names of the laboratory.
 "$python" -B tools/check_product build/release $(printf -- '--also %s ' "${programs[@]}")
-"$work/site/bin/atp" --help >/dev/null
+wheel=$(basename "$work"/atp-*.whl)
+[[ "$("$work/site/bin/atp" --version) " == "atp $(cut -d- -f2 <<<"$wheel") "* ]] || fail "$wheel and its atp differ in their versions"
 cat >"$work/sum.c" <<'END'
 #include <atp/atp.h>
 #include <stdio.h>

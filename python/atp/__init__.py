@@ -16,6 +16,8 @@ PyTorch's Flight Recorder keeps of the operations in the network.
 
 import torch.distributed as _dist
 
+from . import _fit as _fit  # first: it raises if the backend is for another torch
+from ._build import VERSION as _VERSION
 from .backend import create_backend as _create_backend
 from .error_feedback import ErrorFeedback, error_feedback_hook
 from .flight_recorder import flight_records, write_flight_records
@@ -31,6 +33,6 @@ __all__ = [
     "push",
     "write_flight_records",
 ]
-__version__ = "0.1.0"
+__version__ = _VERSION
 
 _dist.Backend.register_backend("atp", _create_backend, extended_api=True, devices=["cpu", "cuda"])

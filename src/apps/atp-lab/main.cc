@@ -10,7 +10,7 @@
 #include "apps/atp-lab/switch_command.h"
 #include "apps/atp-lab/trace_command.h"
 #include "apps/common/program.h"
-#include "base/version.h"
+#include "apps/common/revision.h"
 
 namespace {
 
@@ -25,6 +25,6 @@ constexpr std::array<atp::apps::Register, 8> commands{atp::apps::register_simula
 int main(int argc, char** argv) {
     return atp::apps::run_program(
         {"atp-lab", "The laboratory of ATP: simulator, model checker, figures, planner, experiments",
-         atp::software_name()},
+         atp::apps::version_text()},
         commands, argc, argv);
 }

@@ -6,7 +6,7 @@
 #include "apps/atp/stats_command.h"
 #include "apps/atp/switch_command.h"
 #include "apps/common/program.h"
-#include "base/version.h"
+#include "apps/common/revision.h"
 
 namespace {
 
@@ -17,6 +17,6 @@ constexpr std::array<atp::apps::Register, 4> commands{atp::apps::register_switch
 }  // namespace
 
 int main(int argc, char** argv) {
-    return atp::apps::run_program({"atp", "ATP sums tensors inside the network", atp::software_name()}, commands, argc,
-                                  argv);
+    return atp::apps::run_program({"atp", "ATP sums tensors inside the network", atp::apps::version_text()}, commands,
+                                  argc, argv);
 }
