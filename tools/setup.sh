@@ -4,20 +4,29 @@
 # packages go into build/venv. If nothing is missing, it only reads the package database and takes less than a second.
 # Needs root or sudo only to install.
 #
-# usage: tools/setup.sh [--demo] [PACKAGE ...]
+# usage: tools/setup.sh [--demo | --switch | --pip] [PACKAGE ...]
 #   --demo     Install only what ./demo.sh builds and runs.
+#   --switch   Install only what the preset `switch` builds: `atp` and libatp. No Python, no tests.
+#   --pip      Install only what `pip install .` builds with, in an environment that has torch and scikit-build-core.
 #   PACKAGE    Install this package as well.
 set -euo pipefail
 
-demo_packages=(
-    build-essential cmake ninja-build git               # the build itself
-    ccache                                              # makes a second build faster
+switch_packages=(
+    build-essential cmake ninja-build                   # the build itself
     libhwy-dev                                          # vector instructions
     libcli11-dev libfmt-dev nlohmann-json3-dev          # atp and atp-lab
     libexpected-dev                                     # results of operations
     libspdlog-dev                                       # the log
     libtomlplusplus-dev                                 # descriptions of clusters
-    python3-dev                                         # the extension for PyTorch
+)
+pip_packages=(
+    "${switch_packages[@]}"
+    python3-dev python3-venv                            # the extension for PyTorch
+)
+demo_packages=(
+    "${pip_packages[@]}"
+    git
+    ccache                                              # makes a second build faster
 )
 packages=(
     libgtest-dev libgmock-dev librapidcheck-dev         # tests
@@ -112,16 +121,23 @@ install_for_python() {
 
 cd "$(dirname "$0")/.."
 requirements=tools/requirements.txt
+only=()
 extra=()
 for argument in "$@"; do
     case $argument in
         --demo) requirements=tools/requirements-demo.txt ;;
-        -*) fail "unknown option $argument; usage: tools/setup.sh [--demo] [PACKAGE ...]" ;;
+        --switch) only=("${switch_packages[@]}") ;;
+        --pip) only=("${pip_packages[@]}") ;;
+        -*) fail "unknown option $argument; usage: tools/setup.sh [--demo | --switch | --pip] [PACKAGE ...]" ;;
         *) extra+=("$argument") ;;
     esac
 done
 command -v apt-get >/dev/null && command -v dpkg-query >/dev/null ||
     fail "only Debian and Ubuntu are supported; install the equivalents of: ${demo_packages[*]} ${packages[*]}"
+if [[ ${#only[@]} -gt 0 ]]; then
+    install_packages "${only[@]}" "${extra[@]}"
+    exit
+fi
 install_packages python3 python3-venv
 # pip mostly waits for the network, and apt-get for the disk, so they run in parallel.
 install_for_python "$requirements" &
