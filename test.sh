@@ -5,23 +5,27 @@ cd "$(dirname "$0")"
 
 usage() {
     cat <<'EOF'
-usage: ./test.sh [--quick] [--help]
+usage: ./test.sh [--quick | --all] [--help]
 
-Installs missing packages, builds, and runs these steps:
+Installs missing packages, builds, and runs these steps, which take at most 60 minutes on two cores with empty caches:
   format     clang-format
   python     ruff and mypy
-  release    build/release and all its tests
+  release    build/release and its tests, without those labelled `long`
   wheel      the wheel of `pip wheel .`, in an empty folder
-  check      the model checker over its default configurations
-  swarm      the simulator over 1,000 scenarios drawn from the commit, and over 1,000 of joining and failures
+  check      the model checker over its default configurations, each up to 3 million states
+  swarm      the simulator over 2,000 scenarios drawn from the commit
   tidy       clang-tidy over all C++ sources
   coverage   lines that unit tests execute: at least 95 % of control and endpoint, 80 % of switchd, shm and capi
-  asan       the quick tests again under AddressSanitizer and UndefinedBehaviorSanitizer
-  tsan       the tests of programs with threads again under ThreadSanitizer
-  fuzz       each libFuzzer target for ATP_FUZZ_SECONDS (15)
+  asan       the tests of the machines and of code that reads bytes, under AddressSanitizer and
+             UndefinedBehaviorSanitizer
+  tsan       the tests of programs with threads, under ThreadSanitizer
+  fuzz       each libFuzzer target for ATP_FUZZ_SECONDS (5)
 
   --quick    Run only format and release. Build and run only the tests of the machines, hazards, net, store, client,
-             comm, conformance, e2e and python.
+             comm, conformance, e2e and python. At most 10 minutes.
+  --all      Run also what is long: tests labelled `long` (such as installing in empty systems), the whole checker,
+             every fault that it injects, 20,000 scenarios from each of two seeds, every test under the sanitizers, and
+             60 s for each fuzz target. Takes some hours. Run it before you close an issue.
 
 The end shows the time of each step, the tests of step release that passed only when repeated, and those that failed.
 The last line is `N passed, N failed, N skipped`, over all steps. Exit status: 0 no failure, 1 a failure, 2 bad
@@ -29,10 +33,12 @@ arguments.
 EOF
 }
 
-quick=no
+extent=usual
 for argument in "$@"; do
     case $argument in
-        --quick) quick=yes ;;
+        --quick | --all)
+            [[ $extent == usual ]] || { printf './test.sh: --quick and --all exclude each other\n' >&2; exit 2; }
+            extent=${argument#--} ;;
         --help | -h) usage; exit 0 ;;
         *) printf './test.sh: unknown option %s\n' "$argument" >&2; usage >&2; exit 2 ;;
     esac
@@ -127,8 +133,11 @@ summary() {
 }
 
 configure_options=()
-steps_left="setup format python release wheel check swarm tidy coverage asan tsan fuzz"
-[[ $quick == no ]] || steps_left="setup format release"
+case $extent in
+    quick) steps_left="setup format release" ;;
+    usual) steps_left="setup format python release wheel check swarm tidy coverage asan tsan fuzz" ;;
+    all) steps_left="setup format python release wheel check breaks swarm tidy coverage asan tsan fuzz long" ;;
+esac
 rm -rf "$results"
 mkdir -p "$results"
 
@@ -142,7 +151,7 @@ if ! tools/setup.sh; then
 fi
 next format
 step format tools/lint.sh format
-if [[ $quick == yes ]]; then
+if [[ $extent == quick ]]; then
     next release
     kinds=(base wire numeric protocol hazards control endpoint tensor net store client comm capi conformance e2e)
     targets=("${kinds[@]/#/tests/}")
@@ -158,33 +167,51 @@ step python tools/lint.sh python
 # Tests that use the real kernel, real sockets and several processes share the machine with others. One that fails runs
 # once more; the summary names it.
 next release
-build release all && run_ctest release build/release --repeat until-pass:2
+build release all && run_ctest release build/release --label-exclude '^long$' --repeat until-pass:2
 next wheel
 step wheel tools/check_wheel.sh
-next check
-step check build/release/bin/atp-lab check
-next swarm
+
+# What a change must pass is a part of what a closed issue must pass, since the whole takes hours.
 seed=$((16#$(git rev-parse HEAD | cut -c1-7)))
-step swarm build/release/bin/atp-lab simulate --swarm 1000 --seed "$seed"
+lab=build/release/bin/atp-lab
+if [[ $extent == all ]]; then
+    check_options=() seeds=("$seed" $((seed + 1000000))) scenarios=20000 fuzz_seconds=60
+    asan=(base wire numeric protocol hazards control endpoint tensor net shm store client comm capi staging conformance e2e fuzz)
+    tsan=(net store client comm capi staging)
+else
+    check_options=(--max-states 3000000) seeds=("$seed") scenarios=2000 fuzz_seconds=5
+    asan=(wire protocol hazards control endpoint tensor net store fuzz)
+    tsan=(net store comm capi staging)
+fi
+next check
+step check "$lab" check "${check_options[@]}"
+if [[ $extent == all ]]; then
+    next breaks
+    step breaks "$lab" check --break all
+fi
+next swarm
+for first in "${seeds[@]}"; do step "swarm $first" "$lab" simulate --swarm "$scenarios" --seed "$first"; done
 next tidy
 step tidy tools/lint.sh tidy
 next coverage
 step coverage tools/coverage --minimum
 next asan
-kinds=(base wire numeric protocol hazards control endpoint tensor net shm store client comm capi staging conformance e2e fuzz)
-targets=("${kinds[@]/#/tests/}")
-build asan "${targets[@]/%//all}" && for kind in "${kinds[@]}"; do run_ctest "asan-$kind" "build/asan/tests/$kind"; done
+targets=("${asan[@]/#/tests/}")
+build asan "${targets[@]/%//all}" && for kind in "${asan[@]}"; do run_ctest "asan-$kind" "build/asan/tests/$kind"; done
 # Of the end-to-end tests, runs only those in one process. The others need the whole command, and ThreadSanitizer does
 # not check several processes together.
 next tsan
-kinds=(net store client comm capi staging)
-targets=("${kinds[@]/#/tests/}")
+targets=("${tsan[@]/#/tests/}")
 build tsan "${targets[@]/%//all}" e2e_test && {
-    for kind in "${kinds[@]}" e2e; do
+    for kind in "${tsan[@]}" e2e; do
         run_ctest "tsan-$kind" "build/tsan/tests/$kind" --exclude-regex NOT_BUILT
     done
 }
 next fuzz
-configure_options=("-DATP_FUZZ_SECONDS=${ATP_FUZZ_SECONDS:-15}")
+configure_options=("-DATP_FUZZ_SECONDS=${ATP_FUZZ_SECONDS:-$fuzz_seconds}")
 build fuzz tests/fuzz/all && run_ctest fuzz build/fuzz/tests/fuzz
+if [[ $extent == all ]]; then
+    next long
+    run_ctest long build/release --label-regex '^long$'
+fi
 summary
