@@ -4,8 +4,8 @@
 #define ATP_HEADERS_P4
 
 // tools/write_wire writes the header from src/machines/wire/wire.toml.
-const bit<8> ATP_VERSION = 0xA4;
-const bit<8> ATP_CONTROL_VERSION = 0xA4;
+const bit<8> ATP_VERSION = 0xA5;
+const bit<8> ATP_CONTROL_VERSION = 0xA5;
 const bit<8> ATP_TYPE_CONTROL = 16;
 const bit<8> ATP_LEVELS = 2;
 const bit<8> ATP_WINDOW_LOG2_MAX = 16;
@@ -94,11 +94,11 @@ header atp_t {
     bit<32> mask1;
 }
 
-const bit<16> JOIN_BEGIN = 0xA410;
-const bit<16> JOIN_BEGIN_BYTES = 124;
+const bit<16> JOIN_BEGIN = 0xA510;
+const bit<16> JOIN_BEGIN_BYTES = 123;
 
 header join_t {
-    bit<984> before;
+    bit<976> before;
     // a switch in the path of a member adds int32 lanes alone: set by that switch, or by a receiver of such a JOIN
     bit<8> int32_path;
 }

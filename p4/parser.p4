@@ -73,7 +73,7 @@ parser AtpParser(packet_in packet, out headers_t headers, inout notes_t notes,
     }
     state message {
         transition select(packet.lookahead<bit<16>>()) {
-            0xA410 &&& 0xFFF8: mark_control;
+            0xA510 &&& 0xFFF8: mark_control;
             default: accept;
         }
     }
@@ -95,8 +95,8 @@ parser AtpParser(packet_in packet, out headers_t headers, inout notes_t notes,
     // The first two bytes: version and type. A type from 16 on is a control message.
     state first_bytes {
         transition select(packet.lookahead<bit<16>>()) {
-            0xA410 &&& 0xFFF8: mark_control;
-            0xA400 &&& 0xFFF8: packet_of_atp;
+            0xA510 &&& 0xFFF8: mark_control;
+            0xA500 &&& 0xFFF8: packet_of_atp;
             default: accept;
         }
     }

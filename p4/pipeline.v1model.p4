@@ -72,11 +72,11 @@ control MarkJoin(inout headers_t headers) {
     apply {
         if (headers.join.isValid() && headers.join.int32_path == 0) {
             headers.join.int32_path = 1;
-            // It is the lower half of a word, so the sum of the words grows by 1. A checksum of 0 means none.
-            if (headers.udp.checksum > 1) {
-                headers.udp.checksum = headers.udp.checksum - 1;
-            } else if (headers.udp.checksum == 1) {
-                headers.udp.checksum = 0xFFFF;
+            // It is the upper half of a word, so the sum of the words grows by 256. A checksum of 0 means none.
+            if (headers.udp.checksum > 256) {
+                headers.udp.checksum = headers.udp.checksum - 256;
+            } else if (headers.udp.checksum != 0) {
+                headers.udp.checksum = headers.udp.checksum + 0xFEFF;
             }
         }
     }

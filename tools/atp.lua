@@ -5,8 +5,8 @@
 -- UDP port 4790 is taken for ATP; datagrams of other ports if their first bytes fit. Wireshark 3.6 or later.
 
 -- tools/write_wire writes the tables from src/machines/wire/wire.toml.
-local VERSION = 0xA4
-local CONTROL_VERSION = 0xA4
+local VERSION = 0xA5
+local CONTROL_VERSION = 0xA5
 local HEADER_BYTES = 56
 local LANE_BYTES = 4
 local PREFIX_BYTES = 4
@@ -43,12 +43,6 @@ local ENUMS = {
         { number = 2, name = "FLOAT32", text = "one element in each lane" },
         { number = 3, name = "INT16", text = "two elements in each lane" },
         { number = 4, name = "INT8", text = "four elements in each lane" },
-    },
-    protocol = {
-        { number = 1, name = "ATP", text = "packets of wire/format.h" },
-        { number = 2, name = "SWITCHML", text = "the switch compares offsets" },
-        { number = 3, name = "SWITCHML_FAITHFUL", text = "the switch separates phases by one bit only, as in the paper (H37, docs/protocol.md#h37)" },
-        { number = 4, name = "SWITCHML_LOSSLESS", text = "the switch has one copy of a slot, and no worker resends" },
     },
     refusal = {
         { number = 1, name = "VERSION", text = "the sender uses another version" },
@@ -103,7 +97,7 @@ local PACKET = {
 }
 
 local PREFIX = {
-    { name = "version", kind = "u8", text = "`0xA4`", size = 1 },
+    { name = "version", kind = "u8", text = "`0xA5`", size = 1 },
     { name = "type", kind = "u8", text = "16 to 24", size = 1 },
     { name = "reserved", kind = "zero", text = "0", size = 2 },
 }
@@ -156,15 +150,13 @@ local STRUCTS = {
         { name = "mask1", kind = "u32", text = "all units of the job", size = 4, hex = true },
         { name = "scale", kind = "f64", text = "factor of floats", size = 8 },
         { name = "server", kind = "endpoint", text = "where the server runs; family 0: on the last switch" },
-        { name = "protocol", kind = "u8", text = "packet format of the channel", size = 1, enum = "protocol", least = 1, most = 4 },
         { name = "group", kind = "endpoint", text = "family 0: each member gets its own copy of a result" },
         { name = "root", kind = "endpoint", text = "switch of level 1 above all switches of level 0; family 0: each has a parent of its own" },
     },
     path_switch = {
         { name = "id", kind = "u64", text = "random, new at each start", size = 8, hex = true },
         { name = "aggregators", kind = "u32", text = "that one channel can use", size = 4 },
-        { name = "lanes", kind = "u16", text = "of one aggregator, or of one slot", size = 2 },
-        { name = "slots", kind = "u32", text = "pool that all SwitchML channels share; 0: SwitchML is not served", size = 4 },
+        { name = "lanes", kind = "u16", text = "of one aggregator", size = 2 },
     },
 }
 
@@ -197,7 +189,6 @@ local MESSAGES = {
         { name = "ready", kind = "flag", text = "at each level up to the server all members are there, and the server exists", size = 1 },
         { name = "missing_units", kind = "u32", text = "units of which a member's JOIN is missing", size = 4, hex = true },
         { name = "missing_members", kind = "u32", text = "members of the receiver's unit whose JOIN is missing", size = 4, hex = true },
-        { name = "stream", kind = "u8", text = "SwitchML, if ready: job number in the channel's packets", size = 1 },
         { name = "int32_lanes", kind = "flag", text = "if ready: integers of int16 and int8 travel as int32 in this incarnation", size = 1 },
         { name = "hold_ms", kind = "u32", text = "hold time of the sender in milliseconds; 0: not stated", size = 4 },
         { name = "pace", kind = "pace", text = "among all members, as far as the sender knows it" },

@@ -68,7 +68,7 @@ class FakeSwitch {
         std::vector<std::byte> bytes(std::max<std::size_t>(question.bytes, 1024));
         const wire::Welcome welcome{.nonce = question.nonce,
                                     .received_bytes = static_cast<std::uint32_t>(question.bytes),
-                                    .path = {{.id = 1, .aggregators = 1, .lanes = 64, .slots = 0}},
+                                    .path = {{.id = 1, .aggregators = 1, .lanes = 64}},
                                     .software = "fake"};
         const std::size_t size = wire::encode(welcome, bytes, question.bytes);
         EXPECT_TRUE(put(*socket_, std::string_view(reinterpret_cast<const char*>(bytes.data()), size), question.from));

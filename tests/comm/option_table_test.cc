@@ -137,8 +137,8 @@ TEST(OptionTable, ValuesOutsideOfTheirBoundsAreAProblem) {
 // Normative, docs/protocol.md#procedure: ranks of other implementations compare these bytes.
 TEST(AgreedText, OfTheDefaultsIsTheOneOfTheProtocolPage) {
     EXPECT_EQ(agreed_text({}),
-              "version=4 protocol=atp channels=1 lanes=0 window=0 scale=100000000 scaling=dynamic lane_type=auto "
-              "audit=false halve=true multicast=off server=3 host_level=true");
+              "version=5 channels=1 lanes=0 window=0 scale=100000000 scaling=dynamic lane_type=auto "
+              "audit=false multicast=off server=3 host_level=true");
 }
 
 TEST(AgreedText, OfOtherValuesHasEachInItsPlace) {
@@ -154,8 +154,8 @@ TEST(AgreedText, OfOtherValuesHasEachInItsPlace) {
     options.server = ServerPlace::dedicated;
     options.dedicated_servers = {"a:1", "b:2"};
     EXPECT_EQ(agreed_text(options),
-              "version=4 protocol=atp channels=4 lanes=352 window=64 scale=0.1 scaling=fixed lane_type=int16 "
-              "audit=true halve=true multicast=239.1.0.0/20 server=2 a:1 b:2 host_level=true");
+              "version=5 channels=4 lanes=352 window=64 scale=0.1 scaling=fixed lane_type=int16 "
+              "audit=true multicast=239.1.0.0/20 server=2 a:1 b:2 host_level=true");
 }
 
 TEST(AgreedText, DiffersExactlyIfAnAgreedOptionDiffers) {

@@ -76,7 +76,6 @@ Json to_json(const wire::Join& join) {
             {"server_family", terms.server.family},
             {"server_port", terms.server.port},
             {"server_host", host_of(terms.server)},
-            {"protocol", wire::to_string(terms.protocol)},
             {"group_family", terms.group.family},
             {"group_port", terms.group.port},
             {"group_host", host_of(terms.group)},
@@ -106,7 +105,6 @@ Json to_json(const wire::Joined& message) {
             {"ready", message.ready},
             {"missing_units", message.missing_units},
             {"missing_members", message.missing_members},
-            {"stream", message.stream},
             {"int32_lanes", message.int32_lanes},
             {"hold_ms", message.hold_ms},
             {"pace", to_json(message.pace)},
@@ -143,8 +141,7 @@ Json to_json(const wire::Hello& message) { return {{"nonce", message.nonce}}; }
 Json to_json(const wire::Welcome& message) {
     Json path = Json::array();
     for (const wire::PathSwitch& next : message.path) {
-        path.push_back(
-            {{"id", next.id}, {"aggregators", next.aggregators}, {"lanes", next.lanes}, {"slots", next.slots}});
+        path.push_back({{"id", next.id}, {"aggregators", next.aggregators}, {"lanes", next.lanes}});
     }
     return {{"nonce", message.nonce},
             {"received_bytes", message.received_bytes},

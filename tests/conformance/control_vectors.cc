@@ -31,7 +31,6 @@ wire::Join join_of_listener() {
 
 wire::Join join_of_switchml() {
     wire::Join join = join_of_worker();
-    join.terms.protocol = wire::ChannelProtocol::switchml;
     join.terms.audit = false;
     join.terms.aggregators = 4096;
     join.terms.mask1 = 0x1;
@@ -69,8 +68,8 @@ wire::Join join_of_last_switch() {
 wire::Welcome welcome() {
     return {.nonce = 0x1122334455667788,
             .received_bytes = 1472,
-            .path = {{.id = 0xAABBCCDDEEFF0011, .aggregators = 4096, .lanes = 256, .slots = 0x00012345},
-                     {.id = 1, .aggregators = 1024, .lanes = 62, .slots = 0}},
+            .path = {{.id = 0xAABBCCDDEEFF0011, .aggregators = 4096, .lanes = 256},
+                     {.id = 1, .aggregators = 1024, .lanes = 62}},
             .software = "atp 0.1.0"};
 }
 
@@ -223,7 +222,6 @@ void add_good(Table& table) {
     table.accepted("the tree of a channel of SwitchML stands", encoded(but<wire::Joined>(joined, [](auto& message) {
                        message.ready = true;
                        message.missing_units = message.missing_members = 0;
-                       message.stream = 0xC8;
                    })));
     add_refusals(table);
     table.accepted("a worker leaves", encoded(leave));
@@ -303,8 +301,6 @@ void add_bad_joins(Table& table) {
     refuse("a join with an edge of unit 32", [](wire::Join& join) { join.edges = {{.unit = 32}}; });
     refuse("a join with a statement of no member",
            [](wire::Join& join) { join.statements = {{.count = 0, .text = "barrier"}}; });
-    refuse("a join of protocol 0", [](wire::Join& join) { join.terms.protocol = wire::ChannelProtocol{0}; });
-    refuse("a join of protocol 5", [](wire::Join& join) { join.terms.protocol = wire::ChannelProtocol{5}; });
 }
 
 void add_bad_others(Table& table) {

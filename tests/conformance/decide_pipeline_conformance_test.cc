@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of decide.json at a pipeline (protocol/decide_pipeline.h): most leave the same packet, and the others are
+// The rows of decide.json at a pipeline (pipeline/decide_pipeline.h): most leave the same packet, and the others are
 // safe.
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "decide_vectors.h"
-#include "protocol/decide_pipeline.h"
+#include "pipeline/decide_pipeline.h"
 
 namespace atp::conformance {
 

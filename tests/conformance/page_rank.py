@@ -176,8 +176,8 @@ class Rank:
     def _agree(self) -> None:
         flag = "true" if self._audits else "false"
         terms = (
-            "version=4 protocol=atp channels=1 lanes=0 window=0 scale=100000000 scaling=fixed lane_type=int32 "
-            f"audit={flag} halve=true multicast=off server=3 host_level=false"
+            "version=5 channels=1 lanes=0 window=0 scale=100000000 scaling=fixed lane_type=int32 "
+            f"audit={flag} multicast=off server=3 host_level=false"
         )
         address, port = self._socket.getsockname()
         path = greet(self._switch)
@@ -202,8 +202,7 @@ class Rank:
     def _send_join(self) -> None:
         log2_window = self._window.bit_length() - 1
         terms = {"job": self._job, "token": self._token, "lanes": self._lanes, "window_log2": log2_window,
-                 "audit": self._audits, "aggregators": self._aggregators, "mask1": 1, "scale": SCALE,
-                 "protocol": wire_format.Protocol.ATP}  # fmt: skip
+                 "audit": self._audits, "aggregators": self._aggregators, "mask1": 1, "scale": SCALE}  # fmt: skip
         unit = {"members": 1 << self._rank, "mask0": (1 << self._world) - 1, "ranks": [self._rank]}
         self._epoch += 1
         message = wire_format.write_message(

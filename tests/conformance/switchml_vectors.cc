@@ -85,7 +85,7 @@ void append_bad(Vectors& vectors) {
     };
     vectors.bad(DecodeError::truncated, "no bytes at all", {});
     vectors.bad(DecodeError::truncated, "one byte less than a header", Bytes(sound.begin(), sound.begin() + 9));
-    vectors.bad(DecodeError::format, "the version byte of ATP", with(0, 0xA4));
+    vectors.bad(DecodeError::format, "the version byte of ATP", with(0, ATP_VERSION));
     vectors.bad(DecodeError::format, "the next version", with(0, 0xB2));
     vectors.bad(DecodeError::flags, "the flag past the last", with(1, 0x10));
     vectors.bad(DecodeError::flags, "the highest flag", with(1, 0x80));

@@ -64,7 +64,6 @@ def message_of(row: dict[str, Any]) -> tuple[wire_format.Message, dict[str, Any]
                                           "first_seq", "mask1", "scale")}  # fmt: skip
     for name in ("server", "group", "root"):
         terms[name] = endpoint(row, name)
-    terms["protocol"] = numbered(wire_format.Protocol, row["protocol"])
     return kind, {"nonce": row["nonce"], "terms": terms, "cookie": row["cookie"], "epoch": row["epoch"],
                   "level": row["level"], "begun": row["begun"],
                   "receives_group": row["hears_group"], "int32_path": row["int32_path"], "units": row["units"],

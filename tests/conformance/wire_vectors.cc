@@ -252,7 +252,7 @@ void append_bad_lengths(std::vector<WireVector>& vectors) {
     vectors.push_back(bad_bytes(DecodeError::ragged, "the last lane lacks a byte", ragged));
     vectors.push_back(
         bad(DecodeError::oversized, "one lane more than a datagram holds", gradient(), Lanes(ATP_MAX_LANES + 1)));
-    ragged[ATP_OFFSET_VERSION] = std::byte{0xA5};
+    ragged[ATP_OFFSET_VERSION] = std::byte{0xA6};
     vectors.push_back(bad_bytes(DecodeError::version, "the next version, whatever its lanes look like", ragged));
 }
 

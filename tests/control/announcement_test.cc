@@ -10,7 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 
 Announcement announcement_of_rank() {
-    return {.path = {{.id = 0xFFFF'FFFF'FFFF'FFFFU, .aggregators = 4096, .lanes = 352, .slots = 7}, {.id = 1}},
+    return {.path = {{.id = 0xFFFF'FFFF'FFFF'FFFFU, .aggregators = 4096, .lanes = 352}, {.id = 1}},
             .lanes = 350,
             .terms = "scale=1e8 window=256",
             .rack = "r\"1",

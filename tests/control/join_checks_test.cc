@@ -52,7 +52,6 @@ TEST_F(StarWithOneMember, RefusalOfOtherTermsNamesTheTerm) {
         {"scale", [](Terms& terms) { terms.scale = 1; }},
         {"address of the server", [](Terms& terms) { terms.server = endpoint_of(host(5)); }},
         {"units of the job", [](Terms& terms) { terms.mask1 = 0x3; }},
-        {"protocol", [](Terms& terms) { terms.protocol = wire::ChannelProtocol::switchml; }},
     };
     for (const auto& [name, change] : changes) {
         Tree other;
@@ -214,77 +213,6 @@ TEST(JoinChecks, H69_HalfOfTheTablesIsForRunningJobsInTheFirstHoldTime) {
     leaf.now += config.hold;
     leaf.join(but(join_of_member(0, 2, 0, 0, 0x3), of_job(200)), worker(9));
     EXPECT_EQ(leaf.tree.channels(), 4U);
-}
-
-// --- another protocol
-
-wire::Join of_other_protocol(wire::Join join) {
-    join.terms.protocol = wire::ChannelProtocol::switchml;
-    return join;
-}
-
-class OtherRules final : public ChannelRules {
-  public:
-    [[nodiscard]] std::optional<std::string> objection_to(const wire::Join& join) const override {
-        return join.terms.audit ? std::optional<std::string>("the rules have no audit lane") : std::nullopt;
-    }
-};
-
-JoinTreeConfig serving_both() {
-    static const OtherRules rules;
-    JoinTreeConfig config;
-    config.other = &rules;
-    return config;
-}
-
-TEST(JoinChecks, ChannelOfAnotherProtocolReportsItsStreamAndHasNoServer) {
-    JoinTreeConfig config = serving_both();
-    config.server_bytes = 0;
-    Tree star(config);
-    star.stream = 9;
-    star.join(of_other_protocol(join_of_member(0, 2, 0)), worker(0));
-    star.join(of_other_protocol(join_of_member(0, 2, 1)), worker(1));
-    ASSERT_EQ(star.count(Kind::opened), 1U);
-    EXPECT_EQ(star.events.back().protocol, wire::ChannelProtocol::switchml);
-    for (unsigned rank = 0; rank < 2; ++rank) {
-        ASSERT_TRUE(star.told_ready(worker(rank)));
-        EXPECT_EQ(star.sent_to<wire::Joined>(worker(rank)).back().stream, 9);
-    }
-    star.forget();
-    star.join(begun(of_other_protocol(join_of_member(0, 2, 1))), worker(1));
-    EXPECT_EQ(star.sent_to<wire::Joined>(worker(1)).back().stream, 9) << "each JOINED names the stream";
-    star.leave(0, 0, worker(0));
-    star.leave(0, 1, worker(1));
-    EXPECT_EQ(star.events.back().kind, Kind::closed);
-    EXPECT_EQ(star.events.back().protocol, wire::ChannelProtocol::switchml);
-}
-
-TEST(JoinChecks, JoinOfAProtocolThatTheSwitchDoesNotServeIsRefused) {
-    Tree atp_alone;
-    atp_alone.join(of_other_protocol(join_of_member(0, 2, 0)), worker(0));
-    atp_alone.expect_refused(worker(0), Refusal::unsupported, "protocol switchml");
-    JoinTreeConfig config = serving_both();
-    config.serves_atp = false;
-    Tree other_alone(config);
-    other_alone.join(join_of_member(0, 2, 0), worker(0));
-    other_alone.expect_refused(worker(0), Refusal::unsupported, "protocol atp");
-}
-
-TEST(JoinChecks, JoinThatTheOtherProtocolRefusesGetsItsReason) {
-    const wire::Join with_audit = but(join_of_member(0, 2, 0), [](auto& join) { join.terms.audit = true; });
-    Tree star(serving_both());
-    star.join(of_other_protocol(with_audit), worker(0));
-    star.expect_refused(worker(0), Refusal::unsupported, "the rules have no audit lane");
-    EXPECT_EQ(star.tree.channels(), 0U);
-    Tree atp(serving_both());
-    atp.join(with_audit, worker(0));
-    EXPECT_EQ(atp.tree.channels(), 1U) << "the rules of the other protocol do not apply to ATP";
-}
-
-TEST(JoinChecks, RestartedSwitchRefusesAChannelOfAnotherProtocolThatHadBegun) {
-    Tree star(serving_both());
-    star.join(begun(of_other_protocol(join_of_member(0, 2, 0))), worker(0));
-    star.expect_refused(worker(0), Refusal::restarted, "no longer has the sums");
 }
 
 // --- restarts

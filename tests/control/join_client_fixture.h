@@ -50,8 +50,7 @@ inline wire::Joined joined_message(bool ready, std::uint32_t units = 0, std::uin
             .group_number = group_number,
             .ready = ready,
             .missing_units = units,
-            .missing_members = members,
-            .stream = 9};
+            .missing_members = members};
 }
 
 inline wire::Refused refused_message(wire::Refusal reason, std::string text = "no room") {

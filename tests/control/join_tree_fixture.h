@@ -121,7 +121,7 @@ class Tree {
         while (const auto event = tree.poll_event()) {
             events.push_back(*event);
             if (event->kind != Kind::opened) continue;
-            if (opens) tree.opened(key_of(*event), stream);
+            if (opens) tree.opened(key_of(*event));
             if (lacks_memory) tree.could_not_open(key_of(*event), "there is no memory for it");
         }
         while (auto transmit = tree.poll_transmit()) sent.push_back(*std::move(transmit));
@@ -162,7 +162,6 @@ class Tree {
     JoinTree tree;
     bool opens = true;          // a server opens at once when the tree asks
     bool lacks_memory = false;  // a server cannot open, for lack of memory
-    std::uint8_t stream = 0;    // SwitchML: number of the stream that the server opened
     Time now{std::chrono::seconds(100)};
     std::vector<JoinTree::Transmit> sent;
     std::vector<TreeEvent> events;

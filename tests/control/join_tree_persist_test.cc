@@ -24,7 +24,7 @@ std::string output_of(JoinTree& tree) {
     std::string out;
     while (const auto event = tree.poll_event()) {
         out += "event " + std::to_string(static_cast<int>(event->kind)) + ";";
-        if (event->kind == Kind::opened) tree.opened(key_of(*event), 1);
+        if (event->kind == Kind::opened) tree.opened(key_of(*event));
     }
     while (tree.poll_notice()) {
     }

@@ -118,13 +118,6 @@ TEST(PathChecks, SwitchWithoutAggregatorsOrFewerThanAWindowWarns) {
     EXPECT_EQ(check_aggregators(facts).status, Status::ok);
 }
 
-TEST(PathChecks, SwitchThatServesSwitchMlAlonePasses) {
-    PathFacts facts = good_path();
-    facts.welcome.path = {{.id = 1, .aggregators = 0, .lanes = 352, .slots = 512}};
-    EXPECT_EQ(check_aggregators(facts).status, Status::ok);
-    EXPECT_THAT(check_aggregators(facts).found, HasSubstr("512 slots for SwitchML"));
-}
-
 TEST(PathChecks, LongPacketsRequireFewerAggregators) {
     PathFacts facts = good_path();
     facts.interface_payload_bytes = facts.found_payload_bytes = ATP_MAX_PACKET_BYTES;

@@ -6,7 +6,6 @@
 
 #include "emulation/emulated_transport.h"
 #include "net/clock.h"
-#include "switchml/stream_pool.h"
 
 namespace atp::test {
 
@@ -17,32 +16,11 @@ switchd::SwitchNodeConfig small_switch() {
     return config;
 }
 
-switchd::SwitchNodeConfig serving_both(switchd::SwitchNodeConfig config) {
-    const std::uint32_t slots = switchml::slots_in(config.memory_bytes / config.shards, config.lanes);
-    return with_pool(std::move(config), slots);
-}
-
-switchd::SwitchNodeConfig with_pool(switchd::SwitchNodeConfig config, std::uint32_t slots) {
-    config.slots = slots;
-    config.open_protocol = [slots, lanes = config.lanes](std::uint32_t) {
-        return std::make_unique<switchml::StreamPool>(switchml::SwitchConfig{.slots = slots, .lanes = lanes});
-    };
-    return config;
-}
-
 switchd::SwitchNodeConfig with_ports(switchd::SwitchNodeConfig config, const emulation::PortConfig& port) {
     config.open_transport = [port](const net::UdpConfig& udp, std::uint32_t shard) {
         return emulation::EmulatedTransport::open(udp, {.ports = {.in = port, .out = port}, .number = shard});
     };
     return config;
-}
-
-nlohmann::json switchml_report(const switchd::SwitchNode& node) {
-    const client::SwitchReport snapshot = node.snapshot();
-    for (const client::ReportPart& part : snapshot.shards[0].parts) {
-        if (part.name == "switchml") return nlohmann::json::parse(part.json);
-    }
-    return {};
 }
 
 std::unique_ptr<switchd::SwitchNode> start(const switchd::SwitchNodeConfig& config) {
@@ -78,12 +56,6 @@ comm::Options small_options() {
     options.socket_buffer_bytes = 1U << 20U;
     options.host_level = false;                // all ranks are on one host, and these tests are about the network
     options.scaling = tensor::Scaling::fixed;  // expected sums are those at the scale of the job
-    return options;
-}
-
-comm::Options switchml_options(switchml::Mode mode, Duration resend_after) {
-    comm::Options options = small_options();
-    options.protocol = std::make_shared<switchml::Rank>(mode, resend_after);
     return options;
 }
 

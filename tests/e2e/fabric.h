@@ -16,7 +16,6 @@
 #include "emulation/emulated_port.h"
 #include "store/memory_store.h"
 #include "switchd/node.h"
-#include "switchml/rank.h"
 
 namespace atp::test {
 
@@ -25,14 +24,8 @@ inline constexpr Duration longest_wait = std::chrono::seconds(20);
 
 // A switch with little memory, on any free port of loopback.
 [[nodiscard]] switchd::SwitchNodeConfig small_switch();
-// Both add a SwitchML pool to each shard: serving_both() with as much memory as the shard's ATP table, with_pool() with
-// `slots` slots.
-[[nodiscard]] switchd::SwitchNodeConfig serving_both(switchd::SwitchNodeConfig config);
-[[nodiscard]] switchd::SwitchNodeConfig with_pool(switchd::SwitchNodeConfig config, std::uint32_t slots);
 // Puts an emulated link of this kind between the switch and each of its neighbours, in both directions.
 [[nodiscard]] switchd::SwitchNodeConfig with_ports(switchd::SwitchNodeConfig config, const emulation::PortConfig& port);
-// The SwitchML part of the first shard's report.
-[[nodiscard]] nlohmann::json switchml_report(const switchd::SwitchNode& node);
 // Starts a switch. If it does not start, fails the test and returns null.
 [[nodiscard]] std::unique_ptr<switchd::SwitchNode> start(const switchd::SwitchNodeConfig& config);
 [[nodiscard]] std::string address_of(const switchd::SwitchNode& node);
@@ -50,9 +43,6 @@ struct TwoLevels {
 
 // Over the network, with fragments of 64 lanes and a window of 16, so that small tensors already fill several windows.
 [[nodiscard]] comm::Options small_options();
-// The same for SwitchML.
-[[nodiscard]] comm::Options switchml_options(switchml::Mode mode = switchml::Mode::compares_offsets,
-                                             Duration resend_after = std::chrono::milliseconds(1));
 inline constexpr std::uint32_t small_lanes = 64;
 inline constexpr std::uint32_t small_window = 16;
 inline constexpr std::size_t several_windows = std::size_t{small_lanes} * small_window * 5 + 3;  // elements

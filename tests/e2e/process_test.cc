@@ -23,24 +23,23 @@ constexpr std::uint32_t processes = 3;
 constexpr std::size_t elements = 5000;
 
 Result<std::unique_ptr<comm::Communicator>> form(const std::string& store_address, std::uint32_t rank,
-                                                 const std::string& switch_address, bool switchml) {
+                                                 const std::string& switch_address) {
     const auto address = net::resolve(store_address);
     if (!address) return tl::unexpected(address.error());
     auto store = store::TcpStore::connect(address->front(), net::now() + longest_wait);
     if (!store) return tl::unexpected(store.error());
     comm::Options options = small_options();
     options.switch_address = switch_address;
-    if (switchml) options.protocol = switchml_options().protocol;
     return comm::Communicator::form(**store, rank, processes, options);
 }
 
 // Process of the last rank: sums until it is killed or an operation fails.
-[[noreturn]] void be_a_rank(int addresses, bool switchml) {
+[[noreturn]] void be_a_rank(int addresses) {
     std::array<char, 256> text{};
     if (read(addresses, text.data(), text.size() - 1) <= 0) _exit(1);
     const std::string both(text.data());
     const std::size_t space = both.find(' ');
-    const auto formed = form(both.substr(0, space), processes - 1, both.substr(space + 1), switchml);
+    const auto formed = form(both.substr(0, space), processes - 1, both.substr(space + 1));
     if (!formed) _exit(2);
     for (std::uint32_t round = 0;; ++round) {
         Bytes values = tensor_of(numeric::ElementType::float32, processes - 1, elements, round);
@@ -50,17 +49,15 @@ Result<std::unique_ptr<comm::Communicator>> form(const std::string& store_addres
     }
 }
 
-class KilledProcesses : public testing::TestWithParam<bool> {};
-
-TEST_P(KilledProcesses, AreNamedByTheOthers) {
+TEST(KilledProcesses, AreNamedByTheOthers) {
     std::array<int, 2> pipe_ends{};
     ASSERT_EQ(pipe(pipe_ends.data()), 0);
     // Fork before this process has any other thread.
     const pid_t child = fork();
     ASSERT_GE(child, 0);
-    if (child == 0) be_a_rank(pipe_ends[0], GetParam());
+    if (child == 0) be_a_rank(pipe_ends[0]);
 
-    switchd::SwitchNodeConfig config = serving_both(small_switch());
+    switchd::SwitchNodeConfig config = small_switch();
     config.hold = std::chrono::seconds(2);
     const auto node = start(config);
     auto store = store::TcpStoreServer::start(wire::Address::loopback(wire::Family::ipv4, 0));
@@ -71,7 +68,7 @@ TEST_P(KilledProcesses, AreNamedByTheOthers) {
 
     std::atomic<std::uint32_t> rounds{0};
     each(processes - 1, [&](std::uint32_t rank) {
-        const auto formed = form(store_address, rank, address_of(*node), GetParam());
+        const auto formed = form(store_address, rank, address_of(*node));
         if (!formed) {
             kill(child, SIGKILL);
             FAIL() << to_string(formed.error());
@@ -101,9 +98,6 @@ TEST_P(KilledProcesses, AreNamedByTheOthers) {
     close(pipe_ends[0]);
     close(pipe_ends[1]);
 }
-
-INSTANTIATE_TEST_SUITE_P(OfBothProtocols, KilledProcesses, testing::Bool(),
-                         [](const auto& switchml) { return std::string(switchml.param ? "switchml" : "atp"); });
 
 }  // namespace
 }  // namespace atp::test

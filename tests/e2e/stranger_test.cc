@@ -13,7 +13,6 @@
 #include "client/switch_client.h"
 #include "fabric.h"
 #include "net/clock.h"
-#include "switchml/packet.h"
 #include "values.h"
 #include "wire/control.h"
 #include "wire/packet.h"
@@ -85,19 +84,6 @@ class Stranger {
                                 .bitmap1 = 1,
                                 .mask1 = 1};
         wire::encode_header(header, bytes);
-        if (below(4) == 0) bytes.resize(below(static_cast<std::uint32_t>(bytes.size())));
-        send(bytes, to);
-    }
-    // A SwitchML packet, which has no token, with a random stream and member.
-    void send_update(const wire::Address& to) {
-        Bytes bytes(switchml::header_bytes + std::size_t{small_lanes} * ATP_LANE_BYTES, std::byte{0x77});
-        const std::uint32_t offset = below(200);
-        switchml::encode_header({.flags = static_cast<std::uint8_t>(below(2 * switchml::all_flags)),
-                                 .job = static_cast<std::uint8_t>(below(3)),
-                                 .worker = static_cast<std::uint8_t>(below(3)),
-                                 .slot = static_cast<std::uint16_t>(offset % small_window),
-                                 .offset = offset},
-                                bytes);
         if (below(4) == 0) bytes.resize(below(static_cast<std::uint32_t>(bytes.size())));
         send(bytes, to);
     }
@@ -187,7 +173,6 @@ void sum_among_strangers(const std::vector<std::string>& switches, const comm::O
                     for (const wire::Address& port : ports) {
                         stranger.send_noise(port);
                         stranger.send_forgery(number, port);
-                        stranger.send_update(port);
                         stranger.send_control(number, port);
                     }
                     ++sent;
@@ -226,15 +211,6 @@ TEST(ForeignPackets, ChangeNoSumOfServersBesideWorkers) {
     comm::Options options = small_options();
     options.server = comm::ServerPlace::colocated;
     sum_among_strangers({address_of(*node)}, options);
-}
-
-TEST(ForeignPackets, ChangeNoSumOfSwitchMl) {
-    const auto node = start(serving_both(small_switch()));
-    sum_among_strangers({address_of(*node)}, switchml_options());
-    EXPECT_TRUE(eventually([&] {
-        const auto pool = switchml_report(*node);
-        return pool["packets"]["strangers"] != 0 && pool["packets"]["forged"] != 0 && !pool["refused"].empty();
-    })) << to_json(node->snapshot());
 }
 
 // The newest job that the switch knows.

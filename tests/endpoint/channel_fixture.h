@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One channel of a rank without sockets: an outbox that is a list, engines that a test scripts, and a clock.
+// One channel of a rank without sockets: an outbox that is a list, answers of a server, and a clock.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -9,6 +9,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -91,7 +92,6 @@ inline ChannelMachineConfig config_of(const std::shared_ptr<const protocol::Memb
                     .mask1 = membership->all_units(),
                     .scale = 1e6,
                     .server = {},
-                    .protocol = wire::ChannelProtocol::atp,
                     .group = {}};
     config.unit = {.unit = place.unit, .members = 1U << place.member, .mask0 = place.mask0, .ranks = {rank}};
     config.worker.channel = channel_config(config.terms);
@@ -130,74 +130,25 @@ class Floats final : public protocol::Tensor {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> stored;
 };
 
-// An engine that reports what a test requires, and has no tokens.
-struct Script {
-    std::deque<EngineEvent> events;
-    std::vector<std::size_t> handled;
-    std::size_t submitted = 0;
-    std::size_t queue = 2;
-    std::size_t to_send = 0;
-    int begun = 0;
-    std::uint8_t stream = 0;
-    bool int32_lanes = false;
-};
+// The ACK that completes the fragment of this gradient.
+inline std::vector<std::byte> ack_of(std::vector<std::byte> gradient) {
+    atp_header header = testing::header_in(gradient);
+    header.type = ATP_TYPE_ACK;
+    header.worker = ATP_WORKER_ALL;
+    wire::encode_header(header, gradient);
+    return gradient;
+}
 
-class ScriptedEngine final : public ChannelEngine {
-  public:
-    explicit ScriptedEngine(Script& script) : script_(script) {}
-    void begin(std::uint8_t stream, bool int32_lanes) override {
-        ++script_.begun, script_.stream = stream, script_.int32_lanes = int32_lanes;
-    }
-    std::optional<std::uint64_t> submit(protocol::Tensor&, Time, Time) override {
-        if (script_.submitted == script_.queue) return std::nullopt;
-        return script_.submitted++;
-    }
-    void handle_packet(std::span<std::byte> bytes, bool, Time) override { script_.handled.push_back(bytes.size()); }
-    void handle_timeout(Time) override {}
-    std::optional<std::size_t> poll_transmit(std::span<std::byte>, Time) override {
-        if (script_.to_send == 0) return std::nullopt;
-        --script_.to_send;
-        return 20;
-    }
-    [[nodiscard]] Time poll_timeout() const override { return never; }
-    std::optional<EngineEvent> poll_event() override {
-        if (script_.events.empty()) return std::nullopt;
-        const EngineEvent event = script_.events.front();
-        script_.events.pop_front();
-        return event;
-    }
-    [[nodiscard]] bool failed() const override { return false; }
-    [[nodiscard]] std::size_t packet_bytes() const override { return 100; }
-    [[nodiscard]] protocol::WorkerCounters counters() const override { return {}; }
-    [[nodiscard]] std::uint32_t window_packets() const override { return 1; }
-    [[nodiscard]] bool has_tokens() const override { return false; }
-    [[nodiscard]] std::string_view answerer() const override { return "switch"; }
-
-  private:
-    Script& script_;
-};
-
-class ScriptedProtocol final : public RankProtocol {
-  public:
-    explicit ScriptedProtocol(Script& script) : script_(script) {}
-    [[nodiscard]] wire::ChannelProtocol number() const override { return wire::ChannelProtocol::switchml; }
-    [[nodiscard]] std::optional<std::string> objection_to(const JobDemands&) const override { return std::nullopt; }
-    [[nodiscard]] std::uint32_t lanes_of_payload(std::uint32_t) const override { return 16; }
-    [[nodiscard]] std::uint32_t room_in(const wire::PathSwitch&) const override { return 1; }
-    [[nodiscard]] std::unique_ptr<ChannelEngine> make_engine(const wire::ChannelTerms&,
-                                                             const protocol::Place&) const override {
-        return std::make_unique<ScriptedEngine>(script_);
-    }
-
-  private:
-    Script& script_;
-};
-
-inline ChannelMachineConfig scripted(Script& script) {
-    ChannelMachineConfig config = config_of(two_racks(), 1);
-    config.terms.protocol = wire::ChannelProtocol::switchml;
-    config.other = std::make_shared<ScriptedProtocol>(script);
-    return config;
+// The server has found that workers called different operations at the position of this fragment.
+inline std::vector<std::byte> mismatch_at(const std::vector<std::byte>& gradient) {
+    std::vector<std::byte> wait(gradient.begin(), gradient.begin() + ATP_HEADER_BYTES);
+    atp_header header = testing::header_in(gradient);
+    header.type = ATP_TYPE_WAIT;
+    header.lanes = ATP_DTYPE_NONE;
+    header.worker = ATP_WORKER_ALL;
+    header.argument = ATP_WAIT_MISMATCHED;
+    wire::encode_header(header, wait);
+    return wait;
 }
 
 // With the only unit of the job.
@@ -214,8 +165,7 @@ inline wire::Joined joined(const ChannelMachineConfig& config, bool ready, std::
             .group_number = group_number,
             .ready = ready,
             .missing_units = units,
-            .missing_members = members,
-            .stream = 5};
+            .missing_members = members};
 }
 
 inline wire::Joined joined_by_group(const ChannelMachineConfig& config) {
@@ -290,6 +240,14 @@ class Channel {
         EXPECT_FALSE(events.empty());
         if (events.empty() || events.back().kind != Kind::failed) return {.text = "no failure"};
         return error_of(events.back().cause, config);
+    }
+    // Those of the worker, in the order in which it sent them.
+    [[nodiscard]] std::vector<Packet> gradients() const {
+        std::vector<Packet> found;
+        std::ranges::copy_if(out.packets, std::back_inserter(found), [](const Packet& packet) {
+            return !wire::control_type(packet.bytes) && testing::header_in(packet.bytes).type == ATP_TYPE_GRADIENT;
+        });
+        return found;
     }
     [[nodiscard]] std::size_t count(wire::ControlType type) const {
         return static_cast<std::size_t>(std::ranges::count_if(

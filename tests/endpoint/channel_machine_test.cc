@@ -26,7 +26,7 @@ TEST(ChannelMachine, DatagramsOfOthersAreCountedAndDropped) {
     EXPECT_EQ(channel.machine.strays(), 6U);
     channel.receive({std::byte{1}, std::byte{2}});  // the worker counts it
     EXPECT_EQ(channel.machine.strays(), 6U);
-    EXPECT_EQ(channel.machine.engine().counters().refused, 1U);
+    EXPECT_EQ(channel.machine.worker().counters().refused, 1U);
     EXPECT_TRUE(channel.events.empty());
 }
 
@@ -35,14 +35,14 @@ TEST(ChannelMachine, H70_ResultOfAnotherAddressOrWithoutTheGroupsNumberIsDropped
     config.has_group = true;
     Channel channel(config);
     channel.become_ready();
-    const std::uint64_t before = channel.machine.engine().counters().acks;
+    const std::uint64_t before = channel.machine.worker().counters().acks;
     channel.receive(result_for(config, ATP_WORKER_ALL), stranger);
     channel.receive(result_for(config, ATP_WORKER_ALL, true), stranger, true);
     channel.receive(result_for(config, ATP_WORKER_ALL), switch_address, true);
     channel.receive(result_for(config, ATP_WORKER_ALL, true), switch_address);
     EXPECT_EQ(channel.machine.strays(), 3U);
-    EXPECT_EQ(channel.machine.engine().counters().forged, 1U) << "the number of the group is no token";
-    EXPECT_EQ(channel.machine.engine().counters().acks, before);
+    EXPECT_EQ(channel.machine.worker().counters().forged, 1U) << "the number of the group is no token";
+    EXPECT_EQ(channel.machine.worker().counters().acks, before);
     EXPECT_EQ(channel.machine.group_results(), 0U);
 }
 
@@ -57,25 +57,27 @@ TEST(ChannelMachine, ListenerOfTheGroupWhoForgesTheAddressOfTheSwitchCanStillAlt
     EXPECT_EQ(channel.machine.strays(), 0U);
 }
 
-TEST(ChannelMachine, WithoutTokensOnlyTheSwitchIsTrusted) {
-    Script script;
-    Channel channel(scripted(script));
+TEST(ChannelMachine, OnlyTheSwitchThatItJoinedIsTrusted) {
+    Channel channel(config_of(two_racks(), 1));
     channel.become_ready(shard_address);
-    EXPECT_EQ(script.begun, 1);
-    EXPECT_EQ(script.stream, 5U);
-    channel.receive(std::vector<std::byte>(30), stranger);
-    channel.receive(std::vector<std::byte>(30), switch_address);
-    EXPECT_TRUE(script.handled.empty());
+    Floats tensor(16);
+    ASSERT_TRUE(channel.machine.submit(tensor, channel.now, never));
+    channel.drain();
+    ASSERT_EQ(channel.gradients().size(), 1U);
+    const std::vector<std::byte> ack = ack_of(channel.gradients()[0].bytes);
+    channel.receive(ack, stranger);
+    channel.receive(ack, switch_address);
+    EXPECT_EQ(channel.kinds(), std::vector<Kind>{});
     EXPECT_EQ(channel.machine.strays(), 2U);
-    channel.receive(std::vector<std::byte>(30), shard_address);
-    EXPECT_EQ(script.handled.size(), 1U);
+    channel.receive(ack, shard_address);
+    EXPECT_EQ(channel.kinds(), std::vector{Kind::completed});
 }
 
 TEST(ChannelMachine, GradientsGoToTheSenderOfJoined) {
-    Script script;
-    Channel channel(scripted(script));
+    Channel channel(config_of(two_racks(), 1));
     channel.become_ready(shard_address);
-    script.to_send = 3;
+    Floats tensor(3 * 16);
+    ASSERT_TRUE(channel.machine.submit(tensor, channel.now, never));
     channel.drain();
     ASSERT_EQ(channel.out.packets.size(), 3U);
     for (const Packet& packet : channel.out.packets) EXPECT_EQ(packet.to, shard_address);
@@ -157,7 +159,7 @@ bool survives_lost_long_joins(std::uint16_t flags, std::uint16_t peer, std::size
     channel.pass(seconds(6), [&] {
         std::erase_if(channel.out.packets, [](const Packet& packet) { return !wire::decode_join(packet.bytes); });
         const bool is_long = !channel.out.packets.empty() &&
-                             channel.out.packets.back().bytes.size() >= channel.machine.engine().packet_bytes();
+                             channel.out.packets.back().bytes.size() >= channel.machine.worker().packet_bytes();
         if (!is_long) channel.control(joined(config, true));
         channel.receive(result);
     });
@@ -177,19 +179,23 @@ TEST(ChannelMachine, OnlyAResultAsLongAsWhatThisRankSentProvesItsPath) {
 // --------------------------------------------------------------------------------------------- Submissions and events
 
 TEST(ChannelMachine, RoomForOnePacketAtATimeSendsAll) {
-    Script script;
-    Channel channel(scripted(script));
+    Floats tensor(6 * 16);
+    Channel channel(config_of(two_racks(), 1));
     channel.become_ready();
-    script.to_send = 6;
+    ASSERT_TRUE(channel.machine.submit(tensor, channel.now, never));
     channel.out.room = 1;
     channel.drain();
     EXPECT_EQ(channel.out.packets.size(), 6U);
-    script.to_send = 6;
-    const auto sent = channel.machine.transmit(channel.out, 4, channel.now);
+
+    Channel other(config_of(two_racks(), 1));
+    other.become_ready();
+    ASSERT_TRUE(other.machine.submit(tensor, other.now, never));
+    other.out.room = 1;
+    const auto sent = other.machine.transmit(other.out, 4, other.now);
     EXPECT_EQ(sent.gradients, 1U);
     EXPECT_TRUE(sent.no_room);
-    channel.out.room = 100;
-    EXPECT_EQ(channel.machine.transmit(channel.out, 4, channel.now).gradients, 4U) << "at most as many as allowed";
+    other.out.room = 100;
+    EXPECT_EQ(other.machine.transmit(other.out, 4, other.now).gradients, 4U) << "at most as many as allowed";
 }
 
 TEST(ChannelMachine, MemberForWhichTheOthersWaitIsAnEventWithItsPace) {
@@ -207,47 +213,47 @@ TEST(ChannelMachine, MemberForWhichTheOthersWaitIsAnEventWithItsPace) {
 }
 
 TEST(ChannelMachine, FullQueueTakesTensorsAgainAfterACompletion) {
-    Script script;
-    Channel channel(scripted(script));
+    ChannelMachineConfig config = config_of(two_racks(), 1);
+    config.worker.tensors = 2;
+    Channel channel(config);
     channel.become_ready();
     Floats tensor(1);
     EXPECT_TRUE(channel.machine.submit(tensor, channel.now, never));
     EXPECT_TRUE(channel.machine.submit(tensor, channel.now, never));
     EXPECT_FALSE(channel.machine.submit(tensor, channel.now, never));
-    script.events.push_back({.kind = EngineEvent::Kind::completed});
-    script.queue = 3;
     channel.drain();
+    channel.receive(ack_of(channel.gradients()[0].bytes));
     EXPECT_EQ(channel.kinds(), std::vector{Kind::completed});
     EXPECT_TRUE(channel.machine.submit(tensor, channel.now, never));
 }
 
 TEST(ChannelMachine, FailureIsTheLastEvent) {
-    Script script;
-    Channel channel(scripted(script));
+    Channel channel(config_of(two_racks(), 1));
     channel.become_ready();
-    Floats tensor(1);
-    ASSERT_TRUE(channel.machine.submit(tensor, channel.now, never));
-    script.events.push_back({.kind = EngineEvent::Kind::timed_out, .elapsed = seconds(2)});
-    script.events.push_back({.kind = EngineEvent::Kind::completed});
-    script.to_send = 5;
-    channel.drain();
+    Floats tensor(20 * 16);
+    ASSERT_TRUE(channel.machine.submit(tensor, channel.now, channel.now + seconds(2)));
+    channel.pass(seconds(2));
     EXPECT_EQ(channel.kinds(), std::vector{Kind::failed});
     EXPECT_EQ(channel.count(wire::ControlType::leave), 1U);
-    EXPECT_EQ(script.to_send, 5U);
     EXPECT_FALSE(channel.machine.submit(tensor, channel.now, never));
-    channel.receive(std::vector<std::byte>(30));
-    EXPECT_TRUE(script.handled.empty());
+    const std::vector<std::byte> late = ack_of(channel.gradients()[0].bytes);
+    channel.out.packets.clear();
+    channel.receive(late);
+    EXPECT_TRUE(channel.gradients().empty()) << "its window has room, but it sends no more";
     EXPECT_EQ(channel.error().reason, Reason::timed_out);
     EXPECT_EQ(channel.error().elapsed, seconds(2));
 }
 
 // A channel whose second tensor differs from that of other ranks.
-void make_difference(Script& script, Channel& channel, protocol::Tensor& tensor) {
+void make_difference(Channel& channel, protocol::Tensor& tensor) {
     channel.become_ready();
     for (int i = 0; i < 2; ++i) EXPECT_TRUE(channel.machine.submit(tensor, channel.now, never));
-    script.events.push_back({.kind = EngineEvent::Kind::mismatched, .elapsed = seconds(2), .tensors_before = 1});
-    script.to_send = 5;
     channel.drain();
+    ASSERT_EQ(channel.gradients().size(), 2U);
+    channel.now += seconds(2);
+    const std::vector<std::byte> answer = mismatch_at(channel.gradients()[1].bytes);
+    channel.out.packets.clear();
+    channel.receive(answer);
     EXPECT_EQ(channel.kinds(), std::vector{Kind::differs});
     EXPECT_EQ(channel.events.back().number, 1U);
     channel.machine.state("all_reduce of 30 float32", channel.now);
@@ -262,16 +268,15 @@ wire::Joined statements_of(const ChannelMachineConfig& config, std::uint16_t oth
 }
 
 TEST(ChannelMachine, DifferenceIsStatedAndEndsTheChannelWithTheStatementsOfAllRanks) {
-    Script script;
-    Channel channel(scripted(script));
+    Channel channel(config_of(two_racks(), 1));
     Floats tensor(1);
-    make_difference(script, channel, tensor);
+    make_difference(channel, tensor);
     const auto join = wire::decode_join(channel.out.packets.back().bytes);
     ASSERT_TRUE(join);
     ASSERT_EQ(join->statements.size(), 1U);
     EXPECT_EQ(join->statements[0].text, "all_reduce of 30 float32");
     EXPECT_FALSE(channel.machine.submit(tensor, channel.now, never));
-    EXPECT_EQ(script.to_send, 5U) << "nothing more is sent";
+    EXPECT_TRUE(channel.gradients().empty()) << "nothing more is sent";
     channel.control(statements_of(channel.config, 2));
     EXPECT_EQ(channel.kinds(), std::vector{Kind::differs}) << "one rank has not stated anything yet";
     channel.control(statements_of(channel.config, 3));
@@ -285,10 +290,9 @@ TEST(ChannelMachine, DifferenceIsStatedAndEndsTheChannelWithTheStatementsOfAllRa
 }
 
 TEST(ChannelMachine, DifferenceEndsTheChannelAfterHalfASecondIfNoRankStatesAnything) {
-    Script script;
-    Channel channel(scripted(script));
+    Channel channel(config_of(two_racks(), 1));
     Floats tensor(1);
-    make_difference(script, channel, tensor);
+    make_difference(channel, tensor);
     channel.pass(control::timing.statements - milliseconds(1));
     EXPECT_EQ(channel.kinds(), std::vector{Kind::differs});
     channel.pass(milliseconds(1));
@@ -298,10 +302,9 @@ TEST(ChannelMachine, DifferenceEndsTheChannelAfterHalfASecondIfNoRankStatesAnyth
 }
 
 TEST(ChannelMachine, RefusalWhileTheRankWaitsForStatementsEndsTheWait) {
-    Script script;
-    Channel channel(scripted(script));
+    Channel channel(config_of(two_racks(), 1));
     Floats tensor(1);
-    make_difference(script, channel, tensor);
+    make_difference(channel, tensor);
     channel.control(wire::Refused{.nonce = channel.config.nonce,
                                   .job = channel.config.terms.job,
                                   .token = channel.config.terms.token,

@@ -38,7 +38,7 @@ TEST(HostedServer, CompletesATensorWithTheWorker) {
     ASSERT_EQ(tensor.stored.size(), 100U);
     for (const auto& [at, value] : tensor.stored) EXPECT_EQ(value, at + 1);
     EXPECT_GE(channel.machine.server_counters().completed, 1U);
-    EXPECT_EQ(channel.machine.engine().counters().acks, 7U);
+    EXPECT_EQ(channel.machine.worker().counters().acks, 7U);
     EXPECT_EQ(channel.machine.strays(), 0U);
 }
 

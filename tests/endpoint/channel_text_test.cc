@@ -84,21 +84,20 @@ TEST(ChannelText, SlowRankIsNamedWithItsShareAndTheTimeOfTheOthers) {
                 HasSubstr("wait 30 % of the time for the switch of ranks 0, 1, 2, which"));
 }
 
-Error error_of_event(const EngineEvent& event, Duration since_joined = {}) {
-    Script script;
-    Channel channel(scripted(script));
-    channel.become_ready();
-    Floats tensor(1);
-    EXPECT_TRUE(channel.machine.submit(tensor, channel.now, never));
-    channel.now += since_joined;
-    script.events.push_back(event);
-    channel.drain();
-    return channel.error();
+// `silent`: for which nothing came from the switch, nor from the server.
+Error error_of_event(const protocol::WorkerEvent& event, Duration silent = {}) {
+    const OperationCause cause{.event = event,
+                               .server_silent = silent,
+                               .switch_silent = silent,
+                               .switch_is_silent = silent > milliseconds(3000)};
+    return error_of(cause, config_of(two_racks(), 1));
 }
 
 TEST(ChannelText, TimeoutNamesTheMissingRanksWhileTheSwitchAnswers) {
-    const EngineEvent late{
-        .kind = EngineEvent::Kind::timed_out, .elapsed = seconds(4), .missing_units = 1, .missing_members = 4};
+    const protocol::WorkerEvent late{.kind = protocol::WorkerEvent::Kind::timed_out,
+                                     .elapsed = seconds(4),
+                                     .missing_units = 1,
+                                     .missing_members = 4};
     Error error = error_of_event(late, milliseconds(500));
     EXPECT_EQ(error.reason, Reason::timed_out);
     EXPECT_EQ(error.peer, "rank 2");
@@ -106,29 +105,22 @@ TEST(ChannelText, TimeoutNamesTheMissingRanksWhileTheSwitchAnswers) {
     EXPECT_THAT(error.text, HasSubstr("no data of this operation"));
     error = error_of_event(late, seconds(4));
     EXPECT_EQ(error.peer, to_string(switch_address));
-    EXPECT_THAT(error.text,
-                HasSubstr("nothing was received from the switch at all, and nothing from the switch for 4.0 s"));
+    EXPECT_THAT(
+        error.text,
+        HasSubstr("nothing was received from the parameter server at all, and nothing from the switch for 4.0 s"));
 }
 
 TEST(ChannelText, TimeoutWithoutMissingRanksNamesTheSilenceOrTheTimeout) {
-    const EngineEvent silent{.kind = EngineEvent::Kind::timed_out, .answered = true, .answered_at = start_time};
+    const protocol::WorkerEvent silent{.kind = protocol::WorkerEvent::Kind::timed_out, .answered = true};
     EXPECT_THAT(error_of_event(silent, milliseconds(2500)).text,
-                HasSubstr("nothing was received from the switch for 2.5 s"));
+                HasSubstr("nothing was received from the parameter server for 2.5 s"));
     EXPECT_THAT(error_of_event(silent, milliseconds(500)).text,
-                HasSubstr("timed out although the switch answers: raise the timeout"));
-}
-
-TEST(ChannelText, OverflowNamesTheScaleAndTheProtocol) {
-    const Error error = error_of_event({.kind = EngineEvent::Kind::overflowed});
-    EXPECT_EQ(error.reason, Reason::too_large);
-    EXPECT_THAT(error.text, HasSubstr("floats at scale 1000000"));
-    EXPECT_THAT(error.text, HasSubstr("switchml"));
+                HasSubstr("timed out although the parameter server answers: raise the timeout"));
 }
 
 TEST(ChannelText, RefusalRepeatsTheTextOfTheSwitch) {
-    Script script;
-    const auto error_of_refused = [&](wire::Refusal reason, std::string text) {
-        Channel channel(scripted(script));
+    const auto error_of_refused = [](wire::Refusal reason, std::string text) {
+        Channel channel(config_of(two_racks(), 1));
         channel.pass(milliseconds(0));
         channel.control(wire::Refused{.nonce = channel.config.nonce,
                                       .job = channel.config.terms.job,
@@ -146,7 +138,7 @@ TEST(ChannelText, RefusalRepeatsTheTextOfTheSwitch) {
     EXPECT_THAT(error_of_refused(wire::Refusal::full, "").text, HasSubstr("\"full\""));
     error = error_of_refused(wire::Refusal::version, "");
     EXPECT_EQ(error.reason, Reason::version_mismatch);
-    EXPECT_THAT(error.text, HasSubstr("it speaks version 4"));
+    EXPECT_THAT(error.text, HasSubstr("it speaks version 5"));
     EXPECT_EQ(error_of_refused(wire::Refusal::version, "update it").text, "update it");
 }
 

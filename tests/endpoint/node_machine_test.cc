@@ -26,7 +26,7 @@ wire::Address host(unsigned number) { return *wire::Address::parse("10.0.0." + s
 struct Node {
     explicit Node(std::uint32_t shards = 1, const control::HelloClient* parent = nullptr)
         : machine({.id = 77,
-                   .self = {.aggregators = 1000, .lanes = 352, .slots = 3},
+                   .self = {.aggregators = 1000, .lanes = 352},
                    .parent = host(9),
                    .software = "atp 1.2.3",
                    .shards = shards}) {
@@ -72,8 +72,7 @@ TEST(NodeMachine, HelloGetsAWelcomeOfTheSameLengthWithTheSameEcnBits) {
     EXPECT_EQ(welcome->nonce, 5U);
     EXPECT_EQ(welcome->received_bytes, 1400U);
     EXPECT_EQ(welcome->software, "atp 1.2.3");
-    EXPECT_EQ(welcome->path,
-              (std::vector<wire::PathSwitch>{{.id = 77, .aggregators = 1000, .lanes = 352, .slots = 3}}));
+    EXPECT_EQ(welcome->path, (std::vector<wire::PathSwitch>{{.id = 77, .aggregators = 1000, .lanes = 352}}));
     EXPECT_EQ(node.machine.counters().answered, 1U);
 }
 

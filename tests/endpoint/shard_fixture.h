@@ -61,8 +61,7 @@ inline ShardMachineConfig shard_config(const wire::Address& parent = {}) {
 
 // A shard, its outbox and its events.
 struct Shard {
-    explicit Shard(const ShardMachineConfig& config = shard_config(), std::unique_ptr<ShardProtocol> other = nullptr)
-        : machine(config, std::move(other)) {}
+    explicit Shard(const ShardMachineConfig& config = shard_config()) : machine(config) {}
 
     // A JOIN without an epoch becomes the newest, with the cookie of its address. A LEAVE without one becomes the
     // newest.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control messages, channels that come and go, and a protocol other than ATP.
+// Control messages, and channels that come and go.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -26,37 +26,6 @@ wire::Leave leave_of_rank(std::uint8_t rank) {
     return {.job = job, .token = token, .channel = channel, .unit = 0, .member = rank};
 }
 
-// A protocol whose packets begin with 0x01 and go to both members.
-class OtherProtocol final : public ShardProtocol {
-  public:
-    [[nodiscard]] std::optional<std::string> objection_to(const wire::Join&) const override { return std::nullopt; }
-    [[nodiscard]] bool has_format(std::span<const std::byte> bytes) const override {
-        return !bytes.empty() && bytes[0] == std::byte{1};
-    }
-    [[nodiscard]] Receivers handle_packet(std::span<std::byte> bytes, const wire::Address&) override {
-        bytes[1] = std::byte{9};
-        return {.branch = branch_, .children = branch_ == nullptr ? 0U : 3U};
-    }
-    [[nodiscard]] tl::expected<std::uint8_t, std::string> open(const control::Branch& branch) override {
-        if (is_full) return tl::unexpected(std::string("the pool has no free slot for this channel"));
-        branch_ = &branch;
-        return std::uint8_t{6};
-    }
-    void close(const control::ChannelKey&) override { branch_ = nullptr; }
-    [[nodiscard]] std::string report_parts() const override { return {}; }
-
-    bool is_full = false;
-
-  private:
-    const control::Branch* branch_ = nullptr;
-};
-
-wire::Join join_of_other(std::uint16_t rank) {
-    wire::Join join = join_of_rank(rank);
-    join.terms.protocol = wire::ChannelProtocol::switchml;
-    return join;
-}
-
 std::optional<wire::Joined> joined_to(const Shard& shard, const wire::Address& to) {
     return shard.last<wire::Joined>(wire::decode_joined, to);
 }
@@ -75,7 +44,6 @@ TEST(ShardMachine, JoinedReportsReadyOnceTheServerIsThere) {
     shard.machine.tree().for_each([&](const control::Branch& branch) { found = &branch; });
     ASSERT_NE(found, nullptr);
     EXPECT_NE(shard.machine.server_of(*found), nullptr);
-    EXPECT_EQ(shard.machine.other(), nullptr);
     EXPECT_TRUE(shard.machine.reaches_groups());
 }
 
@@ -117,7 +85,7 @@ TEST(ShardMachine, FirstShardPassesControlMessagesToTheNode) {
 TEST(ShardMachine, EventsBeyondTheBoundAreDroppedAndCounted) {
     ShardMachineConfig config = shard_config();
     config.is_first = true;
-    ShardMachine machine(config, nullptr);
+    ShardMachine machine(config);
     RecordingOutbox outbox;
     Bytes stats = encoded(wire::Stats{.nonce = 1});
     const wire::Address from = host(5);
@@ -337,37 +305,6 @@ TEST(ShardMachine, FlushOfAServerElsewhereReachesTheFirstMemberOfARackInThePath)
     root.outbox.room = 9;
     root.take(testing::make_packet(header), host(50));
     EXPECT_THAT(root.sent, IsEmpty()) << "another token";
-}
-
-TEST(ShardMachine, PacketOfAnotherProtocolGoesToTheChildrenThatItNames) {
-    Shard shard(shard_config(), std::make_unique<OtherProtocol>());
-    EXPECT_NE(shard.machine.other(), nullptr);
-    const Bytes packet = {std::byte{1}, std::byte{2}};
-    shard.take(packet, worker_address(0));
-    EXPECT_THAT(shard.sent, IsEmpty()) << "no channel yet";
-    for (std::uint16_t rank = 0; rank < 2; ++rank) shard.take(encoded(join_of_other(rank)), worker_address(rank));
-    ASSERT_TRUE(joined_to(shard, worker_address(1)));
-    EXPECT_TRUE(joined_to(shard, worker_address(1))->ready);
-    EXPECT_EQ(joined_to(shard, worker_address(1))->stream, 6U);
-    shard.take(packet, worker_address(0));
-    ASSERT_THAT(shard.sent, SizeIs(2));
-    for (const unsigned rank : {0U, 1U}) {
-        EXPECT_EQ(shard.sent[rank].to, worker_address(rank));
-        EXPECT_THAT(shard.sent[rank].bytes, ElementsAre(std::byte{1}, std::byte{9})) << "rewritten in place";
-    }
-    for (std::uint8_t rank = 0; rank < 2; ++rank) shard.take(encoded(leave_of_rank(rank)), worker_address(rank));
-    shard.take(packet, worker_address(0));
-    EXPECT_THAT(shard.sent, IsEmpty()) << "the channel is closed";
-}
-
-TEST(ShardMachine, ChannelOfAnotherProtocolIsRefusedIfItHasNoRoom) {
-    auto other = std::make_unique<OtherProtocol>();
-    other->is_full = true;
-    Shard shard(shard_config(), std::move(other));
-    for (std::uint16_t rank = 0; rank < 2; ++rank) shard.take(encoded(join_of_other(rank)), worker_address(rank));
-    ASSERT_TRUE(refused_to(shard, worker_address(0)));
-    EXPECT_THAT(refused_to(shard, worker_address(0))->text, HasSubstr("no free slot"));
-    EXPECT_EQ(shard.machine.tree().channels(), 0U);
 }
 
 }  // namespace

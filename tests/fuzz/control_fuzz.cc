@@ -41,7 +41,6 @@ void require_in_range(const wire::Join& join) {
     require(join.terms.lanes != 0 && join.terms.lanes <= ATP_MAX_LANES, "the number of lanes is 1 to ATP_MAX_LANES");
     require(join.terms.window_log2 <= ATP_WINDOW_LOG2_MAX, "window_log2 is at most ATP_WINDOW_LOG2_MAX");
     require(std::isfinite(join.terms.scale) && join.terms.scale > 0, "the scale is finite and above 0");
-    require(wire::to_string(join.terms.protocol) != "unknown", "the protocol is known");
     const auto first = std::to_integer<unsigned>(join.terms.group.host.front());
     require(join.terms.group.family != 4 || (first >= 224 && first <= 239), "an IPv4 group is a multicast address");
     require(join.terms.group.family != 6 || first == 0xFF, "an IPv6 group is a multicast address");

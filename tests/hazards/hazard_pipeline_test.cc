@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards 18, 62, 63 and 65 of docs/protocol.md#hazards at a pipeline (protocol/decide_pipeline.h): packets pass
+// Hazards 18, 62, 63 and 65 of docs/protocol.md#hazards at a pipeline (pipeline/decide_pipeline.h): packets pass
 // several times, and between two passes of a packet anything may happen. Packets and passes are lost, repeated and
 // delayed in any order. Each gradient that leaves must have the sum of exactly the workers that its bitmap names. Four
 // faults are injected, and the same test finds each of them.
@@ -15,7 +15,7 @@ enum class Fault : std::uint8_t { none, free_before_harvest, harvest_unchecked, 
 Fault injected = Fault::none;  // the test has one thread
 }  // namespace
 #define ATP_PIPELINE_BREAK(name) (injected == Fault::name)
-#include "protocol/decide_pipeline.h"
+#include "pipeline/decide_pipeline.h"
 #include "support/random.h"
 
 namespace atp::testing {

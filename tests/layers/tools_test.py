@@ -336,6 +336,10 @@ class CheckProduct(ToolTest):
                 self.expect_of_build(1, f"{file}: holds atp::sim of the laboratory, such as atp::sim::run():", "1 viol")
                 self.write_program(file, [])
 
+    def test_text_about_a_protocol_of_the_laboratory_is_reported(self) -> None:
+        self.write_program("bin/atp", [], "  stats   Show slots of SwitchML")
+        self.expect_of_build(1, "bin/atp: holds switchml of the laboratory", "1 viol")
+
     def test_further_file_is_checked_too(self) -> None:
         self.write_program("site/libatp.so", ["_ZN3atp3sim3runEv"])
         further = self.root / "build" / "site" / "libatp.so"

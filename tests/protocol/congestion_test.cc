@@ -56,6 +56,16 @@ TEST(CongestionWindow, StaysBetweenOnePacketAndAllSlots) {
     EXPECT_EQ(window.window_packets(), 1U);
 }
 
+TEST(CongestionWindow, StaysAboveTheLeast) {
+    CongestionWindow window({.initial_packets = 16, .least_packets = 6}, 300, 16);
+    EXPECT_FALSE(window.is_fixed());
+    for (const std::uint32_t expected : {8U, 6U, 6U}) {
+        window.on_congestion();
+        EXPECT_EQ(window.window_packets(), expected);
+    }
+    EXPECT_TRUE(CongestionWindow({.least_packets = UINT32_MAX}, 300, 16).is_fixed());
+}
+
 TEST(CongestionWindow, SingleSlotKeepsAWindowOfOne) {
     CongestionWindow window({}, 300, 1);
     window.on_congestion();

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "policy/experiment.h"
 #include "support/recovering_worker.h"
 
 namespace atp::protocol {
@@ -58,9 +57,8 @@ TEST_F(WorkerRecovery, AcksOfFragmentsSentBeforeAResendCauseNoSecondResend) {
 }
 
 TEST_F(WorkerRecovery, AcksOfFragmentsSentAfterAResendCauseASecondResend) {
-    const policy::Experiment fixed_window({.fixed_window = true});
     WorkerConfig config = WorkerBench::default_config();
-    config.channel.policy = &fixed_window;
+    config.congestion.least_packets = config.channel.window();
     WorkerBench steady(config);
     const auto send = [&steady](std::size_t fragments) {
         ASSERT_TRUE(steady.submit_fragments(fragments).has_value());
@@ -221,6 +219,19 @@ TEST_F(WorkerRecovery, LossHalvesTheWindow) {
     for (const std::uint32_t seq : {1U, 2U, 3U}) ack(seq);
     EXPECT_EQ(bench.worker.counters().halvings, 1U);
     EXPECT_EQ(bench.worker.window_packets(), 8U);
+}
+
+TEST_F(WorkerRecovery, FixedWindowIgnoresMarksAndLosses) {
+    WorkerConfig config = WorkerBench::default_config();
+    config.congestion.least_packets = config.channel.window();
+    WorkerBench steady(config);
+    ASSERT_TRUE(steady.submit_fragments(100).has_value());
+    (void)steady.packets();
+    steady.handle(steady.ack(0, 3, ATP_FLAG_ECN));
+    for (const std::uint32_t seq : {2U, 3U, 4U}) steady.handle(steady.ack(seq));
+    EXPECT_EQ(steady.worker.counters().resent_newer, 1U) << "a lost fragment is sent again";
+    EXPECT_EQ(steady.worker.counters().halvings, 0U);
+    EXPECT_EQ(steady.worker.window_packets(), 16U);
 }
 
 TEST_F(WorkerRecovery, MarkOfEitherDirectionHalvesTheWindow) {

@@ -50,24 +50,6 @@ TEST_F(WorkerTimer, H83_TimeoutSendsABoundedNumberOfProbes) {
     EXPECT_EQ(bench.packets().size(), 8U);
 }
 
-TEST_F(WorkerTimer, TimeoutWithBlindResendSendsGradientsInsteadOfProbes) {
-    WorkerConfig config = WorkerBench::default_config();
-    config.blind_resend = true;
-    config.probe_burst = 2;
-    WorkerBench blind(config);
-    ASSERT_TRUE(blind.submit_fragments(3).has_value());
-    (void)blind.packets();
-    blind.expire();
-    const auto packets = blind.packets();
-    ASSERT_EQ(packets.size(), 2U) << "probe_burst also limits blind resends";
-    for (std::uint32_t seq = 0; seq < 2; ++seq) {
-        EXPECT_TRUE(packets[seq].has(ATP_FLAG_RESEND));
-        EXPECT_EQ(packets[seq].header.seq, seq);
-    }
-    EXPECT_EQ(blind.worker.counters().resent, 2U);
-    EXPECT_EQ(blind.worker.counters().probes, 0U);
-}
-
 TEST_F(WorkerTimer, TimeoutDoublesToItsMaximumAndResetsOnProgress) {
     send(2);
     EXPECT_EQ(bench.worker.poll_timeout() - bench.now, milliseconds(1)) << "the first timeout has no random delay";

@@ -32,7 +32,6 @@ std::vector<std::byte> encoded(const Message& message, Padding... padding) {
                   .mask1 = 0x7,
                   .scale = 1e8,
                   .server = {},
-                  .protocol = wire::ChannelProtocol::atp,
                   .group = {}};
     join.units = {{.unit = 2, .members = 0x4, .mask0 = 0xF, .direct = false, .ranks = {0x0203}}};
     return join;

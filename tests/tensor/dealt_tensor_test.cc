@@ -30,7 +30,7 @@ struct Scattered {
     std::array<std::int32_t, 5> out{};
     std::unique_ptr<DealtTensor> tensor;
 
-    explicit Scattered(bool delivers = true) {
+    Scattered() {
         std::vector<DealtTensor::Block> blocks;
         const std::array<std::size_t, 3> sizes{3, 0, 5};
         std::size_t first = 0;
@@ -40,8 +40,7 @@ struct Scattered {
                 {make_sum_tensor(ElementType::int32, in.data() + first, result, sizes[owner], 1, 1), owner});
             first += sizes[owner];
         }
-        tensor = std::make_unique<DealtTensor>(std::move(blocks),
-                                               DealtTensor::Rules{.rank = 2, .longest = 3, .delivers = delivers});
+        tensor = std::make_unique<DealtTensor>(std::move(blocks), DealtTensor::Rules{.rank = 2, .longest = 3});
     }
     [[nodiscard]] std::vector<std::int32_t> loaded(std::uint64_t first, std::size_t count) const {
         std::vector<std::byte> bytes(count * ATP_LANE_BYTES);
@@ -90,13 +89,6 @@ TEST(DealtTensor, OnlyTheOwnBlockIsStored) {
     for (std::uint32_t at = 0; at < 18; ++at) wire::store_u32(sums.data() + std::size_t{at} * ATP_LANE_BYTES, at);
     scattered.tensor->store(0, sums);
     EXPECT_EQ(scattered.out, (std::array<std::int32_t, 5>{6, 7, 8, 15, 16}));
-}
-
-TEST(DealtTensor, WithoutDeliveryBlocksFollowEachOther) {
-    const Scattered scattered(false);
-    EXPECT_EQ(scattered.tensor->spans().length, 0U);
-    EXPECT_FALSE(scattered.tensor->delivery(0).is_owned());
-    EXPECT_EQ(scattered.loaded(0, 15), (std::vector<std::int32_t>{1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 11, 12, 13, 14, 15}));
 }
 
 TEST(DealtTensor, AGatheringRankLoadsItsBlockAndStoresTheOthers) {

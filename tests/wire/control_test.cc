@@ -23,7 +23,7 @@ using Bytes = std::vector<std::byte>;
 
 const Welcome some_welcome{.nonce = 0x1122334455667788,
                            .received_bytes = 1500,
-                           .path = {{.id = 1, .aggregators = 2, .lanes = 3, .slots = 0x01020304},
+                           .path = {{.id = 1, .aggregators = 2, .lanes = 3},
                                     {.id = std::numeric_limits<std::uint64_t>::max(), .aggregators = 5, .lanes = 6}},
                            .software = "atp 0.1.0"};
 

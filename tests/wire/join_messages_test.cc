@@ -23,7 +23,6 @@ using Bytes = std::vector<std::byte>;
 Join some_join() {
     Join join = testing::join_of_worker();
     join.terms.first_seq = 0xFFFFFFF0;
-    join.terms.protocol = ChannelProtocol::switchml_faithful;
     join.terms.group = {.family = 4, .port = 4792, .host = {std::byte{239}, std::byte{192}}};
     return join;
 }
@@ -84,8 +83,7 @@ TEST(JoinMessages, AnswersDecodeToTheirFields) {
                                                      .channel = 3,
                                                      .ready = true,
                                                      .missing_units = 0x80000001,
-                                                     .missing_members = 0x40000002,
-                                                     .stream = 200}));
+                                                     .missing_members = 0x40000002}));
     ASSERT_TRUE(joined.has_value());
     EXPECT_EQ(joined->job, 1U);
     EXPECT_EQ(joined->token, 2U);
@@ -93,7 +91,6 @@ TEST(JoinMessages, AnswersDecodeToTheirFields) {
     EXPECT_TRUE(joined->ready);
     EXPECT_EQ(joined->missing_units, 0x80000001U);
     EXPECT_EQ(joined->missing_members, 0x40000002U);
-    EXPECT_EQ(joined->stream, 200);
 
     for (std::uint8_t reason = 1; reason <= static_cast<std::uint8_t>(Refusal::unsupported); ++reason) {
         const auto refused = decode_refused(encoded(
@@ -198,17 +195,6 @@ TEST(JoinMessages, OtherFieldsOutOfRangeAreRefused) {
         EXPECT_FALSE(decode_refused(encoded(Refused{.reason = wrong, .text = {}})).has_value());
         EXPECT_EQ(to_string(wrong), "unknown");
     }
-}
-
-// --- names
-
-TEST(JoinMessages, ProtocolsHaveNames) {
-    EXPECT_EQ(to_string(ChannelProtocol::atp), "atp");
-    EXPECT_EQ(to_string(ChannelProtocol::switchml), "switchml");
-    EXPECT_EQ(to_string(ChannelProtocol::switchml_faithful), "switchml-faithful");
-    EXPECT_EQ(to_string(ChannelProtocol::switchml_lossless), "switchml-lossless");
-    EXPECT_EQ(to_string(ChannelProtocol{}), "unknown");
-    EXPECT_EQ(to_string(ChannelProtocol{5}), "unknown");
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ def messages_h(file: str) -> Callable[[Wire], str]:
         lines += ["", *cpp_comment("Return nullopt if the bytes are no valid message of this type.")]
         lines += [f"[[nodiscard]] {decode_signature(item)};" for item in of_file(wire.messages, file)]
         if of_file(wire.enums, file):
-            lines += ["", *cpp_comment('The name, such as "switchml-faithful"; "unknown" for other values.')]
+            lines += ["", *cpp_comment('The name, such as "restarted"; "unknown" for other values.')]
         lines += [f"[[nodiscard]] std::string_view to_string({enum.cpp} value);" for enum in of_file(wire.enums, file)]
         return "\n".join([*lines, ""]) + "\n"
 

@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "apps/atp/bench_command.h"
+#include "apps/atp/bench_values.h"
 #include "apps/common/flags.h"
 #include "base/units.h"
-#include "policy/experiment.h"
-#include "switchml/rank.h"
-#include "switchml/stream_pool.h"
+#include "switchml_net/rank_group.h"
+#include "switchml_net/switch_node.h"
 
 namespace atp::apps {
 namespace {
@@ -31,6 +31,7 @@ struct BenchExperiments {
     switchml::Mode mode = switchml::Mode::compares_offsets;
     Duration resend_after = std::chrono::milliseconds(1);
     bool keep_window = false;
+    std::unique_ptr<switchml_net::SwitchNode> node{};  // the switch for ranks on this host
 };
 
 // True for SwitchML.
@@ -64,14 +65,57 @@ void add_bench_flags(CLI::App& command, BenchExperiments& experiments) {
                "Keep the window on loss and congestion, as in the papers' experiments");
 }
 
-void complete_bench(const BenchExperiments& experiments, comm::Options& options) {
-    static const policy::Experiment fixed_window({.fixed_window = true});
-    if (experiments.keep_window || experiments.switchml) options.host_level = false;  // they concern packets
-    if (experiments.keep_window) options.policy = &fixed_window;
-    if (experiments.switchml) {
-        options.protocol = std::make_shared<switchml::Rank>(experiments.mode, experiments.resend_after);
-        options.scaling = tensor::Scaling::fixed;  // SwitchML has no other
+// One rank over SwitchML.
+Result<void> take_part(const BenchRank& bench, const BenchExperiments& experiments, store::Store& store,
+                       Interruption& interruption, const BenchMeasured& measured) {
+    if (bench.collective != Collective::all_reduce) {
+        return fail(Operation::parse, Reason::unsupported, {}, "SwitchML has no collective but all_reduce");
     }
+    store::Rendezvous rendezvous(store,
+                                 {.prefix = bench.options.name + "-bench", .rank = bench.rank, .world = bench.world});
+    const auto group = switchml_net::RankGroup::form(
+        rendezvous, {.options = bench.options, .mode = experiments.mode, .resend_after = experiments.resend_after});
+    if (!group) return tl::unexpected(group.error());
+    const auto leaves_job = interruption.ends([&] { (*group)->abort(); });
+    const BenchValues values(bench.options, bench.type, bench.magnitude, bench.rank, bench.world);
+    switchml::WorkerCounters before;
+    for (std::size_t number = 0; number < bench.sizes.size(); ++number) {
+        const std::uint64_t bytes = bench.sizes[number];
+        std::vector<std::byte> in(bytes);
+        std::vector<std::byte> out(bytes);
+        values.fill(bench.rank, 0, in);
+        auto result = measure_rounds(bench, rendezvous, number, bytes,
+                                     {.barrier = [&] { return (*group)->barrier(); },
+                                      .clear = [&] { std::ranges::fill(out, std::byte{0xEE}); },
+                                      .run =
+                                          [&] {
+                                              return (*group)->all_reduce(in.data(), out.data(),
+                                                                          bytes / values.element_bytes(), bench.type);
+                                          },
+                                      .wrong = [&] { return values.wrong_sum(0, out); }});
+        if (!result) return tl::unexpected(result.error());
+        const switchml::WorkerCounters counted = (*group)->counters();
+        result->counters = {.packets = counted.sent + counted.resent - before.sent - before.resent,
+                            .resent = counted.resent - before.resent,
+                            .stale_acks = counted.stale_results - before.stale_results};
+        before = counted;
+        result->lanes = (*group)->config().job.lanes;
+        result->window = (*group)->config().job.slots();
+        if (bench.rank == 0) measured(*result);
+    }
+    return (*group)->close();
+}
+
+void complete_bench(const BenchExperiments& experiments, BenchRank& bench) {
+    if (experiments.keep_window || experiments.switchml) bench.options.host_level = false;  // they concern packets
+    if (experiments.keep_window) bench.options.congestion.least_packets = UINT32_MAX;
+    if (!experiments.switchml) return;
+    bench.system = "switchml";
+    bench.options.scaling = tensor::Scaling::fixed;  // SwitchML has no other
+    bench.take_part = [&experiments](const BenchRank& rank, store::Store& store, Interruption& interruption,
+                                     const BenchMeasured& measured) {
+        return take_part(rank, experiments, store, interruption, measured);
+    };
 }
 
 std::vector<std::string> flags_of(const BenchExperiments& experiments) {
@@ -85,25 +129,25 @@ std::vector<std::string> flags_of(const BenchExperiments& experiments) {
     return flags;
 }
 
-void serve(const BenchExperiments& experiments, switchd::SwitchNodeConfig& config) {
-    if (!experiments.switchml) return;
-    config.serves_atp = false;
-    config.other_bytes = std::exchange(config.memory_bytes, 0);
-    config.slots = switchml::slots_in(config.other_bytes / config.shards, config.lanes);
-    config.open_protocol = [slots = config.slots, lanes = config.lanes](std::uint32_t) {
-        return std::make_unique<switchml::StreamPool>(switchml::SwitchConfig{.slots = slots, .lanes = lanes});
-    };
+Result<std::string> start_switch(BenchExperiments& experiments, const switchd::SwitchNodeConfig& config) {
+    if (!experiments.switchml) return std::string();
+    auto node = switchml_net::SwitchNode::start(config);
+    if (!node) return tl::unexpected(node.error());
+    experiments.node = *std::move(node);
+    return to_string(experiments.node->address());
 }
 
 }  // namespace
 
 std::function<int()> register_lab_bench(CLI::App& program) {
     auto experiments = std::make_shared<BenchExperiments>();
-    return add_bench(program,
-                     {.add_flags = [experiments](CLI::App& command) { add_bench_flags(command, *experiments); },
-                      .complete = [experiments](comm::Options& options) { complete_bench(*experiments, options); },
-                      .flags_of_ranks = [experiments] { return flags_of(*experiments); },
-                      .set_switch = [experiments](switchd::SwitchNodeConfig& config) { serve(*experiments, config); }});
+    return add_bench(
+        program,
+        {.add_flags = [experiments](CLI::App& command) { add_bench_flags(command, *experiments); },
+         .complete = [experiments](BenchRank& bench) { complete_bench(*experiments, bench); },
+         .flags_of_ranks = [experiments] { return flags_of(*experiments); },
+         .start_switch =
+             [experiments](const switchd::SwitchNodeConfig& config) { return start_switch(*experiments, config); }});
 }
 
 }  // namespace atp::apps

@@ -8,17 +8,16 @@
 #include "apps/atp-lab/plan_command.h"
 #include "apps/atp-lab/simulate_command.h"
 #include "apps/atp-lab/switch_command.h"
-#include "apps/atp-lab/trace_command.h"
 #include "apps/common/program.h"
 #include "apps/common/revision.h"
 
 namespace {
 
 // In the order of --help.
-constexpr std::array<atp::apps::Register, 8> commands{atp::apps::register_simulate,  atp::apps::register_models,
-                                                      atp::apps::register_figure,    atp::apps::register_check,
-                                                      atp::apps::register_plan,      atp::apps::register_lab_switch,
-                                                      atp::apps::register_lab_bench, atp::apps::register_trace};
+constexpr std::array<atp::apps::Register, 7> commands{atp::apps::register_simulate, atp::apps::register_models,
+                                                      atp::apps::register_figure,   atp::apps::register_check,
+                                                      atp::apps::register_plan,     atp::apps::register_lab_switch,
+                                                      atp::apps::register_lab_bench};
 
 }  // namespace
 

@@ -12,17 +12,17 @@
 
 #include "apps/atp/switch_command.h"
 #include "apps/common/flags.h"
+#include "apps/common/output.h"
+#include "apps/common/signals.h"
 #include "base/units.h"
 #include "emulation/emulated_transport.h"
-#include "switchml/stream_pool.h"
+#include "switchml_net/switch_node.h"
 
 namespace atp::apps {
 namespace {
 
-enum class Serves : std::uint8_t { atp, switchml, both };
-
 struct SwitchExperiments {
-    Serves serves = Serves::atp;
+    bool switchml = false;
     emulation::PortConfig port;
     emulation::EmulatedTransportConfig transport;
 };
@@ -31,17 +31,16 @@ struct SwitchExperiments {
 // ports.
 constexpr std::array port_flags = {"--port-rate", "--queue", "--ecn", "--loss", "--lossy-ports", "--seed"};
 
-std::optional<Serves> parse_serves(std::string_view text) {
-    if (text == "atp") return Serves::atp;
-    if (text == "switchml") return Serves::switchml;
-    if (text == "both") return Serves::both;
-    return std::nullopt;
+// True for SwitchML.
+std::optional<bool> parse_served(std::string_view text) {
+    if (text == "switchml") return true;
+    return text == "atp" ? std::optional(false) : std::nullopt;
 }
 
 void add_switch_flags(CLI::App& command, SwitchExperiments& experiments) {
     Flags protocols(command, "Experiments");
-    protocols.parsed("--protocol", experiments.serves, "NAME", parse_serves, "atp, switchml or both",
-                     "Serve jobs of these protocols [atp]");
+    protocols.parsed("--protocol", experiments.switchml, "NAME", parse_served, "atp or switchml",
+                     "Serve jobs of this protocol [atp]");
     Flags flags(command, "Emulated ports (a link between the switch and each of its neighbours)");
     flags.parsed("--port-rate", experiments.port.rate_bits_per_s, "RATE", parse_rate, rate_forms,
                  "Rate of each direction [no limit]");
@@ -56,14 +55,27 @@ void add_switch_flags(CLI::App& command, SwitchExperiments& experiments) {
     flags.number("--seed", experiments.transport.ports.seed, 0, UINT64_MAX, "Seed of the losses [1]");
 }
 
-void serve_switchml(switchd::SwitchNodeConfig& config, Serves serves) {
-    config.other_bytes = config.memory_bytes;
-    config.serves_atp = serves == Serves::both;
-    if (!config.serves_atp) config.memory_bytes = 0;
-    config.slots = switchml::slots_in(config.other_bytes / config.shards, config.lanes);
-    config.open_protocol = [slots = config.slots, lanes = config.lanes](std::uint32_t) {
-        return std::make_unique<switchml::StreamPool>(switchml::SwitchConfig{.slots = slots, .lanes = lanes});
-    };
+// A switch of SwitchML instead of one of ATP.
+std::optional<int> run_switchml(const switchd::SwitchNodeConfig& config, bool quiet, bool json) {
+    const StopSignals signals;
+    const auto node = switchml_net::SwitchNode::start(config, [] { StopSignals::notify(); });
+    if (!node) {
+        fmt::print(stderr, "atp-lab switch: {}\n", to_string(node.error()));
+        return exit_misused;
+    }
+    if (json) {
+        fmt::print("{}\n", to_json((*node)->snapshot()));
+    } else if (!quiet) {
+        fmt::print("atp-lab switch of SwitchML at {}\n  slots        {} of {} lanes ({:.1f} MB)\n",
+                   to_string((*node)->address()), switchml::slots_in(config.memory_bytes, config.lanes), config.lanes,
+                   static_cast<double>(config.memory_bytes) / 1e6);
+    }
+    if (!show_output()) return exit_failed;
+    static_cast<void>(signals.wait());
+    const auto failure = (*node)->failure();
+    (*node)->stop();
+    if (failure) fmt::print(stderr, "atp-lab switch: {}\n", to_string(*failure));
+    return failure ? exit_failed : exit_passed;
 }
 
 std::optional<std::string> complete_switch(SwitchExperiments& experiments, switchd::SwitchNodeConfig& config,
@@ -74,10 +86,12 @@ std::optional<std::string> complete_switch(SwitchExperiments& experiments, switc
             "--xdp and {} do not go together: packets that the kernel aggregates do not pass emulated ports",
             *given_port);
     }
-    if (in_kernel && experiments.serves != Serves::atp) {
+    if (in_kernel && experiments.switchml) {
         return "--xdp and --protocol switchml do not go together: the kernel aggregates packets of ATP alone";
     }
-    if (experiments.serves != Serves::atp) serve_switchml(config, experiments.serves);
+    if (experiments.switchml && config.shards != 1) {
+        return "--threads and --protocol switchml do not go together: a switch of SwitchML has one thread";
+    }
     emulation::EmulatedTransportConfig& transport = experiments.transport;
     transport.ports.in = transport.ports.out = experiments.port;
     if (emulates(transport.ports)) {
@@ -93,10 +107,6 @@ std::optional<std::string> complete_switch(SwitchExperiments& experiments, switc
 
 std::string describe_switch(const SwitchExperiments& experiments, const switchd::SwitchNodeConfig& config) {
     std::string text;
-    if (config.slots != 0) {
-        text += fmt::format("  slots        {} of {} lanes on each of {} threads for SwitchML ({:.1f} MB)\n",
-                            config.slots, config.lanes, config.shards, static_cast<double>(config.other_bytes) / 1e6);
-    }
     if (config.open_transport) {
         const emulation::PortConfig& port = experiments.port;
         text += fmt::format("  ports        {} bit/s, queue {} B, marks above {} B, loss {}\n", port.rate_bits_per_s,
@@ -115,6 +125,10 @@ std::function<int()> register_lab_switch(CLI::App& program) {
          .complete = [experiments](
                          switchd::SwitchNodeConfig& config, bool in_kernel,
                          const Given& given) { return complete_switch(*experiments, config, in_kernel, given); },
+         .run = [experiments](const switchd::SwitchNodeConfig& config, bool quiet, bool json) -> std::optional<int> {
+             if (!experiments->switchml) return std::nullopt;
+             return run_switchml(config, quiet, json);
+         },
          .describe =
              [experiments](const switchd::SwitchNodeConfig& config) { return describe_switch(*experiments, config); }});
 }

@@ -43,7 +43,7 @@ Json to_json(const BenchSize& size, const BenchRank& bench) {
               {"world", bench.world},
               {"type", to_string(bench.type)},
               {"collective", to_string(bench.collective)},
-              {"protocol", wire::to_string(protocol_of(bench.options))},
+              {"protocol", bench.system},
               {"seconds", size.seconds},
               {"ranks_cpu_seconds", size.cpu_seconds},
               {"goodput_bps", static_cast<double>(size.bytes) * 8 / middle},
@@ -105,8 +105,8 @@ void print_results(const BenchOptions& options, const BenchTimes& atp, const Ben
                                    : options.sends_packets() ? "on this host, which send packets"
                                                              : "in the memory of this host";
         fmt::print("{} workers {}, {}, {} of {}, {} rounds{}; every bit of every result verified\n", options.workers,
-                   places, wire::to_string(protocol_of(options.bench.options)), to_string(options.bench.collective),
-                   to_string(options.bench.type), atp.begin()->second.size(),
+                   places, options.bench.system, to_string(options.bench.collective), to_string(options.bench.type),
+                   atp.begin()->second.size(),
                    peer.empty() ? "" : fmt::format(", alternating with Gloo ({})", algorithm));
         for (const Json& missing : last.begin()->value("without", Json::array())) {
             fmt::print("without {}\n", missing.get<std::string>());
@@ -125,7 +125,7 @@ void print_results(const BenchOptions& options, const BenchTimes& atp, const Ben
             line["seconds"] = seconds;
             line["goodput_bps"] = goodput;
             line["latency_us"] = middle * 1e6;
-            const std::string system(wire::to_string(protocol_of(options.bench.options)));
+            const std::string& system = options.bench.system;
             line["systems"][system] = {{"goodput_bps", goodput}, {"latency_us", middle * 1e6}, {"seconds", seconds}};
             if (peer_middle > 0) {
                 const double peer_goodput = static_cast<double>(bytes) * 8 / peer_middle;
@@ -187,7 +187,7 @@ int run_all_here(const BenchOptions& options) {
     BenchTimes peer;
     Json last = Json::object();
     for (std::uint32_t repeat = 0; repeat < repeats; ++repeat) {
-        show_progress(repeat, repeats, wire::to_string(protocol_of(options.bench.options)));
+        show_progress(repeat, repeats, options.bench.system);
         if (auto done = here.run_atp(atp, last); !done) return failed(done.error());
         if (!with_peer) continue;
         show_progress(repeat, repeats, "gloo");
@@ -283,7 +283,7 @@ int run_bench(BenchOptions options) {
         fmt::print(stderr, "atp bench: --server dedicated needs an address: add --dedicated-server ADDRESS\n");
         return exit_misused;
     }
-    if (options.additions.complete) options.additions.complete(comm);
+    if (options.additions.complete) options.additions.complete(options.bench);
     if (options.single) return run_rank(options);
     options.bench.world = options.workers;
     if (!options.packet_flag.empty() && !options.sends_packets()) {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/atp/bench_rank.h"
 #include "apps/common/command.h"
-#include "comm/options.h"
 #include "switchd/config.h"
 
 namespace atp::apps {
@@ -14,9 +14,11 @@ namespace atp::apps {
 // Calls by which another program extends the command. All calls are optional.
 struct BenchAdditions {
     std::function<void(CLI::App& command)> add_flags{};
-    std::function<void(comm::Options& options)> complete{};        // after the flags were read
-    std::function<std::vector<std::string>()> flags_of_ranks{};    // the same flags, for the ranks that are started
-    std::function<void(switchd::SwitchNodeConfig&)> set_switch{};  // of the switch that is started
+    std::function<void(BenchRank& bench)> complete{};            // after the flags were read
+    std::function<std::vector<std::string>()> flags_of_ranks{};  // the same flags, for the ranks that are started
+    // Starts the switch for the ranks on this host, instead of this command, and returns its address; empty: it starts
+    // none.
+    std::function<Result<std::string>(const switchd::SwitchNodeConfig&)> start_switch{};
 };
 
 // Adds the command `bench`, which measures a collective on this host or on many, and also Gloo if requested.

@@ -63,7 +63,12 @@ Result<void> BenchHere::start_switch() {
     config.memory_bytes = options_.memory;
     config.lanes =
         static_cast<std::uint16_t>(options_.bench.options.lanes != 0 ? options_.bench.options.lanes : loopback_lanes);
-    if (options_.additions.set_switch) options_.additions.set_switch(config);
+    if (options_.additions.start_switch) {
+        auto started = options_.additions.start_switch(config);
+        if (!started) return tl::unexpected(started.error());
+        switch_address_ = *std::move(started);
+        if (!switch_address_.empty()) return {};
+    }
     auto node = switchd::SwitchNode::start(config);
     if (!node) return tl::unexpected(node.error());
     node_ = *std::move(node);

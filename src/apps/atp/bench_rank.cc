@@ -36,6 +36,12 @@ Result<std::vector<double>> of_all_ranks(store::Rendezvous& rendezvous, const st
     return values;
 }
 
+Failure wrong_result(const BenchRank& bench, std::uint64_t bytes, std::size_t element) {
+    return fail(Operation::wait, Reason::failed, fmt::format("rank {}", bench.rank),
+                fmt::format("WRONG RESULT: {}: element {} of a tensor of {} bytes differs from the right one",
+                            to_string(bench.collective), element, bytes));
+}
+
 class Measurement {
   public:
     Measurement(const BenchRank& bench, comm::Communicator& communicator, store::Rendezvous& rendezvous)
@@ -46,33 +52,13 @@ class Measurement {
 
     Result<BenchSize> measure(std::uint64_t bytes) {
         const std::unique_ptr<CollectiveWork> work = make_work(bench_.collective, values_, bytes);
-        BenchSize result;
-        result.bytes = bytes;
-        std::vector<double> own;
-        CpuTime cpu;
-        for (std::uint32_t round = 0; round < bench_.warmup + bench_.rounds; ++round) {
-            if (round == bench_.warmup) cpu.start();
-            cpu.aside([&] { work->clear(); });
-            const Result<comm::Handle> barrier = communicator_.barrier();
-            if (!barrier) return tl::unexpected(barrier.error());
-            if (auto met = (*barrier)->wait(); !met) return tl::unexpected(met.error());
-            const Time begin = net::now();
-            const auto done = work->run(communicator_);
-            const double seconds = std::chrono::duration<double>(net::now() - begin).count();
-            if (!done) return tl::unexpected(done.error());
-            if (const auto wrong = cpu.aside([&] { return work->wrong(); })) return wrong_result(bytes, *wrong);
-            if (round >= bench_.warmup) own.push_back(seconds);
-        }
-        cpu.stop();
-        for (std::size_t round = 0; round < own.size(); ++round) {
-            const auto all = of_all_ranks(rendezvous_, fmt::format("time-{}-{}", size_number_, round), own[round]);
-            if (!all) return tl::unexpected(all.error());
-            result.seconds.push_back(std::ranges::max(*all));
-        }
-        const auto cpu_seconds = of_all_ranks(rendezvous_, fmt::format("cpu-{}", size_number_), cpu.seconds());
-        if (!cpu_seconds) return tl::unexpected(cpu_seconds.error());
-        result.cpu_seconds = std::accumulate(cpu_seconds->begin(), cpu_seconds->end(), 0.0);
-        ++size_number_;
+        auto measured = measure_rounds(bench_, rendezvous_, size_number_++, bytes,
+                                       {.barrier = [this] { return meet(); },
+                                        .clear = [&] { work->clear(); },
+                                        .run = [&] { return work->run(communicator_); },
+                                        .wrong = [&] { return work->wrong(); }});
+        if (!measured) return measured;
+        BenchSize& result = *measured;
         const BenchCounters counted = count();
         result.counters = growth(bench_fields, counted, std::exchange(counted_, counted));
         result.results_by_group = communicator_.results_by_group();
@@ -81,10 +67,15 @@ class Measurement {
         result.layout = communicator_.formation().layout;
         result.lanes = communicator_.formation().lanes;
         result.window = communicator_.formation().window;
-        return result;
+        return measured;
     }
 
   private:
+    [[nodiscard]] Result<void> meet() {
+        const Result<comm::Handle> barrier = communicator_.barrier();
+        if (!barrier) return tl::unexpected(barrier.error());
+        return (*barrier)->wait();
+    }
     [[nodiscard]] BenchCounters count() const {
         // Channels publish their counters every 50 ms.
         std::this_thread::sleep_for(std::chrono::milliseconds(60));
@@ -107,11 +98,6 @@ class Measurement {
                 .dropped_by_kernel = udp.dropped_packets,
                 .group_results = group_results};
     }
-    [[nodiscard]] Failure wrong_result(std::uint64_t bytes, std::size_t element) const {
-        return fail(Operation::wait, Reason::failed, fmt::format("rank {}", bench_.rank),
-                    fmt::format("WRONG RESULT: {}: element {} of a tensor of {} bytes differs from the right one",
-                                to_string(bench_.collective), element, bytes));
-    }
 
     const BenchRank& bench_;
     comm::Communicator& communicator_;
@@ -122,12 +108,13 @@ class Measurement {
 };
 
 Result<void> take_part(const BenchRank& bench, const wire::Address& store_address, Interruption& interruption,
-                       const std::function<void(const BenchSize&)>& measured) {
+                       const BenchMeasured& measured) {
     store::TcpStoreConfig patient;  // the store may be as busy as the ranks: an answer may take until --timeout
     patient.answer_timeout = std::max(patient.answer_timeout, bench.options.join_timeout);
     auto store = store::TcpStore::connect(store_address, net::after(net::now(), bench.options.join_timeout), patient);
     if (!store) return tl::unexpected(store.error());
     const auto closes_store = interruption.ends([&] { (*store)->close(); });
+    if (bench.take_part) return bench.take_part(bench, **store, interruption, measured);
     auto communicator = comm::Communicator::form(**store, bench.rank, bench.world, bench.options);
     if (!communicator) return tl::unexpected(communicator.error());
     const auto leaves_job = interruption.ends([&] { (*communicator)->abort(); });
@@ -144,7 +131,36 @@ Result<void> take_part(const BenchRank& bench, const wire::Address& store_addres
 
 }  // namespace
 
-Result<void> run_bench_rank(const BenchRank& bench, const std::function<void(const BenchSize&)>& measured) {
+Result<BenchSize> measure_rounds(const BenchRank& bench, store::Rendezvous& rendezvous, std::size_t number,
+                                 std::uint64_t bytes, const BenchOperation& operation) {
+    BenchSize result;
+    result.bytes = bytes;
+    std::vector<double> own;
+    CpuTime cpu;
+    for (std::uint32_t round = 0; round < bench.warmup + bench.rounds; ++round) {
+        if (round == bench.warmup) cpu.start();
+        cpu.aside(operation.clear);
+        if (auto met = operation.barrier(); !met) return tl::unexpected(met.error());
+        const Time begin = net::now();
+        const auto done = operation.run();
+        const double seconds = std::chrono::duration<double>(net::now() - begin).count();
+        if (!done) return tl::unexpected(done.error());
+        if (const auto wrong = cpu.aside(operation.wrong)) return wrong_result(bench, bytes, *wrong);
+        if (round >= bench.warmup) own.push_back(seconds);
+    }
+    cpu.stop();
+    for (std::size_t round = 0; round < own.size(); ++round) {
+        const auto all = of_all_ranks(rendezvous, fmt::format("time-{}-{}", number, round), own[round]);
+        if (!all) return tl::unexpected(all.error());
+        result.seconds.push_back(std::ranges::max(*all));
+    }
+    const auto cpu_seconds = of_all_ranks(rendezvous, fmt::format("cpu-{}", number), cpu.seconds());
+    if (!cpu_seconds) return tl::unexpected(cpu_seconds.error());
+    result.cpu_seconds = std::accumulate(cpu_seconds->begin(), cpu_seconds->end(), 0.0);
+    return result;
+}
+
+Result<void> run_bench_rank(const BenchRank& bench, const BenchMeasured& measured) {
     const auto addresses = net::resolve(bench.rendezvous);
     if (!addresses) return tl::unexpected(addresses.error());
     Interruption interruption;

@@ -6,16 +6,24 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "apps/atp/bench_collective.h"
+#include "apps/common/interruption.h"
 #include "base/counters.h"
 #include "base/result.h"
 #include "comm/options.h"
 #include "numeric/element_type.h"
+#include "store/rendezvous.h"
+#include "store/store.h"
 
 namespace atp::apps {
+
+struct BenchRank;
+struct BenchSize;
+using BenchMeasured = std::function<void(const BenchSize&)>;
 
 struct BenchRank {
     std::uint32_t rank = 0;
@@ -29,6 +37,9 @@ struct BenchRank {
     Collective collective = Collective::all_reduce;
     double magnitude = 0;  // of the largest value; 0: the usual one
     comm::Options options;
+    std::string system = "atp";  // for the output
+    // Takes part in another way than as a rank of a communicator; empty: it does not.
+    std::function<Result<void>(const BenchRank&, store::Store&, Interruption&, const BenchMeasured&)> take_part{};
 };
 
 // Counters of rank 0, over all channels.
@@ -72,7 +83,18 @@ struct BenchSize {
 
 // Calls `measured` on rank 0 after each size. A wrong sum is an error. After SIGINT or SIGTERM, the rank leaves the
 // job, which notifies the other ranks, and the call fails with Operation::wait, Reason::closed.
-[[nodiscard]] Result<void> run_bench_rank(const BenchRank& bench,
-                                          const std::function<void(const BenchSize&)>& measured);
+[[nodiscard]] Result<void> run_bench_rank(const BenchRank& bench, const BenchMeasured& measured);
+
+// Runs an operation in each round, after all ranks are ready for it, and verifies its result.
+struct BenchOperation {
+    std::function<Result<void>()> barrier;
+    std::function<void()> clear;
+    std::function<Result<void>()> run;
+    std::function<std::optional<std::size_t>()> wrong;  // element of the result
+};
+// Times and processor time of all ranks. `number`: of this call, from 0; all ranks call it with equal numbers.
+[[nodiscard]] Result<BenchSize> measure_rounds(const BenchRank& bench, store::Rendezvous& rendezvous,
+                                               std::size_t number, std::uint64_t bytes,
+                                               const BenchOperation& operation);
 
 }  // namespace atp::apps

@@ -5,14 +5,16 @@
 #include "apps/atp/doctor_command.h"
 #include "apps/atp/stats_command.h"
 #include "apps/atp/switch_command.h"
+#include "apps/atp/trace_command.h"
 #include "apps/common/program.h"
 #include "apps/common/revision.h"
 
 namespace {
 
 // In the order of --help.
-constexpr std::array<atp::apps::Register, 4> commands{atp::apps::register_switch, atp::apps::register_stats,
-                                                      atp::apps::register_bench, atp::apps::register_doctor};
+constexpr std::array<atp::apps::Register, 5> commands{atp::apps::register_switch, atp::apps::register_stats,
+                                                      atp::apps::register_bench, atp::apps::register_doctor,
+                                                      atp::apps::register_trace};
 
 }  // namespace
 

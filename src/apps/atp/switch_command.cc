@@ -91,7 +91,7 @@ Result<void> complete(SwitchOptions& options) {
 // 0 bytes are a switch that only hosts servers. A switch in the path has its table elsewhere.
 std::optional<std::string> problem_of_memory(const SwitchOptions& options) {
     const switchd::SwitchNodeConfig& config = options.config;
-    const bool has_table = config.memory_bytes != 0 && config.serves_atp && !options.kernel.in_path();
+    const bool has_table = config.memory_bytes != 0 && !options.kernel.in_path();
     if (!has_table || switchd::aggregators_of_shard(config) != 0) return std::nullopt;
     return fmt::format(
         "--memory: {} bytes have no room for an aggregator of {} lanes on each thread; use at least {} bytes, or 0 to "
@@ -100,7 +100,7 @@ std::optional<std::string> problem_of_memory(const SwitchOptions& options) {
 }
 
 void print_memory(const switchd::SwitchNodeConfig& config) {
-    if (config.serves_atp && config.kernel_aggregators == 0) {
+    if (config.kernel_aggregators == 0) {
         fmt::print("  aggregators  {} of {} lanes on each of {} threads ({:.1f} MB)\n",
                    switchd::aggregators_of_shard(config), config.lanes, config.shards,
                    static_cast<double>(config.memory_bytes) / 1e6);
@@ -181,6 +181,9 @@ int run_switch(SwitchOptions options) {
         if (const auto misuse = options.additions.complete(options.config, in_kernel, options.given)) {
             return misused(*misuse);
         }
+    }
+    if (options.additions.run) {
+        if (const auto status = options.additions.run(options.config, options.quiet, options.json)) return *status;
     }
     if (const auto problem = problem_of_memory(options)) return misused(*problem);
     const StopSignals signals;

@@ -19,6 +19,8 @@ struct SwitchAdditions {
     // Completes the configuration. Returns why the flags exclude each other; nullopt: they do not.
     std::function<std::optional<std::string>(switchd::SwitchNodeConfig& config, bool in_kernel, const Given& given)>
         complete{};
+    // Runs a switch of its own instead, and returns the exit status; nullopt: it does not.
+    std::function<std::optional<int>(const switchd::SwitchNodeConfig& config, bool quiet, bool json)> run{};
     // Lines about the additions, after the switch has started.
     std::function<std::string(const switchd::SwitchNodeConfig& config)> describe{};
 };

@@ -284,7 +284,7 @@ void ChannelDriver::fail(const Error& error, Time now) {
 void ChannelDriver::report_floats() {
     constexpr std::uint64_t tolerated = 100;  // one fragment in so many
     if (!on_floats_) return;
-    const protocol::WorkerCounters counters = machine_.engine().counters();
+    const protocol::WorkerCounters counters = machine_.worker().counters();
     if (counters.sent < tolerated || counters.float_fragments * tolerated <= counters.sent) return;
     on_floats_(counters);
     on_floats_ = nullptr;
@@ -295,14 +295,14 @@ void ChannelDriver::publish(Time now) {
     counted_ = false;
     publish_next_ = now + publish_interval;
     report_floats();
-    exchange_.publish({.worker = machine_.engine().counters(),
+    exchange_.publish({.worker = machine_.worker().counters(),
                        .server = machine_.server_counters(),
                        .member = machine_.member_counters(),
                        .udp = transport_->counters(),
                        .group_udp = group_socket_ != nullptr ? group_socket_->counters() : net::UdpCounters{},
                        .group_results = machine_.group_results(),
                        .results_by_group = machine_.results_by_group(),
-                       .window_packets = machine_.engine().window_packets(),
+                       .window_packets = machine_.worker().window_packets(),
                        .strays = machine_.strays()},
                       transport_->report());
 }

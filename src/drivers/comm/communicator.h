@@ -73,8 +73,7 @@ struct Formation {
 // thread may call an operation. All ranks need the same order, so usually one thread calls them all. Failure: each
 // operation ends by its deadline, with a result or an error. The error names the operation, the peer and the elapsed
 // time. After an error no operation succeeds: the remaining ranks form another communicator with the next generation.
-// If ranks call different operations, ATP detects it and the operation fails. SwitchML cannot detect it, because its
-// packets carry no purpose.
+// If ranks call different operations, the operation fails.
 class Communicator {
   public:
     // Forms on this host if all ranks can share its memory, otherwise over the network.

@@ -30,16 +30,7 @@ std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, c
         return fmt::format("world is {} ranks; use 1 to {}", world, ATP_BITMAP_BITS * ATP_BITMAP_BITS);
     }
     if (rank >= world) return fmt::format("rank {} is out of range; a world of {} ranks counts from 0", rank, world);
-    if (auto problem = option_problem(options)) return problem;
-    if (options.protocol == nullptr) return std::nullopt;
-    return options.protocol->objection_to(
-        {.world = world,
-         .audit = options.audit,
-         .adaptive_scale = options.scaling != tensor::Scaling::fixed,
-         .narrow_lanes = tensor::is_narrow(options.lane_type),
-         .placed_servers = options.server != ServerPlace::on_switch && options.server != ServerPlace::automatic,
-         .names_racks = !options.rack.empty(),
-         .multicast = options.multicast.requested});
+    return option_problem(options);
 }
 
 }  // namespace

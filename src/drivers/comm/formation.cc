@@ -143,22 +143,15 @@ Result<control::Decision> decide(store::Rendezvous& rendezvous, Time deadline) {
     return control::decision_from(*text);
 }
 
-// Switches in a rank's path that aggregate. A protocol other than ATP uses only the first switch.
-std::span<const wire::PathSwitch> adding_switches(const Options& options, const control::Announcement& announcement) {
-    const std::span<const wire::PathSwitch> path(announcement.path);
-    return options.protocol == nullptr ? path : path.first(1);
-}
-
 // The smallest table and the shortest packets on the paths of all ranks.
 Formation formation_of(const Options& options, const std::vector<control::Announcement>& announcements) {
     Formation formation{.channels = options.channels, .lanes = ATP_MAX_LANES, .aggregators = UINT32_MAX};
     for (const control::Announcement& announcement : announcements) {
         formation.lanes = std::min(formation.lanes, announcement.lanes);
-        for (const wire::PathSwitch& next : adding_switches(options, announcement)) {
-            const std::uint32_t room = options.protocol == nullptr ? next.aggregators : options.protocol->room_in(next);
+        for (const wire::PathSwitch& next : announcement.path) {
             // A switch without memory sets no limit: it forwards everything, or refuses the JOIN.
-            if (room == 0) continue;
-            formation.aggregators = std::min(formation.aggregators, room);
+            if (next.aggregators == 0) continue;
+            formation.aggregators = std::min(formation.aggregators, next.aggregators);
             formation.lanes = std::min<std::uint32_t>(formation.lanes, next.lanes);
         }
     }
@@ -204,7 +197,6 @@ ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& opt
                      .mask1 = membership->all_units(),
                      .scale = options.scale,
                      .server = server,
-                     .protocol = protocol_of(options),
                      .group = control::group_of(options.multicast, decision.job, decision.token,
                                                 static_cast<std::uint16_t>(number))};
     machine.unit = {.unit = place.unit,
@@ -219,10 +211,9 @@ ChannelPlan plan_of(std::uint32_t number, std::uint32_t rank, const Options& opt
     machine.worker.senders = protocol::SenderMasks(*membership, rank16);
     machine.worker.scale = options.scale;
     machine.worker.bypass_above = protocol::bounded_magnitude(membership->workers());
-    machine.worker.channel.policy = options.policy;
+    machine.worker.congestion = options.congestion;
     const std::size_t packet_bytes = ATP_HEADER_BYTES + std::size_t{machine.worker.channel.lanes} * ATP_LANE_BYTES;
     machine.worker.train = static_cast<std::uint32_t>(net::UdpSender::most_message_bytes / packet_bytes);
-    machine.other = options.protocol;
     machine.membership = membership;
     if (options.server == ServerPlace::colocated) {
         machine.server_rank = static_cast<std::uint16_t>(number % membership->workers());
@@ -299,7 +290,7 @@ Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& giv
     formed.nodes = std::move(layout->nodes);
     formed.layout = layout->text;
     // Where a rank speaks for others, one operation at a time passes through the memory of its host.
-    const bool gathers = options.protocol == nullptr && ranks_of_workers.empty();
+    const bool gathers = ranks_of_workers.empty();
     const std::uint32_t plans = options.channels * (gathers ? 2 : 1);
     auto sockets = open_sockets(options, plans, layout->shares.front().switch_address);
     if (!sockets) return tl::unexpected(sockets.error());
@@ -319,12 +310,6 @@ Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& giv
 
     const std::vector<control::Announcement>& announcements = placed->announcements;
     const Membership& first = placed->memberships.front();
-    if (options.protocol != nullptr && first->units() != 1) {
-        return refuse(Operation::join, Reason::unsupported, {},
-                      fmt::format("the protocol {} uses one switch, but the ranks name several: name one switch on all "
-                                  "ranks, or use ATP",
-                                  wire::to_string(options.protocol->number())));
-    }
     formed.formation = formation_of(options, announcements);
     if (options.window == 0) {
         formed.formation.window = window_beside(layout->shares.size(), formed.formation.window);

@@ -235,9 +235,7 @@ Result<Announced> announce(store::Rendezvous& rendezvous, std::string_view name,
 
 }  // namespace
 
-bool may_share(const Options& options) {
-    return options.host_level && options.protocol == nullptr && options.policy == nullptr;
-}
+bool may_share(const Options& options) { return options.host_level; }
 
 Result<Hosts> find_hosts(store::Rendezvous& rendezvous, std::span<const std::string_view> names, const Options& options,
                          bool all_or_none, Time deadline) {

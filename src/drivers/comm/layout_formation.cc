@@ -34,11 +34,6 @@ std::optional<LayoutKind> kind_named(ServerPlace place) {
     }
 }
 
-// Other protocols know only a switch.
-std::optional<LayoutKind> kind_of(const Options& options) {
-    return options.protocol != nullptr ? std::optional(LayoutKind::one_root) : kind_named(options.server);
-}
-
 Result<LayoutRank> describe(const Options& options, const std::optional<SwitchReach>& reach) {
     LayoutRank own{.serves = !options.listen.empty(),
                    .host = {},
@@ -102,7 +97,7 @@ Failure objection(const store::Party& party, const std::vector<LayoutRank>& rank
 }
 
 Result<Layout> choose(const store::Party& party, const std::vector<LayoutRank>& ranks, const Options& options) {
-    const auto kind = kind_of(options);
+    const auto kind = kind_named(options.server);
     const bool all_name_switches = std::ranges::find(ranks, 0U, &LayoutRank::leaf) == ranks.end();
     if (!kind) {
         if (auto best = control::best_layout(ranks)) return *std::move(best);

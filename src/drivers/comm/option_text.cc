@@ -196,12 +196,9 @@ std::optional<std::string> option_problem(const Options& options) {
 }
 
 std::string agreed_text(const Options& options) {
-    std::string text =
-        fmt::format("version={} protocol={}", wire::control_version & 0xFU, wire::to_string(protocol_of(options)));
-    const bool halve = options.policy == nullptr || !options.policy->keeps_window();
+    std::string text = fmt::format("version={}", wire::control_version & 0xFU);
     for (const OptionRow& row : option_table()) {
         if (row.scope != OptionScope::agreed) continue;
-        if (row.name == "multicast") text += fmt::format(" halve={}", halve);  // no option has this row
         if (row.type == OptionType::list) {
             for (const std::string& server : options.dedicated_servers) text += " " + server;
         } else if (row.type == OptionType::server_place) {

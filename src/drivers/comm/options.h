@@ -11,9 +11,8 @@
 
 #include "base/time.h"
 #include "control/group_range.h"
-#include "endpoint/rank_protocol.h"
 #include "observe/events.h"
-#include "protocol/policy_hooks.h"
+#include "protocol/congestion/aimd.h"
 #include "tensor/number_form.h"
 #include "wire/control.h"
 
@@ -113,15 +112,8 @@ struct Options {
     // The process of this rank runs the switch that `switch_address` names. Other ranks name this rank if it ends. Own.
     bool hosts_switch = false;
 
-    // For experiments: a protocol other than ATP, which every rank must name; nullptr: ATP.
-    std::shared_ptr<const endpoint::RankProtocol> protocol{};
-    // For experiments: rules of the workers. Borrowed: the object must outlive the communicator. Servers on a switch
-    // use the protocol's own rules. nullptr: the protocol's own rules.
-    const protocol::PolicyHooks* policy = nullptr;
+    // Congestion control of the workers. Own.
+    protocol::CongestionConfig congestion{};
 };
-
-[[nodiscard]] inline wire::ChannelProtocol protocol_of(const Options& options) {
-    return options.protocol == nullptr ? wire::ChannelProtocol::atp : options.protocol->number();
-}
 
 }  // namespace atp::comm

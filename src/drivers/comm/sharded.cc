@@ -60,8 +60,7 @@ tensor::DealtTensor::Rules Communicator::rules_of_deal(bool gathers, std::uint8_
     return {.rank = static_cast<std::uint16_t>(rank_),
             .gathers = gathers,
             .longest = on_one_host ? host_->chunk_lanes() : fragment_elements(form),
-            .in_memory = on_one_host,
-            .delivers = options_.protocol == nullptr};
+            .in_memory = on_one_host};
 }
 
 // Other hosts know the host of the owner alone.

@@ -20,8 +20,7 @@ Failure refuse_to_join(Reason reason, std::string peer, std::string text) {
     return fail(Operation::join, reason, std::move(peer), std::move(text));
 }
 
-std::uint32_t lanes_of_payload(const Options& options, std::uint32_t payload_bytes) {
-    if (options.protocol != nullptr) return options.protocol->lanes_of_payload(payload_bytes);
+std::uint32_t lanes_of_payload(std::uint32_t payload_bytes) {
     return (std::min(payload_bytes, ATP_MAX_PACKET_BYTES) - ATP_HEADER_BYTES) / ATP_LANE_BYTES;
 }
 
@@ -73,7 +72,7 @@ Result<SwitchReach> reach_address(const wire::Address& address, const Options& o
     };
     const auto payload = client::discover_path_payload(reach.address, probe);
     if (!payload) return tl::unexpected(payload.error());
-    const std::uint32_t fits = lanes_of_payload(options, *payload);
+    const std::uint32_t fits = lanes_of_payload(*payload);
     reach.lanes = fits / 8 * 8;
     if (options.lanes != 0 && options.lanes > fits) {
         return refuse_to_join(

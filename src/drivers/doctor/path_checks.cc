@@ -163,11 +163,6 @@ Finding check_aggregators(const PathFacts& facts) {
         if (next.aggregators != 0) least = std::min(least.value_or(UINT32_MAX), next.aggregators);
     }
     finding.found += " for a channel";
-    // A switch that serves only SwitchML aggregates as well.
-    if (!facts.welcome.path.empty() && facts.welcome.path.front().slots != 0) {
-        finding.found += fmt::format(", and {} slots for SwitchML", facts.welcome.path.front().slots);
-        if (!least) return finding;
-    }
     if (!least) {
         finding.status = Status::warn;
         finding.found += ": nothing is aggregated in the network";

@@ -10,7 +10,6 @@
 #include "base/siphash.h"
 #include "base/time.h"
 #include "control/timing.h"
-#include "endpoint/shard_protocol.h"
 #include "net/transport.h"
 #include "net/udp_config.h"
 #include "observe/log.h"
@@ -22,7 +21,6 @@ namespace atp::switchd {
 struct SwitchNodeConfig {
     net::UdpConfig udp;    // `local`: address of the switch; the other settings apply to the socket of every shard
     wire::Address parent;  // switch of the next level; no family: none
-    bool serves_atp = true;
     std::uint64_t memory_bytes = 64'000'000;               // aggregators of all shards; 0: no aggregation, servers only
     std::uint32_t kernel_aggregators = 0;                  // of the kernel table in front, 0: none; reported in WELCOME
     std::uint16_t lanes = 352;                             // per aggregator
@@ -41,13 +39,14 @@ struct SwitchNodeConfig {
     std::shared_ptr<observe::Log> log{};          // nullptr: none
     std::shared_ptr<observe::TraceFile> trace{};  // gets all packets of the shards; nullptr: none
 
-    // For experiments; the product sets none of these. Each is called once per shard, with its number.
+    // Opens the transport of a shard with this number; empty: a UDP socket.
     std::function<Result<std::unique_ptr<net::Transport>>(const net::UdpConfig&, std::uint32_t)> open_transport{};
-    std::function<std::unique_ptr<endpoint::ShardProtocol>(std::uint32_t)> open_protocol{};
-    std::uint64_t other_bytes = 0;  // memory of that protocol in all shards
-    std::uint32_t slots = 0;        // of that protocol in each shard; WELCOME reports them
-    std::string report_parts;       // additions to the report of the node: one JSON object; empty: none
+    std::string report_parts;  // additions to the report of the node: one JSON object; empty: none
 };
+
+// The transport of shard `number`. The first shard has the address of the switch, the others ports of their own.
+[[nodiscard]] Result<std::unique_ptr<net::Transport>> open_transport(const SwitchNodeConfig& config,
+                                                                     std::uint32_t number);
 
 // Aggregators of one shard: as many as its share of memory_bytes holds.
 [[nodiscard]] std::uint32_t aggregators_of_shard(const SwitchNodeConfig& config);

@@ -20,8 +20,7 @@ double gigabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e9;
 
 Failure no_memory(const SwitchNodeConfig& config, const std::string& why) {
     return fail(Operation::open, Reason::exhausted, "--memory",
-                fmt::format("no memory for {:.1f} GB of aggregators: {}",
-                            gigabytes(config.memory_bytes) + gigabytes(config.other_bytes), why));
+                fmt::format("no memory for {:.1f} GB of aggregators: {}", gigabytes(config.memory_bytes), why));
 }
 
 // Without this check, the kernel could grant more memory than the host has. It would end the process when the switch
@@ -30,15 +29,14 @@ Result<void> check_memory(const SwitchNodeConfig& config) {
     struct sysinfo host {};
     if (sysinfo(&host) != 0) return {};
     const std::uint64_t present = (std::uint64_t{host.totalram} + host.totalswap) * host.mem_unit;
-    if (config.memory_bytes <= present && config.other_bytes <= present - config.memory_bytes) return {};
+    if (config.memory_bytes <= present) return {};
     return no_memory(config, fmt::format("this host has {:.1f} GB including swap", gigabytes(present)));
 }
 
 endpoint::NodeMachineConfig machine_config(const SwitchNodeConfig& config, std::uint64_t id) {
     return {.id = id,
             .self = {.aggregators = std::max(config.kernel_aggregators, aggregators_of_shard(config)),
-                     .lanes = config.lanes,
-                     .slots = config.slots},
+                     .lanes = config.lanes},
             .parent = config.parent,
             .software = software_name(),
             .shards = config.shards};

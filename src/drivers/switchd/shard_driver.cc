@@ -26,7 +26,6 @@ endpoint::ShardMachineConfig machine_config(const SwitchNodeConfig& config, std:
                       .jobs = config.jobs,
                       .ageing = config.ageing},
             .tree = {.parent = config.parent,
-                     .serves_atp = config.serves_atp,
                      .jobs = config.jobs,
                      .channels = config.channels,
                      .room = std::move(room),
@@ -39,6 +38,8 @@ endpoint::ShardMachineConfig machine_config(const SwitchNodeConfig& config, std:
             .trace = trace};
 }
 
+}  // namespace
+
 Result<std::unique_ptr<net::Transport>> open_transport(const SwitchNodeConfig& config, std::uint32_t number) {
     net::UdpConfig udp = config.udp;
     if (number != 0) udp.local = udp.local.with_port(0);
@@ -48,8 +49,6 @@ Result<std::unique_ptr<net::Transport>> open_transport(const SwitchNodeConfig& c
     if (!socket) return tl::unexpected(socket.error());
     return *std::move(socket);
 }
-
-}  // namespace
 
 std::uint32_t aggregators_of_shard(const SwitchNodeConfig& config) {
     const std::uint64_t fit = config.memory_bytes / config.shards / protocol::aggregator_bytes(config.lanes);
@@ -80,8 +79,7 @@ ShardDriver::ShardDriver(const SwitchNodeConfig& config, std::uint32_t number, n
       log_(config.log),
       socket_(std::move(socket)),
       outbox_(*socket_, config.udp.send_packets),
-      machine_(machine_config(config, number, std::move(room), *socket_, trace),
-               config.open_protocol ? config.open_protocol(number) : nullptr),
+      machine_(machine_config(config, number, std::move(room), *socket_, trace)),
       datagrams_(endpoint::ShardMachine::most_batch) {
     publish();
 }

@@ -22,7 +22,6 @@ void ShardDriver::publish() {
     snapshot.tree = machine_.tree().counters();
     snapshot.udp = socket_->counters();
     snapshot.features = socket_->report();
-    if (machine_.other() != nullptr) client::add_parts(machine_.other()->report_parts(), snapshot.parts);
     client::add_parts(socket_->report_parts(), snapshot.parts);
     machine_.table().for_each_job([&](std::uint32_t job, const protocol::SwitchCounters& counters) {
         snapshot.jobs.push_back({.job = job, .counters = counters});
@@ -30,12 +29,11 @@ void ShardDriver::publish() {
     machine_.tree().for_each([&](const control::Branch& branch) {
         client::ChannelReport channel{.job = branch.terms.job,
                                       .channel = branch.terms.channel,
-                                      .protocol = std::string(wire::to_string(branch.terms.protocol)),
                                       .level = branch.level,
                                       .ready = branch.ready(),
                                       .present = static_cast<std::uint32_t>(std::popcount(branch.present)),
                                       .expected = static_cast<std::uint32_t>(std::popcount(branch.mask)),
-                                      .hosts = branch.hosts && branch.terms.protocol == wire::ChannelProtocol::atp,
+                                      .hosts = branch.hosts,
                                       .by_group = branch.by_group && machine_.reaches_groups()};
         if (branch.group.family() != wire::Family::none) channel.group = to_string(branch.group);
         if (const wire::Pace pace = branch.pace_of_all(); pace.share_percent != 0) {

@@ -8,7 +8,7 @@
 #include "protocol/breaks.h"
 
 #define ATP_PIPELINE_BREAK(name) ATP_BREAK(name)
-#include "protocol/decide_pipeline.h"
+#include "pipeline/decide_pipeline.h"
 
 namespace atp::check::ATP_VARIANT {
 namespace {

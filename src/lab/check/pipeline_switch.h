@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A switch that is a pipeline (protocol/decide_pipeline.h).
+// A switch that is a pipeline (pipeline/decide_pipeline.h).
 #pragma once
 
 #include <cstdint>

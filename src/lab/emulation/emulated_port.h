@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "base/random.h"
 #include "base/time.h"
+#include "random/random.h"
 
 namespace atp::emulation {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/switch_host.h"
 
-#include "base/random.h"
+#include "random/random.h"
 
 namespace atp::host {
 namespace {
@@ -21,7 +21,7 @@ endpoint::ShardMachineConfig shard_of(const SwitchHostConfig& config) {
 
 SwitchHost::SwitchHost(const SwitchHostConfig& config)
     : node_({.id = config.boot, .parent = config.shard.tree.parent}),
-      shard_(shard_of(config), nullptr),
+      shard_(shard_of(config)),
       address_(config.address) {}
 
 void SwitchHost::handle_batch(std::span<const wire::Datagram> batch, wire::Outbox& out, Time now) {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/random.h"
 #include "base/time.h"
+#include "random/random.h"
 #include "wire/address.h"
 #include "wire/send_error.h"
 

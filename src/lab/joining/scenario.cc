@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "base/random.h"
+#include "random/random.h"
 
 namespace atp::joining {
 namespace {

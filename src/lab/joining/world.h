@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
 #include "base/time.h"
 #include "joining/network.h"
 #include "joining/rank.h"
 #include "joining/scenario.h"
 #include "joining/switch.h"
 #include "joining/truth.h"
+#include "random/random.h"
 
 namespace atp::joining {
 

@@ -20,8 +20,8 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
 #include "protocol/tensor.h"
+#include "random/random.h"
 
 namespace atp::sim {
 

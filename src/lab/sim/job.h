@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
+#include "random/random.h"
 #include "sim/program.h"
 #include "sim/report.h"
 #include "workload/training.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/random.h"
+#include "random/random.h"
 #include "sim/event_queue.h"
 #include "sim/fabric.h"
 #include "sim/link.h"

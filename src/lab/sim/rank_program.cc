@@ -7,6 +7,7 @@
 #include <bit>
 #include <utility>
 
+#include "policy/blind_resends.h"
 #include "sim/counters.h"
 
 namespace atp::sim {
@@ -32,10 +33,9 @@ AtpJob::AtpJob(const Shared& shared, ProgramId id, unsigned index)
       ranks_(ranks()) {
     const Scenario& s = shared.scenario;
     if (s.ack_lists && s.owned_share > 0) make_lists();
-    if (s.partition || s.linear || !s.congestion_control) {
-        policy_.emplace(policy::ExperimentConfig{.first_aggregator = s.partition ? s.aggregators / s.jobs * index : 0,
-                                                 .linear = s.linear,
-                                                 .fixed_window = !s.congestion_control});
+    if (s.partition || s.linear) {
+        indices_.emplace(s.linear);
+        if (s.partition) indices_->give_part(number(), s.aggregators / s.jobs * index);
     }
     for (unsigned rank = 0; rank < ranks(); ++rank) {
         rank_at_[site().worker_hosts[rank]] = static_cast<std::int32_t>(rank);
@@ -60,7 +60,7 @@ protocol::ChannelConfig AtpJob::channel_config(unsigned channel) const {
             .audit = s.audit,
             .aggregators = s.partition ? part : s.aggregators,
             .first_seq = s.first_seq,
-            .policy = policy_ ? &*policy_ : nullptr};
+            .indices = indices_ ? &*indices_ : nullptr};
 }
 
 void AtpJob::form(Time now) {
@@ -129,10 +129,10 @@ void AtpJob::form_worker(unsigned channel, unsigned rank) {
     config.senders = protocol::SenderMasks(site().membership, config.rank);
     config.scale = gradient_scale;
     config.congestion.initial_packets = s.initial_packets;
+    if (!s.congestion_control) config.congestion.least_packets = UINT32_MAX;
     config.train = s.train;
     config.min_timeout = s.min_timeout;
     config.max_timeout = s.max_timeout;
-    config.blind_resend = s.blind_resend;
     if (s.proactive) config.bypass_above = protocol::bounded_magnitude(ranks());
     config.tensors = static_cast<std::uint32_t>(workload_.buckets.size());
     endpoint.worker.emplace(config);
@@ -317,6 +317,11 @@ void AtpJob::drive(std::uint32_t id, Time now) {
             break;
         }
         pool.resize(packet, *size);
+        if (shared_.scenario.blind_resend && policy::turn_probe_into_nack(pool.bytes(packet))) {
+            endpoint.worker->handle_packet(pool.bytes(packet), false, now);
+            pool.release(packet);
+            continue;
+        }
         bypass_forced(pool.data(packet));
         shared_.network.send(uplink, packet, false, now);
     }

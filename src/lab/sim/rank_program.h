@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "policy/experiment.h"
+#include "policy/aggregators.h"
 #include "protocol/server.h"
 #include "protocol/switch.h"
 #include "protocol/worker.h"
@@ -112,8 +112,8 @@ class AtpJob final : public Job {
     [[nodiscard]] bool gave_up_or_done(unsigned rank) const;
     void fail(const std::string& text);
 
-    std::optional<policy::Experiment> policy_;  // empty: the protocol's own rules. The machines below borrow it
-    std::vector<std::int32_t> rank_at_;         // by node; -1: not a worker of this job
+    std::optional<policy::Aggregators> indices_;  // empty: the hash of the protocol. The machines below borrow it
+    std::vector<std::int32_t> rank_at_;           // by node; -1: not a worker of this job
     std::uint64_t token_ = 0;
     std::uint64_t admitted_token_ = 0;  // at the switches; 0: none
     std::vector<Channel> channels_;

@@ -7,7 +7,7 @@
 #include <bit>
 #include <cmath>
 
-#include "base/random.h"
+#include "random/random.h"
 #include "sim/fabric.h"
 #include "sim/scenario_table.h"
 #include "workload/models.h"

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/random.h"
 #include "base/time.h"
+#include "random/random.h"
 #include "switchml/job.h"
 #include "wire/format.h"
 #include "workload/training.h"

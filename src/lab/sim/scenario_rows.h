@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/random.h"
 #include "base/units.h"
+#include "random/random.h"
 #include "sim/scenario_table.h"
 
 namespace atp::sim {

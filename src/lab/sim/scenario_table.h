@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/random.h"
+#include "random/random.h"
 #include "sim/scenario.h"
 
 namespace atp::sim {

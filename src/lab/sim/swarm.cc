@@ -3,8 +3,8 @@
 
 #include <mutex>
 
-#include "base/random.h"
 #include "parallel/for_each.h"
+#include "random/random.h"
 #include "sim/scenario_table.h"
 #include "sim/simulation.h"
 

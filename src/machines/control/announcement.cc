@@ -20,8 +20,7 @@ Failure malformed(std::string_view what, std::string peer) {
 std::string to_text(const Announcement& announcement) {
     Json path = Json::array();
     for (const wire::PathSwitch& next : announcement.path) {
-        path.push_back(
-            {{"id", next.id}, {"aggregators", next.aggregators}, {"lanes", next.lanes}, {"slots", next.slots}});
+        path.push_back({{"id", next.id}, {"aggregators", next.aggregators}, {"lanes", next.lanes}});
     }
     return Json{{"path", path},
                 {"lanes", announcement.lanes},
@@ -45,8 +44,7 @@ Result<Announcement> announcement_from(std::string_view text, std::uint32_t rank
         for (const Json& next : json.at("path")) {
             announcement.path.push_back({.id = next.at("id").get<std::uint64_t>(),
                                          .aggregators = next.at("aggregators").get<std::uint32_t>(),
-                                         .lanes = next.at("lanes").get<std::uint16_t>(),
-                                         .slots = next.at("slots").get<std::uint32_t>()});
+                                         .lanes = next.at("lanes").get<std::uint16_t>()});
         }
         if (announcement.path.empty()) return malformed("its path of switches is empty or", peer);
         return announcement;

@@ -66,7 +66,7 @@ struct Branch {
 
     wire::ChannelTerms terms;
     std::uint8_t level = 0;     // 0, 1: aggregates; 2: hosts the server for the one switch below
-    bool hosts = false;         // this switch hosts the server, or another protocol's sums
+    bool hosts = false;         // this switch hosts the server
     std::uint32_t mask = 0;     // expected children: members at level 0, units at level 1, one at level 2
     std::uint32_t present = 0;  // joined children; a rack counts when all of its members have joined
     std::array<Child, ATP_BITMAP_BITS> children;
@@ -77,8 +77,7 @@ struct Branch {
     std::uint32_t receivers = 0;                    // joined children; each joined member of a rack counts
     std::array<std::uint8_t, max_ranks> child_of_rank{};
     bool has_memory = false;   // hosts: the memory of the server is reserved
-    bool opened = false;       // hosts: the server exists, or another protocol has its memory
-    std::uint8_t stream = 0;   // opened: number of the channel in another protocol's packets
+    bool opened = false;       // hosts: the server exists
     bool begun = false;        // a member below has received JOINED with `ready`
     bool int32_path = false;   // a JOIN from below said so
     bool int32_lanes = false;  // for this incarnation. hosts: decided once, when the server exists

@@ -87,7 +87,7 @@ class HelloClient {
         archive.time(next_), archive.value(answers_), archive.time(answered_at_), archive.value(path_length_);
         for (Time& at : sent_at_) archive.time(at);
         for (wire::PathSwitch& at : path_) {
-            archive.value(at.id), archive.value(at.aggregators), archive.value(at.lanes), archive.value(at.slots);
+            archive.value(at.id), archive.value(at.aggregators), archive.value(at.lanes);
         }
     }
 

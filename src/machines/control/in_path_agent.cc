@@ -16,7 +16,7 @@ constexpr Duration time_of_question = std::chrono::seconds(5);
 // True if the JOIN goes to the level of this switch. Also true if members of one unit join a higher level separately:
 // this switch may then aggregate for them.
 bool InPathAgent::passes_here(const wire::Join& join) const {
-    if (join.terms.protocol != wire::ChannelProtocol::atp || join.level >= ATP_LEVELS) return false;
+    if (join.level >= ATP_LEVELS) return false;
     const wire::JoiningUnit& unit = join.units.front();
     return join.level == level_ || (join.level > level_ && unit.members != unit.mask0);
 }

@@ -22,7 +22,6 @@ const char* difference(const wire::ChannelTerms& a, const wire::ChannelTerms& b)
     if (a.mask1 != b.mask1) return "units of the job";
     if (a.scale != b.scale) return "scale";
     if (a.server != b.server) return "address of the server";
-    if (a.protocol != b.protocol) return "protocol";
     if (a.group != b.group) return "multicast group";
     return nullptr;
 }
@@ -54,7 +53,6 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_ranks(const wire::Join
 }
 
 std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& join) const {
-    if (auto objection = objection_to_protocol(join)) return objection;
     const bool needs_parent = join.level == 0 && !join.terms.has_single_unit();
     if (needs_parent && parent_of(join.terms).family() == wire::Family::none) {
         return Objection{wire::Refusal::parent, "the job spans several switches: start this one with --parent"};
@@ -84,20 +82,7 @@ std::optional<JoinTree::Objection> JoinTree::take_room(const JobKey& job) {
             channels ? "channels" : "jobs", channels ? config_.channels : config_.jobs)};
 }
 
-std::optional<JoinTree::Objection> JoinTree::objection_to_protocol(const wire::Join& join) const {
-    const bool is_atp = join.terms.protocol == wire::ChannelProtocol::atp;
-    if (!(is_atp ? config_.serves_atp : config_.other != nullptr)) {
-        return Objection{wire::Refusal::unsupported, fmt::format("this switch does not serve the protocol {}",
-                                                                 wire::to_string(join.terms.protocol))};
-    }
-    if (is_atp) return std::nullopt;
-    auto text = config_.other->objection_to(join);
-    if (!text) return std::nullopt;
-    return Objection{wire::Refusal::unsupported, *std::move(text)};
-}
-
 std::optional<JoinTree::Objection> JoinTree::objection_to_server(const wire::ChannelTerms& terms) const {
-    if (terms.protocol != wire::ChannelProtocol::atp) return std::nullopt;
     if (config_.server_bytes == 0) {
         return Objection{wire::Refusal::unsupported,
                          "this switch hosts no parameter servers (--no-server): use colocated or dedicated servers"};

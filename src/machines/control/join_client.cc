@@ -114,7 +114,6 @@ void JoinClient::handle_joined(const wire::Joined& joined, const wire::Address& 
         edge_.reset();
         switch_restarted_ = false;
         if (state_ == State::joining) {
-            stream_ = joined.stream;
             int32_lanes_ = joined.int32_lanes;
             ready_due_ = true;
         }

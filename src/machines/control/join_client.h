@@ -136,7 +136,6 @@ class JoinClient {
     // In the results by group, instead of the token; 0: the switch has sent none.
     [[nodiscard]] std::uint64_t group_number() const { return group_number_; }
     // Of the first JOINED with `ready`.
-    [[nodiscard]] std::uint8_t stream() const { return stream_; }
     [[nodiscard]] bool int32_lanes() const { return int32_lanes_; }
     [[nodiscard]] Time answered_at() const { return answered_at_; }  // last JOINED; Time{}: none
     [[nodiscard]] Duration hold() const { return hold_; }            // of the switch; until it states one, the default
@@ -210,7 +209,6 @@ class JoinClient {
     Duration interval_{};                 // between the last JOIN and the next
     std::uint32_t missing_units_ = 0;     // of the last JOINED without `ready`
     std::uint32_t missing_members_ = 0;   // likewise
-    std::uint8_t stream_ = 0;
     bool int32_lanes_ = false;
     bool receives_group_ = false;  // report of the JOIN that is due
     bool join_due_ = false;
@@ -241,7 +239,7 @@ void JoinClient::persist(Archive& archive) {
     archive.value(data_address_), archive.time(join_next_), archive.time(answered_at_), archive.time(lost_since_);
     archive.value(hold_), archive.time(looked_at_), archive.time(too_long_since_), archive.time(too_long_at_),
         archive.value(packet_bytes_), archive.value(mtu_), archive.value(interval_);
-    archive.value(missing_units_), archive.value(missing_members_), archive.value(stream_);
+    archive.value(missing_units_), archive.value(missing_members_);
     archive.value(int32_lanes_);
     archive.value(receives_group_), archive.value(join_due_), archive.value(leave_due_), archive.value(left_),
         archive.value(repeats_of_leave_);

@@ -21,7 +21,6 @@ using Notice = TreeNotice::Kind;
 }  // namespace
 
 std::uint64_t server_bytes_of(const wire::ChannelTerms& terms) {
-    if (terms.protocol != wire::ChannelProtocol::atp) return 0;
     // An element: integer sum, float sum, result. A word has up to four, since terms name no form. A unit: three masks,
     // and for each member the packets of its floats. A record: its state.
     constexpr std::uint64_t element_bytes = sizeof(std::int64_t) + sizeof(numeric::ExactLane) + sizeof(float);
@@ -34,8 +33,7 @@ std::uint64_t server_bytes_of(const wire::ChannelTerms& terms) {
 }
 
 std::uint32_t packet_bytes_of(const wire::ChannelTerms& terms) {
-    return terms.protocol == wire::ChannelProtocol::atp ? ATP_HEADER_BYTES + terms.lanes * std::uint32_t{ATP_LANE_BYTES}
-                                                        : 0;
+    return ATP_HEADER_BYTES + terms.lanes * std::uint32_t{ATP_LANE_BYTES};
 }
 
 JoinTree::JoinTree(const JoinTreeConfig& config) : config_(config) {
@@ -151,8 +149,7 @@ Branch& JoinTree::open_branch(const wire::Join& join, Time now) {
                        .job = join.terms.job,
                        .token = join.terms.token,
                        .channel = join.terms.channel,
-                       .level = join.level,
-                       .protocol = join.terms.protocol});
+                       .level = join.level});
     return *(branches_[key] = std::move(branch));
 }
 
@@ -176,16 +173,14 @@ bool JoinTree::open_server(Branch& branch) {
                        .job = branch.terms.job,
                        .token = branch.terms.token,
                        .channel = branch.terms.channel,
-                       .level = branch.level,
-                       .protocol = branch.terms.protocol});
+                       .level = branch.level});
     return false;
 }
 
-void JoinTree::opened(const ChannelKey& key, std::uint8_t stream) {
+void JoinTree::opened(const ChannelKey& key) {
     Branch* branch = find(key);
     if (branch == nullptr) return;
     branch->opened = true;
-    branch->stream = stream;
     branch->int32_lanes = branch->int32_path;
     report(Notice::job_ready, *branch);
     notify_all(*branch);
@@ -319,7 +314,6 @@ wire::Joined JoinTree::joined_of(const Branch& branch) {
     if (ATP_CONTROL_BREAK(ready_without_all))
         joined.ready = joined.ready || std::popcount(branch.mask) == std::popcount(branch.present) + 1;
     if (ATP_CONTROL_BREAK(ready_before_parent)) joined.ready = joined.ready || (!branch.hosts && branch.complete());
-    joined.stream = branch.stream;
     joined.int32_lanes = branch.int32_lanes;
     joined.missing_units = branch.level == 0 ? branch.missing_units_above : branch.mask & ~branch.present;
     return joined;
@@ -370,7 +364,6 @@ void JoinTree::close(Branch& branch, std::string why, const wire::Address& culpr
                        .token = terms.token,
                        .channel = terms.channel,
                        .level = branch.level,
-                       .protocol = terms.protocol,
                        .last_of_job = last});
     last_ = nullptr;
     branches_.erase(key);

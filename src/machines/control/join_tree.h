@@ -15,7 +15,6 @@
 #include "base/time.h"
 #include "control/branch.h"
 #include "control/channel_key.h"
-#include "control/channel_rules.h"
 #include "control/departures.h"
 #include "control/switch_room.h"
 #include "control/timing.h"
@@ -30,11 +29,9 @@ namespace atp::control {
 inline namespace ATP_VARIANT {
 
 struct JoinTreeConfig {
-    wire::Address parent;                 // of no family: none; a job may name another one
-    bool serves_atp = true;               // accepts channels of ATP
-    const ChannelRules* other = nullptr;  // accepts channels of another protocol, with these rules; nullptr: none
-    std::uint32_t jobs = 64;              // limit at a time
-    std::uint32_t channels = 256;         // limit at a time, over all jobs
+    wire::Address parent;          // of no family: none; a job may name another one
+    std::uint32_t jobs = 64;       // limit at a time
+    std::uint32_t channels = 256;  // limit at a time, over all jobs
     std::shared_ptr<SwitchRoom>
         room{};  // limits shared by all trees of the switch; nullptr: `jobs` and `channels` limit this tree alone
     std::uint64_t server_bytes = std::uint64_t{4} << 30U;  // limit for all servers hosted here; 0: hosts none
@@ -47,8 +44,7 @@ struct JoinTreeConfig {
 struct TreeEvent {
     enum class Kind : std::uint8_t {
         admitted,  // first JOIN of a channel: accept packets of its job
-        opened,    // this switch hosts the channel, and all members have joined: create the server, or the memory
-                   // of another protocol
+        opened,    // this switch hosts the channel, and all members have joined: create the server
         closed,    // the channel ended: release all that belongs to it
     };
     Kind kind = Kind::admitted;
@@ -56,7 +52,6 @@ struct TreeEvent {
     std::uint64_t token = 0;
     std::uint16_t channel = 0;
     std::uint8_t level = 0;
-    wire::ChannelProtocol protocol = wire::ChannelProtocol::atp;
     bool last_of_job = false;  // closed: the job has no other channel here
 };
 
@@ -99,9 +94,8 @@ class JoinTree {
     // A report about a packet that the switch sent.
     void handle_send_error(const wire::SendError& error, Time now);
     void handle_timeout(Time now);
-    // Answers the event `opened`: the server exists, or the other protocol has its memory. `stream`: number of the
-    // channel in that protocol's packets.
-    void opened(const ChannelKey& key, std::uint8_t stream = 0);
+    // Answers the event `opened`: the server exists.
+    void opened(const ChannelKey& key);
     // Answers the event `opened`: the driver has no room. Sends `why` to all members and closes the channel.
     void could_not_open(const ChannelKey& key, std::string why);
 
@@ -144,7 +138,6 @@ class JoinTree {
     [[nodiscard]] wire::Address parent_of(const wire::ChannelTerms& terms) const;
     // Takes room for a further channel, or returns which limit is reached.
     [[nodiscard]] std::optional<Objection> take_room(const JobKey& job);
-    [[nodiscard]] std::optional<Objection> objection_to_protocol(const wire::Join& join) const;
     [[nodiscard]] std::optional<Objection> objection_to_server(const wire::ChannelTerms& terms) const;
     [[nodiscard]] static std::optional<Objection> objection_to_ranks(const wire::Join& join);
     [[nodiscard]] static std::optional<Objection> objection_to_shape(const Branch& branch, const wire::Join& join);

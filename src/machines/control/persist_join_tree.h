@@ -75,7 +75,7 @@ void Branch::persist(Archive& archive) {
         }
     }
     persist_units(units_below, archive), persist_units(complete_units, archive);
-    archive.value(receivers), archive.value(has_memory), archive.value(opened), archive.value(stream);
+    archive.value(receivers), archive.value(has_memory), archive.value(opened);
     archive.value(int32_path), archive.value(int32_lanes);
     archive.value(begun), archive.value(up), archive.value(up_data), archive.value(up_ready);
     up_detector.persist(archive), up_long_path.persist(archive), archive.value(up_narrow);

@@ -83,7 +83,7 @@ void persist_terms(wire::ChannelTerms& terms, Archive& archive) {
     archive.value(terms.job), archive.value(terms.token), archive.value(terms.channel), archive.value(terms.lanes);
     archive.value(terms.window_log2), archive.value(terms.audit), archive.value(terms.aggregators);
     archive.value(terms.first_seq), archive.value(terms.mask1), archive.value(terms.scale);
-    persist_endpoint(terms.server, archive), archive.value(terms.protocol), persist_endpoint(terms.group, archive);
+    persist_endpoint(terms.server, archive), persist_endpoint(terms.group, archive);
     persist_endpoint(terms.root, archive);
 }
 

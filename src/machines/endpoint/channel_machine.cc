@@ -25,11 +25,6 @@ std::optional<std::uint16_t> receiver_of_result(std::span<const std::byte> bytes
     return wire::load_u16(bytes.data() + ATP_OFFSET_WORKER);
 }
 
-std::unique_ptr<ChannelEngine> engine_of(const ChannelMachineConfig& config) {
-    return config.other == nullptr ? make_engine(config.worker)
-                                   : config.other->make_engine(config.terms, config.worker.place);
-}
-
 control::JoinClientConfig client_config_of(const ChannelMachineConfig& config, std::size_t packet_bytes) {
     return {.terms = config.terms,
             .unit = config.unit,
@@ -44,14 +39,12 @@ control::JoinClientConfig client_config_of(const ChannelMachineConfig& config, s
 
 ChannelMachine::ChannelMachine(const ChannelMachineConfig& config)
     : config_(config),
-      engine_(engine_of(config)),
-      has_tokens_(engine_->has_tokens()),
-      client_(client_config_of(config, engine_->packet_bytes())),
+      worker_(config.worker),
+      client_(client_config_of(config, worker_.packet_bytes())),
       gatekeeper_(config.secret) {
     if (config.hosts_server) {
         server_ = std::make_unique<HostedServer>(
-            protocol::ServerConfig{.channel = channel_config(config.terms), .scale = config.terms.scale},
-            *config.membership);
+            protocol::ServerConfig{.channel = config.worker.channel, .scale = config.terms.scale}, *config.membership);
     }
 }
 
@@ -70,7 +63,7 @@ void ChannelMachine::handle_datagram(const wire::Datagram& datagram, Time now) {
         ++strays_;
     } else if (works()) {
         note_own_packet(datagram, now);
-        engine_->handle_packet(datagram.bytes, congested, now);
+        worker_.handle_packet(datagram.bytes, congested, now);
     }
 }
 
@@ -82,14 +75,14 @@ void ChannelMachine::handle_group_datagram(const wire::Datagram& datagram, Time 
         client_.handle_result(proves_long_path(datagram.bytes), now);
         results_by_group_ = true;
         ++group_results_;
-        engine_->handle_packet(datagram.bytes, datagram.ecn == wire::Ecn::congested, now);
+        worker_.handle_packet(datagram.bytes, datagram.ecn == wire::Ecn::congested, now);
     } else {
         ++strays_;
     }
 }
 
 // Results by group carry the number of the group. They come from the switch that this rank joined, as far as an address
-// tells: others can forge it. The engine expects the token.
+// tells: others can forge it. The worker expects the token.
 bool ChannelMachine::take_group_result(const wire::Datagram& datagram) const {
     if (!receiver_of_result(datagram.bytes) || client_.group_number() == 0) return false;
     std::byte* const token = datagram.bytes.data() + ATP_OFFSET_TOKEN;
@@ -103,7 +96,7 @@ void ChannelMachine::handle_control(const wire::Datagram& datagram, Time now) {
     if (client_.handle_message(datagram.bytes, *datagram.from, false, now)) {
         if (!begun_ && client_.was_ready()) {
             begun_ = true;
-            engine_->begin(client_.stream(), client_.int32_lanes());
+            if (client_.int32_lanes()) worker_.use_int32_lanes();
         }
         return;
     }
@@ -143,14 +136,14 @@ void ChannelMachine::note_own_packet(const wire::Datagram& datagram, Time now) {
     const auto receiver = receiver_of_result(datagram.bytes);
     if (receiver == ATP_WORKER_ALL) results_by_group_ = false;
     const bool was_asked_for = receiver && *receiver != ATP_WORKER_ALL;
-    const bool proven = !has_tokens_ || has_identity(datagram.bytes);
+    const bool proven = has_identity(datagram.bytes);
     client_.handle_data(*datagram.from, false, was_asked_for, proven, now);
     if (receiver && proven) client_.handle_result(proves_long_path(datagram.bytes), now);
 }
 
 // Of a sum for all, a worker sends as much as it receives. `peer` may be the owner, which alone receives a sum.
 bool ChannelMachine::proves_long_path(std::span<const std::byte> result) const {
-    if (!has_tokens_ || result.size() < engine_->packet_bytes()) return false;
+    if (result.size() < worker_.packet_bytes()) return false;
     const std::uint16_t flags = wire::load_u16(result.data() + ATP_OFFSET_FLAGS);
     return (flags & ATP_FLAG_ONE_SENDER) == 0 && wire::load_u16(result.data() + ATP_OFFSET_PEER) != config_.worker.rank;
 }
@@ -165,11 +158,11 @@ bool ChannelMachine::has_identity(std::span<const std::byte> bytes) const {
 void ChannelMachine::handle_timeout(Time now) {
     client_.handle_timeout(now);
     if (ended_) return;
-    if (!difference_) engine_->handle_timeout(now);
+    if (!difference_) worker_.handle_timeout(now);
 }
 
 bool ChannelMachine::submit(protocol::Tensor& tensor, Time now, Time deadline) {
-    if (!works() || !engine_->submit(tensor, now, deadline)) return false;
+    if (!works() || !worker_.submit(tensor, now, deadline)) return false;
     ++in_flight_;
     client_.set_busy(true);
     return true;
@@ -200,13 +193,13 @@ std::optional<ChannelEvent> ChannelMachine::poll_event(Time now) {
     }
     if (ended_) return std::nullopt;
     if (difference_) return poll_difference(now);
-    if (const auto event = engine_->poll_event()) {
-        if (event->kind == EngineEvent::Kind::mismatched) {
+    if (const auto event = worker_.poll_event()) {
+        if (event->kind == protocol::WorkerEvent::Kind::mismatched) {
             difference_ = cause_of(*event, now);
             differs_until_ = now + control::timing.statements;
-            return ChannelEvent{.kind = Kind::differs, .number = event->tensors_before};
+            return ChannelEvent{.kind = Kind::differs, .number = event->mismatched_tensor - event->tensor};
         }
-        if (event->kind != EngineEvent::Kind::completed) return fail(cause_of(*event, now));
+        if (event->kind != protocol::WorkerEvent::Kind::completed) return fail(cause_of(*event, now));
         --in_flight_;
         client_.set_busy(in_flight_ != 0);
         return ChannelEvent{};
@@ -239,18 +232,17 @@ ChannelEvent ChannelMachine::fail(ChannelCause cause) {
     return {.kind = ChannelEvent::Kind::failed, .cause = std::move(cause)};
 }
 
-OperationCause ChannelMachine::cause_of(const EngineEvent& event, Time now) const {
+OperationCause ChannelMachine::cause_of(const protocol::WorkerEvent& event, Time now) const {
     const Duration switch_silent = now - client_.answered_at();
     return {.event = event,
-            .answerer_silent = now - event.answered_at,
+            .server_silent = now - event.answered_at,
             .switch_silent = switch_silent,
-            .switch_is_silent = switch_silent > 3 * control::refresh_of(client_.hold()),
-            .answerer = engine_->answerer()};
+            .switch_is_silent = switch_silent > 3 * control::refresh_of(client_.hold())};
 }
 
 void ChannelMachine::transmit_control(wire::Outbox& out) {
     while (answer_ || client_.has_transmit()) {
-        const std::span<std::byte> room = out.reserve(std::max(most_control_bytes, engine_->packet_bytes()));
+        const std::span<std::byte> room = out.reserve(std::max(most_control_bytes, worker_.packet_bytes()));
         if (room.empty()) return;
         if (const auto answer = std::exchange(answer_, std::nullopt)) {
             out.commit(wire::encode(answer->message, room, answer->padded_bytes), answer->to, wire::Ecn::not_capable);
@@ -265,12 +257,12 @@ void ChannelMachine::transmit_control(wire::Outbox& out) {
 ChannelMachine::Sent ChannelMachine::transmit(wire::Outbox& out, unsigned most_gradients, Time now) {
     Sent sent;
     while (works() && sent.gradients < most_gradients) {
-        const std::span<std::byte> room = out.reserve(engine_->packet_bytes());
+        const std::span<std::byte> room = out.reserve(worker_.packet_bytes());
         if (room.empty()) {
             sent.no_room = true;
             return sent;
         }
-        const auto size = engine_->poll_transmit(room, now);
+        const auto size = worker_.poll_transmit(room, now);
         if (!size) break;
         ++sent.gradients;
         out.commit(*size, client_.data_address(), wire::Ecn::capable_0);
@@ -296,7 +288,7 @@ bool ChannelMachine::transmit_server(wire::Outbox& out) {
 Time ChannelMachine::poll_timeout() const {
     const Time next = std::min(client_.poll_timeout(), closes_at());
     if (ended_) return next;
-    return std::min(difference_ ? differs_until_ : engine_->poll_timeout(), next);
+    return std::min(difference_ ? differs_until_ : worker_.poll_timeout(), next);
 }
 
 protocol::ServerCounters ChannelMachine::server_counters() const {

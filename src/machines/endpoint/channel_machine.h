@@ -7,7 +7,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -15,10 +14,9 @@
 #include "base/time.h"
 #include "control/gatekeeper.h"
 #include "control/join_client.h"
-#include "endpoint/channel_engine.h"
 #include "endpoint/hosted_server.h"
-#include "endpoint/rank_protocol.h"
 #include "protocol/membership.h"
+#include "protocol/worker.h"
 #include "wire/address.h"
 #include "wire/control.h"
 #include "wire/datagram.h"
@@ -33,7 +31,6 @@ struct ChannelMachineConfig {
     wire::JoiningUnit unit;  // position of this rank in the tree, as its JOIN reports it
     std::uint8_t level = 0;  // of its switch, from 0
     protocol::WorkerConfig worker;
-    std::shared_ptr<const RankProtocol> other{};  // replaces `worker`; nullptr: ATP
     wire::Address switch_address;
     // For errors: the ranks for which each worker stands, the one that speaks for them first. Empty: one each (H46,
     // docs/protocol.md#h46).
@@ -50,11 +47,10 @@ struct ChannelMachineConfig {
 
 // Why an operation failed, and with it the channel.
 struct OperationCause {
-    EngineEvent event;
-    Duration answerer_silent{};                 // since the last packet of the answerer; valid if event.answered
+    protocol::WorkerEvent event;
+    Duration server_silent{};                   // since its last packet; valid if event.answered
     Duration switch_silent{};                   // since the last JOINED
     bool switch_is_silent = false;              // for longer than three refreshes of a JOIN
-    std::string_view answerer;                  // sender of the results
     std::vector<wire::Statement> statements{};  // mismatched: what the members called, as far as it is known
 };
 
@@ -124,7 +120,7 @@ class ChannelMachine {
     [[nodiscard]] Time poll_timeout() const;
 
     [[nodiscard]] const ChannelMachineConfig& config() const { return config_; }
-    [[nodiscard]] const ChannelEngine& engine() const { return *engine_; }
+    [[nodiscard]] const protocol::Worker& worker() const { return worker_; }
     [[nodiscard]] protocol::ServerCounters server_counters() const;  // all 0 without a hosted server
     [[nodiscard]] const control::MemberCounters& member_counters() const { return client_.counters(); }
     [[nodiscard]] std::uint64_t strays() const { return strays_; }  // datagrams that do not belong to this channel
@@ -140,7 +136,7 @@ class ChannelMachine {
     void note_own_packet(const wire::Datagram& datagram, Time now);
     [[nodiscard]] bool proves_long_path(std::span<const std::byte> result) const;
     [[nodiscard]] bool has_identity(std::span<const std::byte> bytes) const;
-    [[nodiscard]] OperationCause cause_of(const EngineEvent& event, Time now) const;
+    [[nodiscard]] OperationCause cause_of(const protocol::WorkerEvent& event, Time now) const;
     [[nodiscard]] bool works() const { return !ended_ && !difference_; }
     [[nodiscard]] std::optional<ChannelEvent> poll_difference(Time now);
     [[nodiscard]] ChannelEvent fail(ChannelCause cause);
@@ -148,8 +144,7 @@ class ChannelMachine {
     [[nodiscard]] Time closes_at() const;  // never: close() was not called, or LEAVEs are due first
 
     ChannelMachineConfig config_;
-    std::unique_ptr<ChannelEngine> engine_;
-    bool has_tokens_;  // of engine_
+    protocol::Worker worker_;
     control::JoinClient client_;
     std::unique_ptr<HostedServer> server_;
     control::Gatekeeper gatekeeper_;
@@ -162,11 +157,11 @@ class ChannelMachine {
     std::optional<PendingAnswer> answer_;       // to a JOIN of that switch
     std::uint32_t server_joined_ = 0;           // JOINEDs to it
     std::optional<bool> server_int32_lanes_;    // of this incarnation, as its first JOIN decided
-    bool begun_ = false;                        // engine_->begin() was called
+    bool begun_ = false;                        // the tree was ready: the worker knows its lanes
     bool ended_ = false;                        // failed, or end() was called
     std::optional<OperationCause> difference_;  // ranks called different operations
     Time differs_until_ = never;                // for which this rank waits for the statements of the others
-    std::uint64_t in_flight_ = 0;               // tensors that engine_ has
+    std::uint64_t in_flight_ = 0;               // tensors that the worker has
     Time served_at_{};                          // last packet to the hosted server
     Time close_asked_ = never;                  // close() was called; never again after `closed`
     std::uint64_t strays_ = 0;

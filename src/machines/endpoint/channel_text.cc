@@ -21,15 +21,6 @@ using control::MemberCause;
 // Silence of the answerer that a text names.
 constexpr Duration short_silence = std::chrono::seconds(1);
 
-Error error_of_overflow(const OperationCause& cause, const ChannelMachineConfig& config) {
-    return {.operation = Operation::wait,
-            .reason = Reason::too_large,
-            .elapsed = cause.event.elapsed,
-            .text = fmt::format("a value or a sum does not fit 32 bits (floats at scale {}), and the protocol "
-                                "{} has no server that adds it: use a smaller scale, or ATP",
-                                config.terms.scale, wire::to_string(config.terms.protocol))};
-}
-
 // Names the rank whose call differs from that of most ranks. The first statement is that of most ranks.
 Error error_of_mismatch(const OperationCause& cause, const ChannelMachineConfig& config) {
     constexpr std::string_view advice = "make all ranks call the same sequence with equal types and sizes";
@@ -57,7 +48,7 @@ std::string switch_peer(const ChannelMachineConfig& config) {
 }
 
 Error error_of_silence(const OperationCause& cause, const ChannelMachineConfig& config) {
-    const EngineEvent& event = cause.event;
+    const protocol::WorkerEvent& event = cause.event;
     Error error{.operation = Operation::wait, .reason = Reason::timed_out, .elapsed = event.elapsed};
     // Ranks that were missing may have joined since the last message of the switch.
     const std::string missing =
@@ -65,25 +56,22 @@ Error error_of_silence(const OperationCause& cause, const ChannelMachineConfig& 
     error.peer = missing.empty() ? switch_peer(config) : missing;
     if (!missing.empty()) {
         error.text = "no data of this operation arrived from them: check that these processes run and call it";
-    } else if (!event.answered || cause.answerer_silent > short_silence) {
+    } else if (!event.answered || cause.server_silent > short_silence) {
         error.text = fmt::format(
-            "nothing was received from the {} {}", cause.answerer,
-            event.answered ? fmt::format("for {:.1f} s", to_seconds(cause.answerer_silent)) : std::string("at all"));
+            "nothing was received from the parameter server {}",
+            event.answered ? fmt::format("for {:.1f} s", to_seconds(cause.server_silent)) : std::string("at all"));
         if (cause.switch_is_silent) {
             error.text += fmt::format(", and nothing from the switch for {:.1f} s", to_seconds(cause.switch_silent));
         }
     } else {
-        error.text = fmt::format("timed out although the {} answers: raise the timeout", cause.answerer);
+        error.text = "timed out although the parameter server answers: raise the timeout";
     }
     return error;
 }
 
 Error error_of_operation(const OperationCause& cause, const ChannelMachineConfig& config) {
-    switch (cause.event.kind) {
-        case EngineEvent::Kind::mismatched: return error_of_mismatch(cause, config);
-        case EngineEvent::Kind::overflowed: return error_of_overflow(cause, config);
-        default: return error_of_silence(cause, config);
-    }
+    const bool differs = cause.event.kind == protocol::WorkerEvent::Kind::mismatched;
+    return differs ? error_of_mismatch(cause, config) : error_of_silence(cause, config);
 }
 
 Error error_of_foreign_version(const MemberCause& cause) {

@@ -21,7 +21,9 @@ struct HostedServer {
     bool queued = false;  // in the driver's queue of servers that have packets to send
 };
 
-[[nodiscard]] inline protocol::ChannelConfig channel_config(const wire::ChannelTerms& terms) {
+// `indices`: of the channel's slots; nullptr: the hash of the protocol.
+[[nodiscard]] inline protocol::ChannelConfig channel_config(const wire::ChannelTerms& terms,
+                                                            const protocol::IndexRule* indices = nullptr) {
     return {.job = terms.job,
             .token = terms.token,
             .channel = terms.channel,
@@ -29,17 +31,19 @@ struct HostedServer {
             .window_log2 = terms.window_log2,
             .audit = terms.audit,
             .aggregators = terms.aggregators,
-            .first_seq = terms.first_seq};
+            .first_seq = terms.first_seq,
+            .indices = indices};
 }
 
 // nullptr if the ranks of the members are inconsistent, or if memory is exhausted: one job's request must not end the
 // switch of all other jobs.
-[[nodiscard]] inline std::unique_ptr<HostedServer> host_server(const control::Branch& branch) {
+[[nodiscard]] inline std::unique_ptr<HostedServer> host_server(const control::Branch& branch,
+                                                               const protocol::IndexRule* indices = nullptr) {
     auto membership = branch.membership();
     if (!membership) return nullptr;
     try {
         return std::make_unique<HostedServer>(
-            protocol::ServerConfig{.channel = channel_config(branch.terms), .scale = branch.terms.scale},
+            protocol::ServerConfig{.channel = channel_config(branch.terms, indices), .scale = branch.terms.scale},
             *std::move(membership));
     } catch (const std::bad_alloc&) {
         return nullptr;

@@ -35,11 +35,6 @@ Downward downward_of(const protocol::PacketBuffer& packet) {
             .except = only_sender_of(bytes_of(packet))};
 }
 
-control::JoinTreeConfig with_other(control::JoinTreeConfig tree, const control::ChannelRules* other) {
-    tree.other = other;
-    return tree;
-}
-
 // Anybody may listen to the group: a token that is read there would count everywhere else.
 void hide_token(const protocol::PacketBuffer& packet, const control::Branch& branch) {
     wire::store_u64(packet.data + ATP_OFFSET_TOKEN, branch.group_number);
@@ -52,12 +47,11 @@ const Child& lowest(const std::array<Child, ATP_BITMAP_BITS>& children, std::uin
 
 }  // namespace
 
-ShardMachine::ShardMachine(const ShardMachineConfig& config, std::unique_ptr<ShardProtocol> other)
+ShardMachine::ShardMachine(const ShardMachineConfig& config)
     : config_(config),
-      other_(std::move(other)),
       switch_(config.table),
       gatekeeper_(config.tree.secret),
-      tree_(with_other(config.tree, other_.get())),
+      tree_(config.tree),
       acks_(config.ack_hold),
       scratch_(std::make_unique_for_overwrite<std::byte[]>(most_batch * ATP_MAX_PACKET_BYTES)) {
     packets_.reserve(most_batch);
@@ -65,7 +59,7 @@ ShardMachine::ShardMachine(const ShardMachineConfig& config, std::unique_ptr<Sha
 
 // ----------------------------------------------------------------------------------------------------------- Arrivals
 
-// Packets of another protocol are handled one by one. Packets of ATP are handled in batches, which hide memory latency.
+// Packets are handled in batches, which hide memory latency.
 void ShardMachine::handle_batch(std::span<const wire::Datagram> batch, wire::Outbox& out, Time now) {
     for (const wire::Datagram& datagram : batch) take_datagram(datagram, out, now);
     process_batch(out, now);
@@ -88,8 +82,6 @@ void ShardMachine::take_datagram(const wire::Datagram& datagram, wire::Outbox& o
                    .near = {},
                    .bytes = {datagram.bytes.begin(), datagram.bytes.end()},
                    .ecn = datagram.ecn});
-    } else if (other_ != nullptr && other_->has_format(datagram.bytes)) {
-        answer_by_protocol(datagram.bytes, *datagram.from, out);
     } else {
         add_packet(datagram, out);
     }
@@ -127,14 +119,6 @@ void ShardMachine::flush_racks(std::span<const std::byte> flush, const control::
     for (units &= branch.mask; units != 0; units &= units - 1) {
         const control::Branch::Rack* const rack = branch.racks[static_cast<unsigned>(std::countr_zero(units))].get();
         if (rack != nullptr) send_copy(flush, lowest(rack->members, rack->present).address, out);
-    }
-}
-
-void ShardMachine::answer_by_protocol(std::span<std::byte> bytes, const wire::Address& from, wire::Outbox& out) {
-    const auto receivers = other_->handle_packet(bytes, from);
-    bool again = false;
-    for (std::uint32_t bits = receivers.children; bits != 0; bits &= bits - 1) {
-        again = send(bytes, lowest(receivers.branch->children, bits).address, wire::Ecn::capable_0, again, out);
     }
 }
 
@@ -370,15 +354,12 @@ void ShardMachine::drain_tree(wire::Outbox& out) {
 }
 
 void ShardMachine::handle_event(const control::TreeEvent& event) {
-    const bool is_atp = event.protocol == wire::ChannelProtocol::atp;
     switch (event.kind) {
         case control::TreeEvent::Kind::admitted:
-            if (is_atp) static_cast<void>(switch_.admit(event.job, event.token, event.level));
+            static_cast<void>(switch_.admit(event.job, event.token, event.level));
             break;
         case control::TreeEvent::Kind::opened:
-            if (const control::Branch* branch = tree_.find(control::key_of(event))) {
-                is_atp ? open_server(*branch) : open_other(*branch);
-            }
+            if (const control::Branch* branch = tree_.find(control::key_of(event))) open_server(*branch);
             break;
         case control::TreeEvent::Kind::closed: close_channel(event); break;
     }
@@ -386,7 +367,7 @@ void ShardMachine::handle_event(const control::TreeEvent& event) {
 
 void ShardMachine::open_server(const control::Branch& branch) {
     const wire::ChannelTerms terms = branch.terms;
-    if (auto host = host_server(branch)) {
+    if (auto host = host_server(branch, config_.indices)) {
         servers_[key_of(branch)] = std::move(host);
         tree_.opened(key_of(branch));
         return;
@@ -397,19 +378,9 @@ void ShardMachine::open_server(const control::Branch& branch) {
                     control::server_bytes_of(terms) >> 20U));
 }
 
-void ShardMachine::open_other(const control::Branch& branch) {
-    auto stream = other_->open(branch);
-    if (stream) {
-        tree_.opened(key_of(branch), *stream);
-    } else {
-        tree_.could_not_open(key_of(branch), std::move(stream.error()));
-    }
-}
-
 void ShardMachine::close_channel(const control::TreeEvent& event) {
     const control::ChannelKey key = control::key_of(event);
     if (event.last_of_job) switch_.dismiss(event.job, event.token);
-    if (other_ != nullptr) other_->close(key);
     std::erase_if(busy_, [&](const BusyServer& busy) { return busy.key == key; });
     servers_.erase(key);
     acks_.close(key);

@@ -16,7 +16,6 @@
 #include "control/join_tree.h"
 #include "endpoint/ack_gatherer.h"
 #include "endpoint/hosted_server.h"
-#include "endpoint/shard_protocol.h"
 #include "protocol/switch.h"
 #include "wire/address.h"
 #include "wire/datagram.h"
@@ -28,12 +27,14 @@ namespace atp::endpoint {
 
 struct ShardMachineConfig {
     protocol::SwitchConfig table{};
-    control::JoinTreeConfig tree{};  // the machine sets `other`; its secret makes the cookies too
+    control::JoinTreeConfig tree{};  // its secret makes the cookies too
     // Datagrams of this shard come to the address of the node: control messages become events for it.
     bool is_first = false;
     bool reaches_groups = true;  // false: packets to a multicast group would not arrive
     // Time that an ACK without lanes waits for further ones, at most. Zero: only for those of its batch.
     Duration ack_hold = usual_ack_hold;
+    // Of the channels whose servers this shard hosts, borrowed; nullptr: the hash of the protocol.
+    const protocol::IndexRule* indices = nullptr;
     wire::TraceSink* trace = nullptr;  // gets what the table does with each packet; nullptr: none
 };
 
@@ -72,8 +73,7 @@ class ShardMachine {
   public:
     static constexpr std::size_t most_batch = 64;  // datagrams of one handle_batch()
 
-    // `other`: a protocol other than ATP; nullptr: none.
-    ShardMachine(const ShardMachineConfig& config, std::unique_ptr<ShardProtocol> other);
+    explicit ShardMachine(const ShardMachineConfig& config);
 
     void handle_batch(std::span<const wire::Datagram> batch, wire::Outbox& out, Time now);
     // A JOIN, LEAVE or answer for a channel of this shard.
@@ -91,7 +91,6 @@ class ShardMachine {
     [[nodiscard]] const protocol::Switch& table() const { return switch_; }
     [[nodiscard]] const control::JoinTree& tree() const { return tree_; }
     [[nodiscard]] const control::Gatekeeper& gatekeeper() const { return gatekeeper_; }
-    [[nodiscard]] const ShardProtocol* other() const { return other_.get(); }
     // nullptr: the branch hosts no server.
     [[nodiscard]] const protocol::Server* server_of(const control::Branch& branch) const;
     [[nodiscard]] const ShardMachineCounters& counters() const { return counters_; }
@@ -112,7 +111,6 @@ class ShardMachine {
     void pass_to_racks(std::span<const std::byte> flush, wire::Outbox& out);
     void flush_racks(std::span<const std::byte> flush, const control::Branch& branch, std::uint32_t units,
                      wire::Outbox& out);
-    void answer_by_protocol(std::span<std::byte> bytes, const wire::Address& from, wire::Outbox& out);
     void process_batch(wire::Outbox& out, Time now);
     void trace(const protocol::PacketBuffer& packet, Time now);
     void forward(const protocol::PacketBuffer& packet, wire::Outbox& out, Time now);
@@ -134,12 +132,10 @@ class ShardMachine {
     void drain_tree(wire::Outbox& out);
     void handle_event(const control::TreeEvent& event);
     void open_server(const control::Branch& branch);
-    void open_other(const control::Branch& branch);
     void close_channel(const control::TreeEvent& event);
     void add_event(ShardEvent event);
 
     ShardMachineConfig config_;
-    std::unique_ptr<ShardProtocol> other_;
     protocol::Switch switch_;
     control::Gatekeeper gatekeeper_;
     control::JoinTree tree_;

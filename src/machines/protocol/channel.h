@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "protocol/policy_hooks.h"
+#include "protocol/index_rule.h"
 #include "protocol/sequence.h"
 #include "wire/format.h"
 
@@ -25,12 +25,12 @@ struct ChannelConfig {
     std::uint32_t job = 0;
     std::uint64_t token = 0;  // random for each incarnation, never 0
     std::uint16_t channel = 0;
-    std::uint16_t lanes = 62;             // of a fragment, including the audit lane; fixed for the job
-    std::uint8_t window_log2 = 8;         // W = 2^window_log2 slots; a worker is at most W ahead of its ACKs
-    bool audit = false;                   // the last lane carries the audit word
-    std::uint32_t aggregators = 4096;     // number of indices: size of the smallest table on the path
-    std::uint32_t first_seq = 0;          // first sequence number
-    const PolicyHooks* policy = nullptr;  // of an experiment, borrowed; nullptr: the protocol's own rules
+    std::uint16_t lanes = 62;            // of a fragment, including the audit lane; fixed for the job
+    std::uint8_t window_log2 = 8;        // W = 2^window_log2 slots; a worker is at most W ahead of its ACKs
+    bool audit = false;                  // the last lane carries the audit word
+    std::uint32_t aggregators = 4096;    // number of indices: size of the smallest table on the path
+    std::uint32_t first_seq = 0;         // first sequence number
+    const IndexRule* indices = nullptr;  // borrowed; nullptr: the hash of the protocol
 
     [[nodiscard]] constexpr std::uint32_t window() const { return 1U << window_log2; }
     [[nodiscard]] constexpr std::uint32_t slot(std::uint32_t seq) const { return seq & (window() - 1U); }
@@ -39,7 +39,7 @@ struct ChannelConfig {
         return static_cast<std::uint16_t>(lanes - (audit ? 1 : 0));
     }
     [[nodiscard]] constexpr std::uint32_t index(std::uint32_t seq, std::uint32_t attempt) const {
-        if (policy != nullptr) return policy->index(*this, slot(seq), attempt);
+        if (indices != nullptr) return indices->index(*this, slot(seq), attempt);
         return aggregator_index(job, channel, slot(seq), attempt, aggregators);
     }
     // Header of a packet about fragment `seq` that concerns all workers alike. The other fields are 0.

@@ -108,8 +108,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
         round_trip_.measure(now - acked.sent_at);
     } else if (!before(header.seq, late_from_)) {
         round_trip_.note_late(now - acked.sent_at);
-        // With blind_resend no WAIT reports that another worker is late, so this round trip would mislead.
-        if (!acked.probed && !config_.blind_resend) round_trip_.raise_minimum();
+        if (!acked.probed) round_trip_.raise_minimum();
     }
     std::uint32_t& index = indices_[config_.channel.slot(header.seq)];
     if (index != header.argument) ++counters_.remaps;
@@ -155,8 +154,7 @@ void Worker::resend_overtaken() {
 }
 
 void Worker::congested_once() {
-    const PolicyHooks* policy = config_.channel.policy;
-    if (before(expected_, recovery_until_) || (policy != nullptr && policy->keeps_window())) return;
+    if (before(expected_, recovery_until_) || congestion_.is_fixed()) return;
     recovery_until_ = next_seq_;
     ++counters_.halvings;
     congestion_.on_congestion();
@@ -231,7 +229,7 @@ void Worker::handle_timeout(Time now) {
     if (failed_ || idle()) return;
     if (now >= operations_.deadline()) return fail(now);
     if (now < timer_) return;
-    if (!ATP_BREAK(no_probe)) ask_or_resend();
+    if (!ATP_BREAK(no_probe)) ask_for_oldest();
     ready_.repeat(expected_);
     // Fragments in flight may wait for another worker's timer. Measuring them would make timers raise each other.
     measured_from_ = next_seq_;
@@ -240,16 +238,12 @@ void Worker::handle_timeout(Time now) {
     arm(now);
 }
 
-void Worker::ask_or_resend() {
+void Worker::ask_for_oldest() {
     std::uint32_t left = config_.probe_burst;
     for (std::uint32_t seq = expected_; seq != next_seq_ && left != 0; ++seq) {
         if (!in_flight(seq)) continue;
         --left;
-        if (config_.blind_resend && !delivery_of(seq).one_sender && !slot(seq).quiet) {
-            queue_resend(seq);
-        } else if (!probes_.push(Sequence{seq})) {
-            return;
-        }
+        if (!probes_.push(Sequence{seq})) return;
         slot(seq).probed = true;
     }
 }

@@ -46,10 +46,7 @@ struct WorkerConfig {
     Duration min_timeout = std::chrono::milliseconds(1);
     Duration max_timeout = std::chrono::milliseconds(200);
     std::uint32_t probe_burst = 8;  // fragments probed at one expiry, the oldest first
-    // True: resends these fragments at the expiry and sends no PROBE, as in the paper. For comparison only: a resend
-    // also takes a partial sum that only waits for a slow worker out of its switch.
-    bool blind_resend = false;
-    std::uint32_t tensors = 256;  // queued at the same time
+    std::uint32_t tensors = 256;    // queued at the same time
     // New fragments leave in groups of about this many packets, which cost the kernels of the path one packet's work.
     // At most a quarter of the congestion window: the rest keeps the path busy.
     std::uint32_t train = 1;
@@ -201,7 +198,7 @@ class Worker {
     [[nodiscard]] Duration lateness(Duration timeout) const;
     void arm(Time now);
     void queue_resend(std::uint32_t seq);
-    void ask_or_resend();
+    void ask_for_oldest();
     void fail(Time now);
 
     [[nodiscard]] bool in_flight(std::uint32_t seq) const;

@@ -17,21 +17,19 @@ DealtTensor::DealtTensor(std::vector<Block> blocks, const Rules& rules) : blocks
     std::uint64_t size = 0;
     for (const Block& block : blocks_) size = std::max(size, block.tensor->size());
     assert(size != 0);
-    const std::uint64_t longest = rules.delivers ? rules.longest : size;
     const std::uint64_t span = blocks_.front().tensor->spans().length;
     unit_ = size;
     if (span != 0 && span < size) {
-        const std::uint64_t spans = rules.in_memory ? std::max(longest / span, std::uint64_t{1}) : 1;
+        const std::uint64_t spans = rules.in_memory ? std::max(rules.longest / span, std::uint64_t{1}) : 1;
         const std::uint64_t units = divide_up(size, spans * span);
         unit_ = std::min(size, divide_up(divide_up(size, units), span) * span);
     }
-    cuts_ = divide_up(unit_, longest);
+    cuts_ = divide_up(unit_, rules.longest);
     fragment_ = divide_up(unit_, cuts_);
     rounds_ = size / unit_ * cuts_ + divide_up(size % unit_, fragment_);
 }
 
 protocol::Delivery DealtTensor::delivery(std::uint64_t first) const {
-    if (!rules_.delivers) return {};
     return {.owner = block_of(first).member, .one_sender = rules_.gathers};
 }
 

@@ -36,9 +36,6 @@ class DealtTensor final : public protocol::Tensor {
         bool gathers = false;       // an all-gather; otherwise a reduce-scatter
         std::uint64_t longest = 1;  // elements of a fragment, at most
         bool in_memory = false;     // all ranks share memory, where each cell of a fragment has its own scale
-        // False: lanes are summed for all ranks, as in an all-reduce, since the protocol has no owners. Those of an
-        // all-gather are zeros, but on the owner. This costs more bytes. `longest` has no effect.
-        bool delivers = true;
     };
 
     // Requires at least one block, and one that is not empty. All blocks have the same form and spans, from their
@@ -48,9 +45,7 @@ class DealtTensor final : public protocol::Tensor {
     [[nodiscard]] std::uint64_t size() const override { return rounds_ * round(); }
     [[nodiscard]] bool plain() const override { return blocks_.front().tensor->plain(); }
     [[nodiscard]] std::uint8_t form() const override { return blocks_.front().tensor->form(); }
-    [[nodiscard]] protocol::Spans spans() const override {
-        return rules_.delivers ? protocol::Spans{.length = fragment_, .offset = 0} : protocol::Spans{};
-    }
+    [[nodiscard]] protocol::Spans spans() const override { return {.length = fragment_, .offset = 0}; }
     [[nodiscard]] std::uint8_t scale(std::uint64_t first) const override;
     [[nodiscard]] protocol::Delivery delivery(std::uint64_t first) const override;
     [[nodiscard]] bool ready(std::uint64_t first, std::uint64_t count) const override;

@@ -43,10 +43,10 @@
  */
 
 /* First byte of a packet. High nibble: a mark that random bytes rarely carry. Low nibble: the version. */
-#define ATP_VERSION 0xA4u
+#define ATP_VERSION 0xA5u
 
 /* First byte of a control message. Packets and control messages have the same version and differ by their types. */
-#define ATP_CONTROL_VERSION 0xA4u
+#define ATP_CONTROL_VERSION 0xA5u
 
 /* Length of a lane: a word behind the header. */
 #define ATP_LANE_BYTES 4u

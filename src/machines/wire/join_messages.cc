@@ -119,7 +119,6 @@ void write(ByteWriter& writer, const ChannelTerms& value) {
     writer.u32(value.mask1);
     writer.f64(value.scale);
     write(writer, value.server);
-    writer.u8(static_cast<std::uint8_t>(value.protocol));
     write(writer, value.group);
     write(writer, value.root);
 }
@@ -141,9 +140,6 @@ void read(ByteReader& reader, ChannelTerms& value) {
     value.scale = reader.f64();
     reader.check(is_positive_and_finite(value.scale));
     read(reader, value.server);
-    const std::uint8_t protocol_number = reader.u8();
-    reader.check(protocol_number >= 1 && protocol_number <= 4);
-    value.protocol = static_cast<ChannelProtocol>(protocol_number);
     read(reader, value.group);
     read(reader, value.root);
     reader.check(terms_fit(value));
@@ -204,7 +200,6 @@ void write(ByteWriter& writer, const Joined& value) {
     writer.flag(value.ready);
     writer.u32(value.missing_units);
     writer.u32(value.missing_members);
-    writer.u8(value.stream);
     writer.flag(value.int32_lanes);
     writer.u32(value.hold_ms);
     write(writer, value.pace);
@@ -227,7 +222,6 @@ void read(ByteReader& reader, Joined& value) {
     value.ready = reader.flag();
     value.missing_units = reader.u32();
     value.missing_members = reader.u32();
-    value.stream = reader.u8();
     value.int32_lanes = reader.flag();
     value.hold_ms = reader.u32();
     read(reader, value.pace);
@@ -385,16 +379,6 @@ std::optional<Retry> decode_retry(std::span<const std::byte> bytes) {
     read(reader, *message);
     if (!reader.ok()) message.reset();
     return message;
-}
-
-std::string_view to_string(ChannelProtocol value) {
-    switch (value) {
-        case ChannelProtocol::atp: return "atp";
-        case ChannelProtocol::switchml: return "switchml";
-        case ChannelProtocol::switchml_faithful: return "switchml-faithful";
-        case ChannelProtocol::switchml_lossless: return "switchml-lossless";
-    }
-    return "unknown";
 }
 
 std::string_view to_string(Refusal value) {

@@ -16,18 +16,6 @@ namespace atp::wire {
 
 // tools/write_wire writes the messages from src/machines/wire/wire.toml.
 
-// Packet format of a channel, and its handling in switches.
-enum class ChannelProtocol : std::uint8_t {
-    // packets of wire/format.h
-    atp = 1,
-    // the switch compares offsets
-    switchml = 2,
-    // the switch separates phases by one bit only, as in the paper (H37, docs/protocol.md#h37)
-    switchml_faithful = 3,
-    // the switch has one copy of a slot, and no worker resends
-    switchml_lossless = 4,
-};
-
 // Reason of a REFUSED.
 enum class Refusal : std::uint8_t {
     // the sender uses another version
@@ -185,8 +173,6 @@ struct ChannelTerms {
     double scale = 0;
     // where the server runs; family 0: on the last switch
     Endpoint server{};
-    // packet format of the channel
-    ChannelProtocol protocol = ChannelProtocol::atp;
     // family 0: each member gets its own copy of a result
     Endpoint group{};
     // switch of level 1 above all switches of level 0; family 0: each has a parent of its own
@@ -246,8 +232,6 @@ struct Joined {
     std::uint32_t missing_units = 0;
     // members of the receiver's unit whose JOIN is missing
     std::uint32_t missing_members = 0;
-    // SwitchML, if ready: job number in the channel's packets
-    std::uint8_t stream = 0;
     // if ready: integers of int16 and int8 travel as int32 in this incarnation
     bool int32_lanes = false;
     // hold time of the sender in milliseconds; 0: not stated
@@ -324,8 +308,7 @@ struct Retry {
 [[nodiscard]] std::optional<Leave> decode_leave(std::span<const std::byte> bytes);
 [[nodiscard]] std::optional<Retry> decode_retry(std::span<const std::byte> bytes);
 
-// The name, such as "switchml-faithful"; "unknown" for other values.
-[[nodiscard]] std::string_view to_string(ChannelProtocol value);
+// The name, such as "restarted"; "unknown" for other values.
 [[nodiscard]] std::string_view to_string(Refusal value);
 [[nodiscard]] std::string_view to_string(EdgeKind value);
 [[nodiscard]] std::string_view to_string(Evidence value);

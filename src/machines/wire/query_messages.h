@@ -19,10 +19,8 @@ struct PathSwitch {
     std::uint64_t id = 0;
     // that one channel can use
     std::uint32_t aggregators = 0;
-    // of one aggregator, or of one slot
+    // of one aggregator
     std::uint16_t lanes = 0;
-    // pool that all SwitchML channels share; 0: SwitchML is not served
-    std::uint32_t slots = 0;
 
     bool operator==(const PathSwitch&) const = default;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trace of packets as text, one line for each event of a packet. Switches, ranks and the simulator write this
-// format, and `atp-lab trace` reads it.
+// format, and `atp trace` reads it.
 //
 //   12.034us s0>p0 sent GRADIENT job=650de528 token=... ch=0 seq=17 ...
 //   13.100us s0 completed GRADIENT job=650de528 ...

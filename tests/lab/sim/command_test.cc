@@ -19,9 +19,10 @@ struct Outcome {
 };
 
 // Runs `arguments` in a shell, after the shell command `before`.
-Outcome atp(const std::string& arguments, const std::string& before = "true") {
+Outcome atp(const std::string& arguments, const std::string& before = "true",
+            const std::string& program = ATP_PROGRAM) {
     Outcome outcome;
-    std::FILE* pipe = popen((before + " && " ATP_PROGRAM " 2>&1 " + arguments).c_str(), "r");
+    std::FILE* pipe = popen((before + " && " + program + " 2>&1 " + arguments).c_str(), "r");
     if (pipe == nullptr) return outcome;
     std::array<char, 4096> piece{};
     while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), pipe)) {
@@ -93,10 +94,16 @@ std::string temporary(const std::string& name) {
     return (std::filesystem::temp_directory_path() / (name + std::to_string(getpid()))).string();
 }
 
+// The product's program reads the traces of the simulator too.
+Outcome trace(const std::string& arguments, const std::string& before = "true") {
+    return atp("trace " + arguments, before, ATP_PRODUCT);
+}
+
 TEST(TraceCommand, LinesOfASimulationAreFiltered) {
     const std::string file = temporary("atp-trace-");
-    const Outcome outcome = atp("trace " + file + " --job 00000001 --seq 3 --type GRADIENT --event completed",
-                                ATP_PROGRAM " simulate --topology star:2 --bytes 4kB --trace " + file + " >/dev/null");
+    const Outcome outcome =
+        trace(file + " --job 00000001 --seq 3 --type GRADIENT --event completed",
+              ATP_PROGRAM " simulate --topology star:2 --bytes 4kB --trace " + file + " >/dev/null");
     std::filesystem::remove(file);
     EXPECT_EQ(outcome.status, 0) << outcome.output;
     EXPECT_NE(outcome.output.find("us s0 completed GRADIENT job=00000001 "), std::string::npos) << outcome.output;
@@ -108,7 +115,7 @@ TEST(TraceCommand, LinesOfSeveralFilesAreMergedByTime) {
     const std::string one = temporary("atp-trace-one-"), two = temporary("atp-trace-two-");
     const std::string before = "printf '20.000us a sent ACK job=00000001\\n100.000us a sent ACK job=00000002\\n' >" +
                                one + " && printf '3.000us b received ACK job=00000003\\n' >" + two;
-    const Outcome outcome = atp("trace " + one + ' ' + two, before);
+    const Outcome outcome = trace(one + ' ' + two, before);
     std::filesystem::remove(one);
     std::filesystem::remove(two);
     EXPECT_EQ(outcome.status, 0);
@@ -118,10 +125,10 @@ TEST(TraceCommand, LinesOfSeveralFilesAreMergedByTime) {
 }
 
 TEST(TraceCommand, FileThatIsNoTraceOrCannotBeReadIsReported) {
-    const Outcome foreign = atp("trace " ATP_PROGRAM);
+    const Outcome foreign = trace(ATP_PROGRAM);
     EXPECT_EQ(foreign.status, 1);
     EXPECT_NE(foreign.output.find("lines are none of a trace"), std::string::npos);
-    const Outcome missing = atp("trace /no/file");
+    const Outcome missing = trace("/no/file");
     EXPECT_EQ(missing.status, 2);
     EXPECT_NE(missing.output.find("cannot read /no/file"), std::string::npos) << missing.output;
 }

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/random.h"
+#include "random/random.h"
 
 namespace atp::sim {
 namespace {

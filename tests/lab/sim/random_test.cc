@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/random.h"
+#include "random/random.h"
 
 #include <gtest/gtest.h>
 

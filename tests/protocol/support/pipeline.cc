@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "protocol/decide_pipeline.h"
+#include "pipeline/decide_pipeline.h"
 #include "wire/packet.h"
 
 namespace atp::testing {

@@ -25,7 +25,7 @@ struct NextPass {
     std::uint32_t seen = 0;
 };
 
-// A switch that is a pipeline (protocol/decide_pipeline.h), with the lanes of its aggregators. It serves one channel.
+// A switch that is a pipeline (pipeline/decide_pipeline.h), with the lanes of its aggregators. It serves one channel.
 //
 // Ownership: borrows the membership.
 class Pipeline {

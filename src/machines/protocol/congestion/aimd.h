@@ -10,6 +10,9 @@ namespace atp::protocol {
 struct CongestionConfig {
     std::uint32_t initial_packets = 200;  // 200 packets of 306 B fit the bandwidth-delay product (ATP §3.7)
     std::uint32_t step_bytes = 1500;      // one MTU: growth per ACK in slow start, per window after it
+    // The window never gets smaller. As many packets as the channel may have in flight: nothing changes the window, for
+    // links that lose packets without being full.
+    std::uint32_t least_packets = 1;
 };
 
 // Window of one channel. Calling order: on_ack() for each first ACK without ECN, on_congestion() at most once per
@@ -21,11 +24,14 @@ class CongestionWindow {
           step_bytes_(std::max(config.step_bytes, packet_bytes)),
           max_bytes_(std::uint64_t{max_packets} * packet_bytes),
           window_bytes_(std::min(std::uint64_t{std::max(config.initial_packets, 1U)} * packet_bytes, max_bytes_)),
+          least_bytes_(std::min(std::uint64_t{std::max(config.least_packets, 1U)} * packet_bytes, max_bytes_)),
           threshold_bytes_(max_bytes_) {}
 
     [[nodiscard]] std::uint32_t window_packets() const {
         return static_cast<std::uint32_t>(window_bytes_ / packet_bytes_);
     }
+
+    [[nodiscard]] bool is_fixed() const { return least_bytes_ == max_bytes_; }
 
     void on_ack() {
         if (window_bytes_ >= max_bytes_) return;
@@ -41,7 +47,7 @@ class CongestionWindow {
     }
 
     void on_congestion() {
-        window_bytes_ = std::max<std::uint64_t>(window_bytes_ / 2, packet_bytes_);
+        window_bytes_ = std::max(window_bytes_ / 2, least_bytes_);
         threshold_bytes_ = window_bytes_;
         credit_bytes_ = 0;
     }
@@ -56,6 +62,7 @@ class CongestionWindow {
     std::uint64_t step_bytes_;
     std::uint64_t max_bytes_;
     std::uint64_t window_bytes_;
+    std::uint64_t least_bytes_;
     std::uint64_t threshold_bytes_;   // slow start below it
     std::uint64_t credit_bytes_ = 0;  // growth not applied yet, times window_bytes_
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/experiment.h"
+#include "policy/aggregators.h"
 
 #include <gtest/gtest.h>
 
@@ -16,54 +16,57 @@ namespace {
 using testing::ServerBench;
 using testing::WorkerBench;
 
-protocol::ChannelConfig channel_with(const protocol::PolicyHooks* policy, std::uint32_t aggregators = 1024) {
+protocol::ChannelConfig channel_with(const protocol::IndexRule* indices, std::uint32_t aggregators = 1024) {
     protocol::ChannelConfig channel = ServerBench::default_channel();
     channel.aggregators = aggregators;
-    channel.policy = policy;
+    channel.indices = indices;
     return channel;
 }
 
-TEST(Experiment, DefaultHasTheIndicesOfTheProtocol) {
-    const Experiment experiment({});
+TEST(Aggregators, WithoutPartsHaveTheIndicesOfTheProtocol) {
+    const Aggregators rule(false);
     const protocol::ChannelConfig own = channel_with(nullptr);
-    const protocol::ChannelConfig hooked = channel_with(&experiment);
+    const protocol::ChannelConfig hooked = channel_with(&rule);
     for (std::uint32_t seq = 0; seq < 2 * own.window(); ++seq) {
         for (std::uint32_t attempt = 0; attempt < 3; ++attempt) {
             EXPECT_EQ(hooked.index(seq, attempt), own.index(seq, attempt)) << seq << ", " << attempt;
         }
     }
-    EXPECT_FALSE(experiment.keeps_window());
 }
 
-TEST(Experiment, LinearSlotsTakeIndicesInSequenceAtEveryAttempt) {
-    const Experiment experiment({.first_aggregator = 100, .linear = true});
-    const protocol::ChannelConfig channel = channel_with(&experiment, 3);  // fewer aggregators than the four slots
+TEST(Aggregators, SlotsInSequenceTakeIndicesInSequenceAtEveryAttempt) {
+    Aggregators rule(true);
+    rule.give_part(ServerBench::default_channel().job, 100);
+    const protocol::ChannelConfig channel = channel_with(&rule, 3);  // fewer aggregators than the four slots
     EXPECT_EQ(channel.index(0, 0), 100U);
     EXPECT_EQ(channel.index(2, 0), 102U);
     EXPECT_EQ(channel.index(3, 0), 100U);
     EXPECT_EQ(channel.index(4, 7), 100U) << "sequence number 4 is slot 0 again";
 }
 
-TEST(Experiment, PartOfTheTableShiftsTheHash) {
-    const Experiment experiment({.first_aggregator = 512});
+TEST(Aggregators, PartOfTheTableShiftsTheHash) {
+    Aggregators rule(false);
+    rule.give_part(ServerBench::default_channel().job, 512);
     const protocol::ChannelConfig own = channel_with(nullptr, 256);
-    const protocol::ChannelConfig part = channel_with(&experiment, 256);
+    const protocol::ChannelConfig part = channel_with(&rule, 256);
     for (std::uint32_t attempt = 0; attempt < 20; ++attempt) {
         EXPECT_EQ(part.index(1, attempt), 512 + own.index(1, attempt));
     }
 }
 
-TEST(Experiment, WorkerAndServerUseTheIndicesOfThePolicy) {
-    const Experiment experiment({.first_aggregator = 7000, .linear = true});
+TEST(Aggregators, WorkerAndServerUseTheirIndices) {
     protocol::WorkerConfig config = WorkerBench::default_config();
-    config.channel.policy = &experiment;
+    Aggregators rule(true);
+    rule.give_part(config.channel.job, 7000);
+    rule.give_part(ServerBench::default_channel().job, 7000);
+    config.channel.indices = &rule;
     WorkerBench worker(config);
     ASSERT_TRUE(worker.submit_fragments(3).has_value());
     std::uint32_t expected = 7000;
     for (const auto& packet : worker.packets()) EXPECT_EQ(packet.header.index, expected++);
     EXPECT_EQ(expected, 7003U);
 
-    ServerBench server(*protocol::Membership::star(2), channel_with(&experiment));
+    ServerBench server(*protocol::Membership::star(2), channel_with(&rule));
     server.handle(server.gradient(0, 2, 1));
     server.handle(server.gradient(1, 2, 1));
     const auto answers = server.answers();
@@ -72,9 +75,10 @@ TEST(Experiment, WorkerAndServerUseTheIndicesOfThePolicy) {
     EXPECT_EQ(answers[0].header.argument, 7002U) << "no collision: the slot stays";
 }
 
-TEST(Experiment, ServerMovesACollidedSlotWithinItsPartOfTheTable) {
-    const Experiment experiment({.first_aggregator = 5000});
-    ServerBench server(*protocol::Membership::star(2), channel_with(&experiment, 16));
+TEST(Aggregators, ServerMovesACollidedSlotWithinItsPartOfTheTable) {
+    Aggregators rule(false);
+    rule.give_part(ServerBench::default_channel().job, 5000);
+    ServerBench server(*protocol::Membership::star(2), channel_with(&rule, 16));
     std::set<std::uint32_t> indices;
     for (std::uint32_t round = 0; round < 40; ++round) {
         const std::uint32_t seq = round * server.channel.window();
@@ -91,23 +95,6 @@ TEST(Experiment, ServerMovesACollidedSlotWithinItsPartOfTheTable) {
     EXPECT_GT(indices.size(), 5U);
     EXPECT_GE(*indices.begin(), 5000U);
     EXPECT_LT(*indices.rbegin(), 5016U);
-}
-
-TEST(Experiment, FixedWindowIgnoresMarksAndLosses) {
-    const Experiment experiment({.fixed_window = true});
-    protocol::WorkerConfig config = WorkerBench::default_config();
-    config.channel.policy = &experiment;
-    for (const bool fixed : {true, false}) {
-        if (!fixed) config.channel.policy = nullptr;
-        WorkerBench worker(config);
-        ASSERT_TRUE(worker.submit_fragments(100).has_value());
-        (void)worker.packets();
-        worker.handle(worker.ack(0, 3, ATP_FLAG_ECN));
-        for (const std::uint32_t seq : {2U, 3U, 4U}) worker.handle(worker.ack(seq));
-        EXPECT_EQ(worker.worker.counters().resent_newer, 1U) << "a lost fragment is sent again in both cases";
-        EXPECT_EQ(worker.worker.counters().halvings == 0, fixed);
-        EXPECT_EQ(worker.worker.window_packets() == 16, fixed);
-    }
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/atp-lab/trace_command.h"
+#include "apps/atp/trace_command.h"
 
 #include <fmt/format.h>
 
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "apps/common/flags.h"
+#include "wire/packet.h"
 #include "wire/trace.h"
 
 namespace atp::apps {
@@ -52,7 +53,7 @@ int run_trace(const TraceOptions& options) {
     for (const std::string& path : options.files) {
         const auto count = read_trace(path, options.filter, lines);
         if (!count) {
-            fmt::print(stderr, "atp-lab trace: cannot read {}: check the path and the owner of the file\n", path);
+            fmt::print(stderr, "atp trace: cannot read {}: check the path and the owner of the file\n", path);
             return exit_misused;
         }
         foreign += *count;
@@ -60,7 +61,7 @@ int run_trace(const TraceOptions& options) {
     std::ranges::stable_sort(lines, {}, &TimedLine::time_us);
     for (const TimedLine& line : lines) fmt::print("{}\n", line.text);
     if (foreign == 0) return exit_passed;
-    fmt::print(stderr, "atp-lab trace: {} lines are none of a trace: give files that --trace or ATP_TRACE wrote\n",
+    fmt::print(stderr, "atp trace: {} lines are none of a trace: give files that --trace or ATP_TRACE wrote\n",
                foreign);
     return exit_failed;
 }

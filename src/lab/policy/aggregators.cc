@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/aggregators.h"
+
+#include "protocol/channel.h"
+#include "protocol/sequence.h"
+
+namespace atp::policy {
+
+std::uint32_t Aggregators::index(const protocol::ChannelConfig& channel, std::uint32_t slot,
+                                 std::uint32_t attempt) const {
+    const auto part = parts_.find(channel.job);
+    const std::uint32_t first = part == parts_.end() ? 0 : part->second;
+    if (in_sequence_) return first + slot % channel.aggregators;
+    return first + protocol::aggregator_index(channel.job, channel.channel, slot, attempt, channel.aggregators);
+}
+
+}  // namespace atp::policy
