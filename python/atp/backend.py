@@ -10,7 +10,6 @@ import os
 import re
 import socket
 import sys
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -23,9 +22,6 @@ from .topology import NO_SWITCH, Place
 
 logger = _log.logger
 
-# A running switch answers at once; a switch that is starting may take this long.
-_REACH_S = 30.0
-_LONGEST_PAUSE_S = 0.5
 # Sums of gradients and copies of parameters: users choose this backend to run these operations in the network.
 _EXPECTED_IN_NETWORK = {
     "all_reduce",
@@ -36,8 +32,6 @@ _EXPECTED_IN_NETWORK = {
     "reduce_scatter_tensor",
     "reduce_scatter_tensor_coalesced",
 }
-_ADDRESS_KEY = "switch-address"
-_PROBLEM = "!"  # precedes an error text that is stored in place of the address
 _LAYOUTS_ON_HOSTS = ("auto", "hosts", "leaves", "racks")
 
 
@@ -72,21 +66,21 @@ def create_backend(given: Any, options: Options | None) -> Any:
         timeout = timedelta(seconds=settings.timeout_s)
         store = _fresh_store(given.store, rank)
         own_store = dist.PrefixStore("atp", store)
-        native = settings.native("")
+        network = _Network(settings, rank)
+        native = settings.native(network.offer)
         native["trace"] = _with_rank(native["trace"], _place(given).rank)
         _log.start()
         for variable, meant in misspelt().items() if is_first else ():
             logger.warning("variable ignored name=%s meant=%s", variable, meant)
-        address, hosts = None, False
-        communicator = _C.form_on_host(own_store, rank, size, native, settings.timeout_s)
-        if communicator is None:
-            address, hosts = _find_switch(settings, store, rank, timeout)
-            native["listen"] = settings.listen or _address_to_serve(settings, address)
-            native["switch_address"] = address or ""
-            communicator = _C.form_over_network(own_store, rank, size, native, hosts, settings.timeout_s)
-        fallback = _make_fallback(dist.PrefixStore("gloo", store), rank, size, timeout, address or native["listen"])
+        communicator = _C.form(own_store, rank, size, native, network.starts_switch, network.find, settings.timeout_s)
+        _Process.address = network.switch or _Process.address
+        fallback = _make_fallback(
+            dist.PrefixStore("gloo", store), rank, size, timeout, network.switch or network.listen
+        )
         ranks = list(given.global_ranks_in_group) or list(range(size))
-        backend = _C.create_backend(communicator, own_store, fallback, hosts, _report(rank), str(given.group_id), ranks)
+        backend = _C.create_backend(
+            communicator, own_store, fallback, network.hosts_switch, _report(rank), str(given.group_id), ranks
+        )
     except dist.DistBackendError:
         raise
     except RuntimeError as error:
@@ -134,34 +128,38 @@ def _report(rank: int) -> Any:
     return delegated
 
 
-def _find_switch(settings: Settings, store: Any, rank: int, timeout: timedelta) -> tuple[str | None, bool]:
-    """Returns the switch's address, and whether this process hosts it. No address: the ranks serve the sums."""
-    address = settings.switch
-    if rank == 0:
-        try:
-            if address is None and _may_listen(settings):
-                address = NO_SWITCH
-            address = address or _own_switch()
-        except RuntimeError as error:
-            store.set(_ADDRESS_KEY, f"{_PROBLEM}rank 0 could not start a switch: {error}")
-            raise
-        store.set(_ADDRESS_KEY, address)
-    elif address is None:
-        _wait_for_key(store, _ADDRESS_KEY, timeout)
-        address = store.get(_ADDRESS_KEY).decode()
-        if address.startswith(_PROBLEM):
-            raise dist.DistBackendError(address[len(_PROBLEM) :])
-    if address == NO_SWITCH:
-        return None, False
+class _Network:
+    """Which switch this rank uses, and where it may serve sums. Both are found only if the ranks need the network."""
+
+    def __init__(self, settings: Settings, rank: int) -> None:
+        self._settings, self._rank = settings, rank
+        self.switch, self.listen, self.hosts_switch = "", "", False
+        self.starts_switch = rank == 0 and settings.switch is None and not _can_listen(settings)
+
+    @property
+    def offer(self) -> str:
+        """The switch that rank 0 names for all ranks; empty: the ranks serve the sums."""
+        return "" if self._settings.switch in (None, NO_SWITCH) else str(self._settings.switch)
+
+    def find(self, offered: str) -> tuple[str, str, bool]:
+        """Returns the address of the switch, the address to serve at, and whether this process runs that switch."""
+        address = offered if self._settings.switch is None else self.offer
+        if self.starts_switch:
+            try:
+                address = _own_switch()
+            except RuntimeError as error:
+                raise RuntimeError(f"could not start a switch: {error}") from None
+        self.switch = address
+        self.hosts_switch = address != "" and _Process.switch is not None and address == _Process.switch.address
+        self.listen = self._settings.listen or _address_to_serve(self._settings, address or None)
+        return self.switch, self.listen, self.hosts_switch
+
+
+def _can_listen(settings: Settings) -> bool:
     try:
-        _C.reach_switch(address, min(timeout.total_seconds(), _REACH_S))
-    except RuntimeError as error:
-        raise dist.DistBackendError(
-            f"no switch answers at {address} ({error}): start one there with `atp switch`, or name another one with "
-            f"ATP_SWITCH; check the path with `atp doctor --switch {address}`"
-        ) from None
-    _Process.address = address
-    return address, _Process.switch is not None and address == _Process.switch.address
+        return _may_listen(settings)
+    except RuntimeError:
+        return False  # the switch of rank 0 needs that address too, and its error names the problem
 
 
 def _may_listen(settings: Settings) -> bool:
@@ -181,18 +179,6 @@ def _address_to_serve(settings: Settings, switch: str | None) -> str:
     except RuntimeError:
         return ""
     return "" if address.startswith(("127.", "[::1]")) else address
-
-
-def _wait_for_key(store: Any, key: str, timeout: timedelta) -> None:
-    """Polls: a user cannot interrupt the store's own wait, which also prints a warning when it times out."""
-    begin = time.monotonic()
-    while not store.check([key]):
-        waited = time.monotonic() - begin
-        if waited >= timeout.total_seconds():
-            raise dist.DistBackendError(
-                f"Timed out after {waited:.1f} s: rank 0 has not announced its switch; check that rank 0 runs"
-            )
-        time.sleep(min(max(waited / 8, 0.001), _LONGEST_PAUSE_S))
 
 
 def _own_switch() -> str:

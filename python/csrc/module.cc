@@ -6,14 +6,16 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <atomic>
+#include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
-#include "client/switch_client.h"
 #include "comm/option_table.h"
 #include "log_lines.h"
 #include "net/clock.h"
@@ -40,16 +42,6 @@ Duration duration_of(double seconds) {
     return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
 }
 
-// Reason::rejected also proves that the switch answers, for example while it looks for its parent.
-void reach_switch(const std::string& address, double timeout_s) {
-    const Time deadline = net::now() + duration_of(timeout_s);
-    const auto client = value_or_throw(client::SwitchClient::open(value_or_throw(net::resolve(address)).front()));
-    const auto greeting = client->hello(deadline);
-    if (!greeting && greeting.error().reason != Reason::rejected) {
-        throw std::runtime_error(message_of(greeting.error()));
-    }
-}
-
 // Local address from which this host reaches `address`, without a port.
 std::string address_towards(const std::string& address) {
     const wire::Address peer = value_or_throw(net::resolve(address)).front();
@@ -63,45 +55,65 @@ std::unique_ptr<switchd::SwitchNode> start_switch(const std::string& listen) {
     return value_or_throw(switchd::SwitchNode::start(config));
 }
 
-// `texts`: options by the names of docs/reference/options.md. `hosts_switch`: this process runs the switch that they
-// name.
-comm::Options options_of(const std::map<std::string, std::string>& texts, bool hosts_switch, double timeout_s) {
+// Called if the ranks need the network, with the switch that rank 0 names. Returns the switch of this rank, the address
+// at which it may serve sums, and whether its process runs that switch.
+using FindNetwork = std::function<std::tuple<std::string, std::string, bool>(const std::string& offered)>;
+
+// An exception of Python is thrown again when the other ranks know of it.
+class NetworkFinder {
+  public:
+    explicit NetworkFinder(FindNetwork find) : find_(std::move(find)) {}
+
+    [[nodiscard]] Result<void> use(comm::Options& own, const std::string& offered) {
+        const py::gil_scoped_acquire lock;
+        try {
+            std::tie(own.switch_address, own.listen, own.hosts_switch) = find_(offered);
+            return {};
+        } catch (py::error_already_set& error) {
+            const std::string text = py::str(error.value());
+            raised_ = std::make_exception_ptr(error);
+            return fail(Operation::rendezvous, Reason::failed, {}, text);
+        }
+    }
+    void rethrow() const {
+        if (raised_) std::rethrow_exception(raised_);
+    }
+
+  private:
+    FindNetwork find_;
+    std::exception_ptr raised_;
+};
+
+// `texts`: options by the names of docs/reference/options.md.
+comm::Options options_of(const std::map<std::string, std::string>& texts, double timeout_s) {
     comm::Options options;
     for (const auto& [name, text] : texts) {
         if (!text.empty()) value_or_throw(comm::set_option(options, name, text));
     }
-    options.hosts_switch = hosts_switch;
     options.timeout = duration_of(timeout_s);
     options.join_timeout = duration_of(timeout_s);
     options.log_receiver = [](observe::Severity severity, std::string_view line) { log_lines().push(severity, line); };
     return options;
 }
 
-using Form = Result<std::unique_ptr<comm::Communicator>>(store::Store&, std::uint32_t, std::uint32_t,
-                                                         const comm::Options&);
-
 // Waits for all ranks of the group.
-std::shared_ptr<comm::Communicator> form(Form* how, const c10::intrusive_ptr<c10d::Store>& store, std::uint32_t rank,
-                                         std::uint32_t size, const comm::Options& options) {
-    const py::gil_scoped_release no_lock;
+std::shared_ptr<comm::Communicator> form(const c10::intrusive_ptr<c10d::Store>& store, std::uint32_t rank,
+                                         std::uint32_t size, const std::map<std::string, std::string>& texts,
+                                         bool starts_switch, FindNetwork find_network, double timeout_s) {
+    comm::Options options = options_of(texts, timeout_s);
+    options.starts_switch = starts_switch;
+    NetworkFinder finder(std::move(find_network));
+    options.use_network = [&finder](comm::Options& own, const std::string& offered) {
+        return finder.use(own, offered);
+    };
     StoreAdapter adapter(store);
-    auto formed = how(adapter, rank, size, options);
+    auto formed = [&] {
+        const py::gil_scoped_release no_lock;
+        return comm::Communicator::form(adapter, rank, size, options);
+    }();
     adapter.rethrow_interruption();
+    finder.rethrow();
     return value_or_throw(std::move(formed));
-}
-
-// None: some ranks cannot share memory.
-std::shared_ptr<comm::Communicator> form_on_host(const c10::intrusive_ptr<c10d::Store>& store, std::uint32_t rank,
-                                                 std::uint32_t size, const std::map<std::string, std::string>& texts,
-                                                 double timeout_s) {
-    return form(&comm::Communicator::form_on_host, store, rank, size, options_of(texts, false, timeout_s));
-}
-
-std::shared_ptr<comm::Communicator> form_over_network(const c10::intrusive_ptr<c10d::Store>& store, std::uint32_t rank,
-                                                      std::uint32_t size,
-                                                      const std::map<std::string, std::string>& texts,
-                                                      bool hosts_switch, double timeout_s) {
-    return form(&comm::Communicator::form_over_network, store, rank, size, options_of(texts, hosts_switch, timeout_s));
 }
 
 // Returns a pointer to the base class: PyTorch registered the Python type of c10d::Backend, with intrusive pointers.
@@ -158,10 +170,8 @@ PYBIND11_MODULE(_C, module) {
     py::class_<comm::Communicator, std::shared_ptr<comm::Communicator>>(
         module, "Communicator", "Ranks that have found each other and their switches.");
 
-    module.def("form_on_host", &form_on_host, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("options"),
-               py::arg("timeout_s"));
-    module.def("form_over_network", &form_over_network, py::arg("store"), py::arg("rank"), py::arg("size"),
-               py::arg("options"), py::arg("hosts_switch"), py::arg("timeout_s"));
+    module.def("form", &form, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("options"),
+               py::arg("starts_switch"), py::arg("find_network"), py::arg("timeout_s"));
     module.def("create_backend", &create_backend, py::arg("communicator"), py::arg("store"), py::arg("fallback"),
                py::arg("hosts_switch"), py::arg("delegated"), py::arg("name"), py::arg("ranks"));
     module.def("has_flight_recorder", &has_flight_recorder);
@@ -173,7 +183,6 @@ PYBIND11_MODULE(_C, module) {
     module.def("is_active", &is_active, py::arg("backend"), no_lock);
     module.def("shutdown", &shut_down, py::arg("backend"), no_lock);
     module.def("abort", &abort, py::arg("backend"), no_lock);
-    module.def("reach_switch", &reach_switch, py::arg("address"), py::arg("timeout_s"), no_lock);
     module.def(
         "take_log_lines", [] { return log_lines().take(); }, no_lock);
     module.def(

@@ -15,6 +15,17 @@ using testing::HasSubstr;
 
 bool has_field(const OptionRow& row) { return !std::holds_alternative<std::monostate>(row.field); }
 
+TEST(OptionTable, LongNamesAreRefusedBecauseRanksSendThem) {
+    Options options;
+    options.rack = std::string(255, 'r');
+    EXPECT_EQ(option_problem(options), std::nullopt);
+    options.rack += 'r';
+    EXPECT_EQ(option_problem(options), "rack has 256 bytes; use at most 255");
+    options.rack.clear();
+    options.dedicated_servers.assign(1000, "a-server-with-a-long-name:4790");
+    EXPECT_TRUE(option_problem(options)->starts_with("dedicated_servers: the options of all ranks have 3"));
+}
+
 TEST(OptionTable, EachDefaultIsAcceptedAndIsTheOneOfOptions) {
     const Options defaults;
     for (const OptionRow& row : option_table()) {

@@ -40,7 +40,7 @@ TEST(ControlVectors, EveryMessageTypeIsAcceptedAndTwentyFiveVectorsAreRefused) {
             ++refused;
         }
     }
-    EXPECT_EQ(accepted.size(), 9U);
+    EXPECT_EQ(accepted.size(), 16U);
     EXPECT_GE(refused, 25U);
 }
 

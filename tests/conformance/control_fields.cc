@@ -9,6 +9,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using wire::ControlType;
+using wire::StoreType;
 
 Json host_of(const wire::Endpoint& endpoint) {
     Json host = Json::array();
@@ -138,14 +139,18 @@ Json to_json(const wire::Retry& message) {
 
 Json to_json(const wire::Hello& message) { return {{"nonce", message.nonce}}; }
 
-Json to_json(const wire::Welcome& message) {
-    Json path = Json::array();
-    for (const wire::PathSwitch& next : message.path) {
-        path.push_back({{"id", next.id}, {"aggregators", next.aggregators}, {"lanes", next.lanes}});
+Json to_json(const std::vector<wire::PathSwitch>& path) {
+    Json list = Json::array();
+    for (const wire::PathSwitch& next : path) {
+        list.push_back({{"id", next.id}, {"aggregators", next.aggregators}, {"lanes", next.lanes}});
     }
+    return list;
+}
+
+Json to_json(const wire::Welcome& message) {
     return {{"nonce", message.nonce},
             {"received_bytes", message.received_bytes},
-            {"path", path},
+            {"path", to_json(message.path)},
             {"software", message.software}};
 }
 
@@ -161,8 +166,70 @@ Json to_json(const wire::Report& message) {
             {"text", message.text}};
 }
 
-template <class Message>
-std::optional<std::string> text_of(const std::optional<Message>& message, ControlType type) {
+Json to_json(const wire::Endpoint& endpoint) {
+    return {{"family", endpoint.family}, {"port", endpoint.port}, {"host", host_of(endpoint)}};
+}
+
+Json to_json(const wire::RankFacts& message) {
+    return {{"job", message.job},
+            {"token", message.token},
+            {"shares", message.shares},
+            {"starts_switch", message.starts_switch},
+            {"kernel", message.kernel},
+            {"host_name", message.host_name},
+            {"socket", message.socket},
+            {"secret_low", message.secret_low},
+            {"secret_high", message.secret_high},
+            {"switch_address", message.switch_address},
+            {"terms", message.terms}};
+}
+
+Json to_json(const wire::SharedFacts& message) { return {{"problem", message.problem}}; }
+
+Json to_json(const wire::NetworkFacts& message) {
+    Json sockets = Json::array();
+    for (const wire::Endpoint& socket : message.sockets) sockets.push_back(to_json(socket));
+    return {{"path", to_json(message.path)},
+            {"lanes", message.lanes},
+            {"serves", message.serves},
+            {"hosts_switch", message.hosts_switch},
+            {"host", message.host},
+            {"rack", message.rack},
+            {"uplink", message.uplink},
+            {"host_bits_per_s", message.host_bits_per_s},
+            {"uplink_bits_per_s", message.uplink_bits_per_s},
+            {"sockets", sockets}};
+}
+
+Json to_json(const wire::ServerFacts& message) { return {{"address", to_json(message.address)}}; }
+
+Json to_json(const wire::ReachedFacts& message) {
+    Json faults = Json::array();
+    for (const wire::ReachFault& fault : message.faults) faults.push_back({{"to", fault.to}, {"why", fault.why}});
+    return {{"lanes", message.lanes},
+            {"faults", faults},
+            {"leaf", to_json(message.leaf)},
+            {"leaf_aggregators", message.leaf_aggregators},
+            {"leaf_lanes", message.leaf_lanes}};
+}
+
+Json to_json(const wire::JobPlan& message) {
+    return {{"job", message.job},
+            {"channels", message.channels},
+            {"lanes", message.lanes},
+            {"window", message.window},
+            {"aggregators", message.aggregators},
+            {"units", message.units},
+            {"levels", message.levels},
+            {"layout", message.layout}};
+}
+
+Json to_json(const wire::GaveUp& message) {
+    return {{"rank", message.rank}, {"reason", message.reason}, {"text", message.text}};
+}
+
+template <class Message, class Type>
+std::optional<std::string> text_of(const std::optional<Message>& message, Type type) {
     if (!message) return std::nullopt;
     Json fields{{"type", wire::to_string(type)}};
     fields.update(to_json(*message));
@@ -171,9 +238,28 @@ std::optional<std::string> text_of(const std::optional<Message>& message, Contro
 
 }  // namespace
 
+namespace {
+
+std::optional<std::string> store_fields(const std::vector<std::byte>& bytes) {
+    if (bytes.size() < wire::control_prefix_bytes) return std::nullopt;
+    const auto type = static_cast<StoreType>(std::to_integer<unsigned>(bytes[1]));
+    switch (type) {
+        case StoreType::facts: return text_of(wire::decode_facts(bytes), type);
+        case StoreType::shared: return text_of(wire::decode_shared(bytes), type);
+        case StoreType::network: return text_of(wire::decode_network(bytes), type);
+        case StoreType::server: return text_of(wire::decode_server(bytes), type);
+        case StoreType::reached: return text_of(wire::decode_reached(bytes), type);
+        case StoreType::plan: return text_of(wire::decode_plan(bytes), type);
+        case StoreType::gave_up: return text_of(wire::decode_gave_up(bytes), type);
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<std::string> control_fields(const std::vector<std::byte>& bytes) {
     const auto type = wire::control_type(bytes);
-    if (!type) return std::nullopt;
+    if (!type) return store_fields(bytes);
     switch (*type) {
         case ControlType::join: return text_of(wire::decode_join(bytes), *type);
         case ControlType::joined: return text_of(wire::decode_joined(bytes), *type);

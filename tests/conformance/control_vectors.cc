@@ -341,6 +341,117 @@ void add_bad_others(Table& table) {
     table.refused("the type past the last", other_type);
 }
 
+// ------------------------------------------------------------------------------------------------ Messages of a store
+
+wire::Endpoint server_endpoint() {
+    wire::Endpoint endpoint{.family = 4, .port = 4791};
+    endpoint.host = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
+    return endpoint;
+}
+
+wire::RankFacts facts_of_rank() {
+    return {.job = 0x01020304,
+            .token = 0x5EEDFACE01234567,
+            .shares = true,
+            .kernel = "3f1c9a52-8f0e-4b5d-9c2e-5a1f0c7d6e8b/4026531840",
+            .host_name = "a host",
+            .socket = "atp-0123456789abcdef0123456789abcdef",
+            .secret_low = 0x1112131415161718,
+            .secret_high = 0x2122232425262728,
+            .switch_address = "10.0.0.1:4790",
+            .terms = "version=4 protocol=atp channels=1"};
+}
+
+wire::NetworkFacts network_facts() {
+    return {.path = welcome().path,
+            .lanes = 360,
+            .serves = true,
+            .hosts_switch = true,
+            .host = "10.0.0.2:0",
+            .rack = "third rack, left",
+            .uplink = "uplink 3",
+            .host_bits_per_s = 25e9,
+            .uplink_bits_per_s = 1e11,
+            .sockets = {server_endpoint(), server_endpoint()}};
+}
+
+wire::ReachedFacts reached_facts() {
+    return {.lanes = {360, 0, 352},
+            .faults = {{.to = 1, .why = "no answer"}},
+            .leaf = server_endpoint(),
+            .leaf_aggregators = 4096,
+            .leaf_lanes = 352};
+}
+
+constexpr wire::JobPlan job_plan{.job = 0x01020304,
+                                 .channels = 3,
+                                 .lanes = 352,
+                                 .window = 128,
+                                 .aggregators = 0x00012345,
+                                 .units = 4,
+                                 .levels = 2,
+                                 .layout = 3};
+
+wire::GaveUp notice() { return {.rank = 5, .reason = 12, .text = "join 10.0.0.1:4790: rejected: full"}; }
+
+void add_good_in_a_store(Table& table) {
+    table.accepted("a rank that shares memory says who it is", encoded(facts_of_rank()));
+    table.accepted("a rank that shares with nobody, whose process may start a switch",
+                   encoded(but<wire::RankFacts>(facts_of_rank(), [](wire::RankFacts& facts) {
+                       facts = {.token = 1, .starts_switch = true, .terms = facts.terms};
+                   })));
+    table.accepted("a rank shares memory", encoded(wire::SharedFacts{}));
+    table.accepted("a rank cannot share memory", encoded(wire::SharedFacts{.problem = "no memory"}));
+    table.accepted("a rank with a switch that may serve", encoded(network_facts()));
+    table.accepted("a rank without a switch", encoded(wire::NetworkFacts{.serves = true, .host = "10.0.0.2:0"}));
+    table.accepted("a rank serves sums", encoded(wire::ServerFacts{.address = server_endpoint()}));
+    table.accepted("a rank serves no sums", encoded(wire::ServerFacts{}));
+    table.accepted("a rank reaches two of three servers", encoded(reached_facts()));
+    table.accepted("the plan of a job", encoded(job_plan));
+    table.accepted("a rank gives up", encoded(notice()));
+}
+
+void add_bad_in_a_store(Table& table) {
+    table.cut("facts without their last byte", encoded(facts_of_rank()));
+    table.cut("the outcome of sharing without its last byte", encoded(wire::SharedFacts{.problem = "x"}));
+    table.cut("facts of the network without their last byte", encoded(network_facts()));
+    table.cut("a server without its last byte", encoded(wire::ServerFacts{.address = server_endpoint()}));
+    table.cut("reached servers without their last byte", encoded(reached_facts()));
+    table.cut("a plan without its last byte", encoded(job_plan));
+    table.cut("a notice without its last byte", encoded(notice()));
+    table.refused("facts of token 0",
+                  encoded(but<wire::RankFacts>(facts_of_rank(), [](wire::RankFacts& facts) { facts.token = 0; })));
+    const auto refuse_network = [&table](std::string description, void (*change)(wire::NetworkFacts&)) {
+        table.refused(std::move(description), encoded(but<wire::NetworkFacts>(network_facts(), change)));
+    };
+    refuse_network("a path of no lanes", [](wire::NetworkFacts& facts) { facts.lanes = 0; });
+    refuse_network("lanes of no path", [](wire::NetworkFacts& facts) { facts.path.clear(); });
+    refuse_network("a switch of its own that it does not name", [](wire::NetworkFacts& facts) {
+        facts.path.clear();
+        facts.lanes = 0;
+    });
+    refuse_network("a link of a negative rate", [](wire::NetworkFacts& facts) { facts.host_bits_per_s = -1; });
+    refuse_network("a socket of family 5", [](wire::NetworkFacts& facts) { facts.sockets[1].family = 5; });
+    const auto refuse_plan = [&table](std::string description, void (*change)(wire::JobPlan&)) {
+        table.refused(std::move(description), encoded(but<wire::JobPlan>(job_plan, change)));
+    };
+    refuse_plan("a plan of no channel", [](wire::JobPlan& plan) { plan.channels = 0; });
+    refuse_plan("a plan of no lanes", [](wire::JobPlan& plan) { plan.lanes = 0; });
+    refuse_plan("a plan of 33 units", [](wire::JobPlan& plan) { plan.units = 33; });
+    refuse_plan("a plan of three levels", [](wire::JobPlan& plan) { plan.levels = 3; });
+    refuse_plan("a plan of layout 4", [](wire::JobPlan& plan) { plan.layout = 4; });
+    refuse_plan("a plan without a window", [](wire::JobPlan& plan) { plan.window = 0; });
+    table.refused("a fault of rank 1,024",
+                  encoded(but<wire::ReachedFacts>(reached_facts(), [](auto& facts) { facts.faults[0].to = 1024; })));
+    table.refused("a notice for reason 16",
+                  encoded(but<wire::GaveUp>(notice(), [](wire::GaveUp& message) { message.reason = 16; })));
+    table.refused("a notice for reason 0",
+                  encoded(but<wire::GaveUp>(notice(), [](wire::GaveUp& message) { message.reason = 0; })));
+    Bytes other_type = encoded(job_plan);
+    other_type[1] = std::byte{8};
+    table.refused("the type past the last one of a store", other_type);
+}
+
 // Bytes after these are padding, which a row writes as a number of zeros.
 constexpr std::size_t spell_out_up_to = 256;
 
@@ -352,6 +463,8 @@ std::vector<ControlVector> control_vectors() {
     add_good_of_strangers(table);
     add_bad_joins(table);
     add_bad_others(table);
+    add_good_in_a_store(table);
+    add_bad_in_a_store(table);
     return table.take();
 }
 

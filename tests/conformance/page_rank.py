@@ -7,7 +7,6 @@ The layouts of packets come from wire_format. Its definition also generates the 
 
 from __future__ import annotations
 
-import json
 import random
 import socket
 import struct
@@ -20,7 +19,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 import wire_format  # noqa: E402
-from wire_format import Dtype, Flag, Message, Type  # noqa: E402
+from wire_format import Dtype, Flag, Message, StoreMessage, Type  # noqa: E402
 
 Address = tuple[str, int]
 Send = Callable[[int, int], None]
@@ -113,20 +112,23 @@ class Rendezvous:
     def __init__(self, store: Store, prefix: str, rank: int, world: int) -> None:
         self._store, self._prefix, self._rank, self._world = store, prefix, rank, world
 
-    def leave(self, name: str, value: bytes) -> None:
+    def leave(self, name: str, message: bytes) -> None:
         key = f"{self._prefix}/0/{name}/{self._rank}"
         if self._store.add(key + "/came", 1) != 1:
             raise RuntimeError(f"the store already has {key}")
-        self._store.set(key, struct.pack(">I", self._world) + value)
+        self._store.set(key, struct.pack(">I", self._world) + message)
 
-    def of(self, name: str, rank: int) -> bytes:
+    def of(self, name: str, rank: int) -> dict[str, Any]:
         value = self._store.get(f"{self._prefix}/0/{name}/{rank}")
-        if struct.unpack(">I", value[:4])[0] != self._world:
+        world, (kind, fields) = struct.unpack(">I", value[:4])[0], wire_format.read_message(value[4:])
+        if kind == StoreMessage.GAVE_UP:
+            raise RuntimeError(f"rank {fields['rank']} gave up: {fields['text']}")
+        if world != self._world:
             raise RuntimeError(f"rank {rank} has another number of ranks")
-        return value[4:]
+        return fields
 
-    def gather(self, name: str, value: bytes) -> list[bytes]:
-        self.leave(name, value)
+    def gather(self, name: str, kind: StoreMessage, **fields: Any) -> list[dict[str, Any]]:
+        self.leave(name, wire_format.write_message(kind, **fields))
         return [self.of(name, rank) for rank in range(self._world)]
 
 
@@ -177,25 +179,21 @@ class Rank:
         flag = "true" if self._audits else "false"
         terms = (
             "version=5 channels=1 lanes=0 window=0 scale=100000000 scaling=fixed lane_type=int32 "
-            f"audit={flag} multicast=off server=3 host_level=false"
+            f"audit={flag} multicast=off server=3 host_level=true"
         )
-        address, port = self._socket.getsockname()
-        path = greet(self._switch)
-        place = f"{path[0]['id']} {path[-1]['id']} 0 {address} - 0 0 0\n{terms}"
-        places = [text.decode() for text in self._rendezvous.gather("layout", place.encode())]
-        if len({text.split()[1] for text in places}) != 1:
-            raise RuntimeError(f"no switch is above all ranks: {places}")
-        own = {"path": path, "lanes": 1000, "terms": terms, "rack": "", "servers": [f"{address}:{port}"]}
-        texts = self._rendezvous.gather("announcement-0", json.dumps(own).encode())
-        announcements = [json.loads(text) for text in texts]
-        for announcement in announcements:
-            if announcement["terms"] != terms:
-                raise RuntimeError(f"terms differ: {announcement['terms']!r} and {terms!r}")
-        decision = json.loads(self._rendezvous.of("decision", 0))
-        self._job, self._token = decision["job"], decision["token"]
-        adding = [each for a in announcements for each in a["path"] if each["aggregators"] != 0]
+        # This rank shares memory with nobody.
+        facts = self._rendezvous.gather("facts", StoreMessage.FACTS, token=1 + random.getrandbits(63), terms=terms)
+        for each in facts:
+            if each["terms"] != terms:
+                raise RuntimeError(f"terms differ: {each['terms']!r} and {terms!r}")
+        self._job, self._token = facts[0]["job"], facts[0]["token"]
+        path, host = greet(self._switch), f"{self._socket.getsockname()[0]}:0"
+        network = self._rendezvous.gather("network-0", StoreMessage.NETWORK, path=path, lanes=1000, host=host)
+        if len({each["path"][-1]["id"] for each in network}) != 1:
+            raise RuntimeError(f"no switch is above all ranks: {network}")
+        adding = [each for rank in network for each in rank["path"] if each["aggregators"] != 0]
         self._aggregators = min((each["aggregators"] for each in adding), default=1)
-        self._lanes = min([a["lanes"] for a in announcements] + [each["lanes"] for each in adding])
+        self._lanes = min([rank["lanes"] for rank in network] + [each["lanes"] for each in adding])
         packets = 262_144 // (wire_format.HEADER_BYTES + wire_format.LANE_BYTES * self._lanes)
         self._window = max(8, min(256, 1 << packets.bit_length() - 1))
 

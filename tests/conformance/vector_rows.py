@@ -50,9 +50,20 @@ def edges(row: dict[str, Any]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def message_of(row: dict[str, Any]) -> tuple[wire_format.Message, dict[str, Any]]:
+def store_message_of(row: dict[str, Any]) -> tuple[wire_format.StoreMessage, dict[str, Any]]:
+    kind = wire_format.StoreMessage[row.pop("type")]
+    for name in {"address", "leaf"} & row.keys():
+        row[name] = {**row[name], "host": bytes(row[name]["host"])}
+    if "sockets" in row:
+        row["sockets"] = [{**each, "host": bytes(each["host"])} for each in row["sockets"]]
+    return kind, row
+
+
+def message_of(row: dict[str, Any]) -> tuple[wire_format.Message | wire_format.StoreMessage, dict[str, Any]]:
     """Returns the type and fields of a row of control.json, with the names of wire.toml and values as numbers."""
     row = dict(row)
+    if row["type"] in wire_format.StoreMessage.__members__:
+        return store_message_of(row)
     kind = wire_format.Message[row.pop("type")]
     if kind == wire_format.Message.REFUSED:
         row["reason"] = numbered(wire_format.Refusal, row["reason"])

@@ -215,30 +215,5 @@ TEST(Layout, MoreUnitsThanTheBitmapHasAreRefused) {
     EXPECT_FALSE(layout_of(LayoutKind::leaves, racks(33, 2, 33)));
 }
 
-TEST(Layout, TextOfARankIsRead) {
-    LayoutRank rank{.leaf = 0xffff'ffff'ffff'fffeU,
-                    .root = 5,
-                    .serves = true,
-                    .host = "10.0.0.1:0",
-                    .rack = "a b",
-                    .host_bits_per_s = 25e9,
-                    .uplink_bits_per_s = 0};
-    const auto read = layout_rank_from(to_text(rank), 3);
-    ASSERT_TRUE(read);
-    EXPECT_EQ(read->leaf, rank.leaf);
-    EXPECT_EQ(read->root, rank.root);
-    EXPECT_TRUE(read->serves);
-    EXPECT_EQ(read->host, rank.host);
-    EXPECT_EQ(read->rack, "a_b");
-    EXPECT_DOUBLE_EQ(read->host_bits_per_s, 25e9);
-    rank.rack.clear();
-    EXPECT_EQ(layout_rank_from(to_text(rank), 3)->rack, "");
-    for (const std::string text : {"", "1 2", "x 2 1 h r 0 0"}) {
-        const auto bad = layout_rank_from(text, 3);
-        ASSERT_FALSE(bad) << text;
-        EXPECT_EQ(bad.error().peer, "rank 3");
-    }
-}
-
 }  // namespace
 }  // namespace atp::control

@@ -11,13 +11,11 @@ using Ranks = std::vector<std::uint16_t>;
 
 constexpr std::uint64_t root = 100;
 
-// Announcement of a rank that names the switch `leaf`, which is the root or a child of the root.
-Announcement rank_at(std::uint64_t leaf, std::string rack = {}) {
-    Announcement announcement;
-    announcement.path.push_back({.id = leaf});
-    if (leaf != root) announcement.path.push_back({.id = root});
-    announcement.rack = std::move(rack);
-    return announcement;
+// A rank that names the switch `leaf`, which is the root or a child of the root.
+RankPath rank_at(std::uint64_t leaf, std::string rack = {}) {
+    RankPath path{.switches = {leaf}, .rack = std::move(rack)};
+    if (leaf != root) path.switches.push_back(root);
+    return path;
 }
 
 void expect_unit(const protocol::Membership& membership, unsigned unit, const Ranks& ranks, bool direct) {
@@ -26,8 +24,8 @@ void expect_unit(const protocol::Membership& membership, unsigned unit, const Ra
     EXPECT_EQ(membership.unit(unit).direct, direct) << unit;
 }
 
-void expect_refused(const std::vector<Announcement>& announcements, Reason reason) {
-    const auto placed = place_ranks(announcements);
+void expect_refused(const std::vector<RankPath>& paths, Reason reason) {
+    const auto placed = place_ranks(paths);
     ASSERT_FALSE(placed);
     EXPECT_EQ(placed.error().reason, reason) << to_string(placed.error());
 }
@@ -83,38 +81,14 @@ TEST(Placement, RackOfASwitchBelowTheRootIsRefused) {
     expect_refused({rank_at(7, "a"), rank_at(root)}, Reason::unsupported);
 }
 
-TEST(Placement, HostOfASwitchIsTheFirstRankThatRunsIt) {
-    std::vector ranks{rank_at(root), rank_at(7), rank_at(7), rank_at(root)};
-    EXPECT_EQ(host_of_switch(ranks, 7), std::nullopt);
-    ranks[2].hosts_switch = ranks[3].hosts_switch = true;
-    EXPECT_EQ(host_of_switch(ranks, 7), 2);
-    EXPECT_EQ(host_of_switch(ranks, root), 3);
-    EXPECT_EQ(host_of_switch(ranks, 1234), std::nullopt);
-}
-
-TEST(Placement, AnnouncementKeepsWhetherTheRankRunsItsSwitch) {
-    for (const bool hosts : {false, true}) {
-        Announcement sent = rank_at(root);
-        sent.hosts_switch = hosts;
-        const auto read = announcement_from(to_text(sent), 0);
-        ASSERT_TRUE(read);
-        EXPECT_EQ(read->hosts_switch, hosts);
-    }
-    const auto older = announcement_from(
-        R"({"path":[{"id":1,"aggregators":1,"lanes":1}],"lanes":8,"terms":"","rack":"","servers":[]})", 0);
-    ASSERT_TRUE(older) << to_string(older.error());
-    EXPECT_FALSE(older->hosts_switch) << "another implementation may omit the field";
-}
-
 TEST(Placement, SwitchesWithoutACommonRootAreRefused) {
-    Announcement elsewhere = rank_at(root);
-    elsewhere.path.front().id = 9;
+    RankPath elsewhere = rank_at(root);
+    elsewhere.switches.front() = 9;
     expect_refused({rank_at(root), elsewhere}, Reason::mismatched);
 }
 
 TEST(Placement, ThreeLevelsOfSwitchesAreRefusedUnlessAllRanksNameOneSwitch) {
-    Announcement deep = rank_at(7);
-    deep.path.insert(deep.path.begin(), {.id = 8});
+    const RankPath deep{.rank = 1, .switches = {8, 7, root}};
     const auto placed = place_ranks(std::vector{rank_at(root), deep});
     ASSERT_FALSE(placed);
     EXPECT_EQ(placed.error().reason, Reason::unsupported);
@@ -127,7 +101,7 @@ TEST(Placement, ThreeLevelsOfSwitchesAreRefusedUnlessAllRanksNameOneSwitch) {
 }
 
 TEST(Placement, MoreThan32MembersOrUnitsAreRefused) {
-    std::vector<Announcement> one_rack, many_racks;
+    std::vector<RankPath> one_rack, many_racks;
     for (int rank = 0; rank < 32; ++rank) {
         one_rack.push_back(rank_at(root, "a"));
         many_racks.push_back(rank_at(root, std::to_string(rank)));
@@ -138,22 +112,6 @@ TEST(Placement, MoreThan32MembersOrUnitsAreRefused) {
     many_racks.push_back(rank_at(root, "one more"));
     expect_refused(one_rack, Reason::too_large);
     expect_refused(many_racks, Reason::too_large);
-}
-
-TEST(Placement, ShareOfALayoutHasItsOwnUnits) {
-    const std::vector<Announcement> announcements{rank_at(7), rank_at(7),      rank_at(1),
-                                                  rank_at(1), rank_at(1, "a"), rank_at(1)};
-    const Ascent by_rank{.kind = Ascent::Kind::by_rank, .leaf = 3};
-    const Ascent by_switch{.kind = Ascent::Kind::by_switch};
-    const Ascent in_path{.kind = Ascent::Kind::in_path};
-    const auto placed =
-        place_ranks_of({.server = 5, .ascents = {by_switch, by_switch, by_rank, by_rank, in_path, {}}}, announcements);
-    ASSERT_TRUE(placed) << to_string(placed.error());
-    ASSERT_EQ(placed->units(), 4U);
-    expect_unit(*placed, 0, {0, 1}, false);
-    expect_unit(*placed, 1, {2, 3}, false);
-    expect_unit(*placed, 2, {4}, false);
-    expect_unit(*placed, 3, {5}, true);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -65,13 +66,12 @@ TEST(Formation, RankThatGivesUpReportsTheReasonToTheOthers) {
     ASSERT_TRUE(silent);
     const std::string nowhere = to_string((*silent)->local());
     for (const std::uint32_t lost : {0U, 1U}) {
-        // Rank 2 never comes; the other ranks still get the reason.
-        Job job(3, {address_of(*node)});
+        Job job(2, {address_of(*node)});
         each(2, [&](std::uint32_t rank) {
             comm::Options options = job.options_of(rank);
             options.join_timeout = rank == lost ? milliseconds(300) : longest_wait;
             if (rank == lost) options.switch_address = nowhere;
-            const auto formed = comm::Communicator::form(job.store(), rank, 3, options);
+            const auto formed = comm::Communicator::form(job.store(), rank, 2, options);
             ASSERT_FALSE(formed);
             EXPECT_EQ(formed.error().reason, Reason::timed_out);
             EXPECT_TRUE(says(formed.error(), nowhere));
@@ -80,6 +80,61 @@ TEST(Formation, RankThatGivesUpReportsTheReasonToTheOthers) {
             EXPECT_TRUE(says(formed.error(), "gave up"));
         });
     }
+}
+
+// Counts the rounds of one rank: how often it waits for values of others.
+class CountingStore final : public store::Store {
+  public:
+    explicit CountingStore(store::Store& inner) : inner_(inner) {}
+
+    Result<void> set(std::string_view key, std::string_view value) override { return inner_.set(key, value); }
+    Result<std::int64_t> add(std::string_view key, std::int64_t delta) override { return inner_.add(key, delta); }
+    Result<void> wait(std::span<const std::string> keys, Time deadline) override { return inner_.wait(keys, deadline); }
+    Result<std::vector<std::string>> get_all(std::span<const std::string> keys, Time deadline) override {
+        if (!keys.front().ends_with("/gave-up")) ++rounds;
+        return inner_.get_all(keys, deadline);
+    }
+    Result<std::vector<std::string>> missing(std::span<const std::string> keys) override {
+        return inner_.missing(keys);
+    }
+    Result<std::size_t> remove(std::string_view prefix) override { return inner_.remove(prefix); }
+    void close() noexcept override { inner_.close(); }
+
+    std::atomic<unsigned> rounds{0};
+
+  private:
+    store::Store& inner_;
+};
+
+void expect_rounds(unsigned rounds, std::uint32_t ranks_per_host, const std::string& switch_address) {
+    constexpr std::uint32_t world = 4;
+    store::MemoryStore shared;
+    std::vector<std::unique_ptr<comm::Communicator>> formed(world);
+    each(world, [&](std::uint32_t rank) {
+        comm::Options options = small_options();
+        const std::uint32_t host = rank / ranks_per_host;
+        options.host_level = true;
+        options.host_name = "host " + std::to_string(host);
+        options.switch_address = switch_address;
+        if (switch_address.empty()) options.listen = "127.0.0." + std::to_string(2 + host) + ":0";
+        CountingStore store(shared);
+        auto communicator = comm::Communicator::form(store, rank, world, options);
+        ASSERT_TRUE(communicator) << to_string(communicator.error());
+        EXPECT_TRUE(succeeds((*communicator)->barrier()));
+        const bool speaks = rank % ranks_per_host == 0;
+        EXPECT_TRUE(!speaks || store.rounds == rounds) << "rank " << rank << ": " << store.rounds;
+        EXPECT_LE(store.rounds, rounds);
+        formed[rank] = *std::move(communicator);
+    });
+}
+
+TEST(Formation, RanksMeetInFewRounds) {
+    const auto node = start(small_switch());
+    expect_rounds(2, 1, address_of(*node));
+    expect_rounds(4, 1, "");
+    expect_rounds(3, 2, address_of(*node));
+    expect_rounds(5, 2, "");  // and the other ranks of a host read the plan, in place of three rounds
+    expect_rounds(2, 4, "");
 }
 
 TEST(Formation, RefusedRankReportsTheReasonToTheOthers) {

@@ -135,6 +135,33 @@ TEST(BenchRanks, MissingRankIsNamedByAllOthers) {
     }
 }
 
+// Rank 0 serves the store, and exits as soon as it has failed.
+TEST(BenchRanks, RanksThatDisagreeAllReadWhy) {
+    struct Case {
+        std::vector<std::string> flags;  // of rank 2
+        std::string text;
+    };
+    const std::vector<Case> cases{
+        {{"--world", "4", "--window", "16"}, "rank 2 has the options \"window=16\", the others \"window=0\""},
+        {{"--world", "5"}, "rank 2 expects a world of 5 ranks, the others 4"}};
+    for (const Case& each : cases) {
+        const std::string rendezvous = free_port();
+        std::deque<Program> programs;
+        for (const char* rank : {"0", "1", "2", "3"}) {
+            std::vector<std::string> arguments{"bench", "--rank", rank, "--rendezvous", rendezvous, "--listen",
+                                               "127.0.0.1:0"};
+            const std::vector<std::string> usual{"--world", "4"};
+            const auto& flags = *rank == '2' ? each.flags : usual;
+            arguments.insert(arguments.end(), flags.begin(), flags.end());
+            programs.emplace_back(arguments);
+        }
+        for (Program& program : programs) {
+            EXPECT_EQ(program.status(), 1);
+            EXPECT_NE(program.output().find(each.text), std::string::npos) << program.output();
+        }
+    }
+}
+
 std::vector<std::string> fleet(const std::string& switch_address) {
     return {"bench",   "--network", "--workers", "2",    "--switch", switch_address,
             "--lanes", "64",        "--bytes",   "64kB", "--rounds", "1000000"};

@@ -68,6 +68,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require_stable(bytes, [](std::span<const std::byte> from) { return wire::decode_welcome(from); });
     require_stable(bytes, wire::decode_stats);
     require_stable(bytes, wire::decode_report);
+    require_stable(bytes, wire::decode_facts);
+    require_stable(bytes, wire::decode_shared);
+    require_stable(bytes, wire::decode_network);
+    require_stable(bytes, wire::decode_server);
+    require_stable(bytes, wire::decode_reached);
+    require_stable(bytes, wire::decode_plan);
+    require_stable(bytes, wire::decode_gave_up);
     if (const auto join = wire::decode_join(bytes)) require_in_range(*join);
     require(!(wire::control_type(bytes) && wire::foreign_version(bytes)),
             "a message has this version or another one, never both");

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -122,6 +123,26 @@ def form_a_group_of(rank, size, store_file, sizes):
 def test_different_world_sizes_raise_on_both_ranks_with_the_reason(sizes):
     outcomes = run_failing(functools.partial(form_a_group_of, sizes=sizes), 2, in_group=False)
     check_failed(outcomes, "did not arrive", "expects")
+
+
+def test_ranks_that_disagree_all_read_why_although_rank_0_serves_the_store_and_exits():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    code = "import torch.distributed as dist, atp; dist.init_process_group('atp')"
+    common = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "4"}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], stderr=subprocess.PIPE, text=True,
+            env={**common, "RANK": str(rank), **({"ATP_WINDOW": "16"} if rank == 2 else {})},
+        )
+        for rank in range(4)
+    ]  # fmt: skip
+    for rank in ranks:
+        output = rank.communicate(timeout=GRACE_S)[1]
+        assert rank.returncode == 1
+        assert "DistBackendError: " in output and 'rank 2 has the options "window=16"' in output, output
+        assert "Connection reset" not in output and "C++" not in output, output
 
 
 def do_different_things(rank, size, things):

@@ -7,6 +7,7 @@
 #include <functional>
 #include <thread>
 
+#include "net/clock.h"
 #include "store/memory_store.h"
 #include "store_fixture.h"
 
@@ -56,8 +57,9 @@ TEST(Rendezvous, SixtyFourProcessesExchangeValues) {
         for (std::uint32_t at = 0; at < world; ++at) {
             EXPECT_EQ((*values)[at], std::string(1000, 'x') + std::to_string(at));
         }
-        const auto token = meeting.broadcast_from_zero("token", "from " + std::to_string(rank), longest_wait());
-        EXPECT_EQ(token, "from 0") << error_of(token);
+        ASSERT_TRUE(rank != 0 || meeting.announce("token", "from 0"));
+        const auto token = meeting.collect("token", {0}, longest_wait());
+        EXPECT_EQ(token, Values{"from 0"}) << error_of(token);
         const auto met = meeting.barrier("ready", longest_wait());
         EXPECT_TRUE(met) << error_of(met);
         ++through;
@@ -93,15 +95,17 @@ TEST(Rendezvous, FirstEightOfManyMissingRanksAreNamedOverTcp) {
     EXPECT_EQ(met.error().peer, to_string(server->local()));
 }
 
-TEST(Rendezvous, BroadcastWaitsForRankZeroOnly) {
+TEST(Rendezvous, CollectWaitsForTheNamedRanksOnly) {
     MemoryStore store;
     Rendezvous zero(store, party(0, 2));
     Rendezvous one(store, party(1, 2));
-    const auto nobody = one.broadcast_from_zero("token", "ignored", shortly());
+    const auto nobody = one.collect("token", {0}, shortly());
     ASSERT_TRUE(failed_with(nobody, Reason::timed_out)) << error_of(nobody);
     EXPECT_EQ(nobody.error().text, "'token': rank 0 of 2 did not arrive: check that these processes run");
-    EXPECT_EQ(zero.broadcast_from_zero("token", "value", net::now()), "value");
-    EXPECT_EQ(one.broadcast_from_zero("token", "ignored", longest_wait()), "value");
+    EXPECT_FALSE(one.has_come("token", 0));
+    ASSERT_TRUE(zero.announce("token", "value"));
+    EXPECT_TRUE(one.has_come("token", 0));
+    EXPECT_EQ(one.collect("token", {0}, longest_wait()), Values{"value"});
 }
 
 TEST(Rendezvous, BarrierReturnsOnlyAfterTheLastRankCalledIt) {
@@ -129,11 +133,6 @@ TEST(Rendezvous, GenerationsAreSeparate) {
     });
     Rendezvous eleventh(store, party(0, 1, 11));
     EXPECT_EQ(eleventh.all_gather("addresses", "eleventh", longest_wait()), Values{"eleventh"});
-    ASSERT_TRUE(former.forget(1));
-    Rendezvous again(store, party(0, 1, 1));
-    EXPECT_EQ(again.all_gather("addresses", "third", longest_wait()), Values{"third"}) << "nothing is left of it";
-    EXPECT_TRUE(failed_with(former.barrier("addresses", longest_wait()), Reason::mismatched)) << "others are untouched";
-    EXPECT_TRUE(failed_with(eleventh.barrier("addresses", longest_wait()), Reason::mismatched));
 }
 
 TEST(Rendezvous, SecondProcessOfARankIsMismatched) {
@@ -178,7 +177,7 @@ TEST(Rendezvous, LateRankLearnsTheFirstReason) {
     ASSERT_TRUE(failed_with(zero.all_gather("addresses", "", net::now()), Reason::timed_out));
     zero.give_up(refused_by_switch(), all_names);
     EXPECT_TRUE(failed_with(one.all_gather("addresses", "", longest_wait()), Reason::rejected));
-    const auto token = two.broadcast_from_zero("token", "", longest_wait());
+    const auto token = two.collect("token", {0}, longest_wait());
     EXPECT_TRUE(failed_with(token, Reason::rejected));
     // They know the reason, so a later report of their own does not replace it.
     one.give_up({.operation = Operation::join, .reason = Reason::failed, .text = "consequence"}, all_names);
@@ -248,6 +247,36 @@ TEST(Rendezvous, RankOfAWiderWorldLearnsFromTheOthersThatItDiffers) {
     });
 }
 
+// Its process may serve the store, and end as soon as it has failed.
+TEST(Rendezvous, RankZeroThatGivesUpWaitsUntilTheOthersKnow) {
+    MemoryStore store;
+    std::atomic<bool> told = false;
+    std::thread late([&] {
+        Rendezvous one(store, party(1, 3));
+        ASSERT_TRUE(one.announce("addresses", ""));
+        EXPECT_TRUE(store.get("job/0/gave-up", longest_wait()));
+        const auto values = one.collect("addresses", {0, 1, 2}, longest_wait());
+        ASSERT_TRUE(failed_with(values, Reason::rejected)) << error_of(values);
+        told = true;
+        one.give_up(values.error(), all_names);
+    });
+    Rendezvous zero(store, party(0, 3));
+    ASSERT_TRUE(store.get("job/0/addresses/1", longest_wait()));
+    zero.give_up(refused_by_switch(), all_names);
+    EXPECT_TRUE(told) << "rank 2 never came, so nobody waits for it";
+    late.join();
+}
+
+TEST(Rendezvous, RankZeroWaitsASecondForARankThatDoesNotAnswer) {
+    MemoryStore store;
+    Rendezvous one(store, party(1, 2));
+    ASSERT_TRUE(one.announce("addresses", ""));
+    Rendezvous zero(store, party(0, 2));
+    const Time begin = net::now();
+    zero.give_up(refused_by_switch(), all_names);
+    EXPECT_GE(net::now() - begin, std::chrono::milliseconds(900));
+}
+
 TEST(Rendezvous, InvalidNameOrPartyIsRefused) {
     MemoryStore store;
     Rendezvous good(store, party(0, 1));
@@ -255,10 +284,9 @@ TEST(Rendezvous, InvalidNameOrPartyIsRefused) {
     EXPECT_TRUE(failed_with(good.barrier("a/b", longest_wait()), Reason::malformed));
     Rendezvous outside(store, party(2, 2));
     EXPECT_TRUE(failed_with(outside.barrier("ready", longest_wait()), Reason::malformed));
-    EXPECT_TRUE(failed_with(outside.broadcast_from_zero("ready", "", longest_wait()), Reason::malformed));
+    EXPECT_TRUE(failed_with(outside.collect("ready", {0}, longest_wait()), Reason::malformed));
     Rendezvous nameless(store, {.prefix = "", .generation = 0, .rank = 0, .world = 1});
     EXPECT_TRUE(failed_with(nameless.barrier("ready", longest_wait()), Reason::malformed));
-    EXPECT_TRUE(failed_with(nameless.forget(0), Reason::malformed));
 }
 
 TEST(Rendezvous, ClosedStoreFailsTheRendezvous) {

@@ -33,7 +33,8 @@ globals().update({kind.__name__: kind for kind in (enumeration(*pair) for pair i
 VERSION, CONTROL_VERSION = WIRE.number("version"), WIRE.number("control_version")
 HEADER_BYTES, CONTROL_PREFIX_BYTES = WIRE.header_bytes, WIRE.prefix_bytes
 Message = enum.IntEnum("Message", {message.upper: message.number for message in WIRE.messages.values()})
-STRUCTS = {**WIRE.structs, **WIRE.messages}
+StoreMessage = enum.IntEnum("StoreMessage", {message.upper: message.number for message in WIRE.store.values()})
+STRUCTS = {**WIRE.structs, **WIRE.messages, **WIRE.store}
 
 CODES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "f64": "d", "flag": "?"}
 HEADER_FIELDS = [each.name for each in WIRE.packet.fields if not each.is_zero]
@@ -102,13 +103,13 @@ class Reader:
         return {field.name: values[field.name] for field in STRUCTS[name].members}
 
 
-def read_message(data: bytes) -> tuple[Message, dict[str, Any]]:
+def read_message(data: bytes) -> tuple[Message | StoreMessage, dict[str, Any]]:
     """Returns the type and the fields. Raises ValueError for another version, another type or a truncated message."""
     if data[:1] != bytes([CONTROL_VERSION]) or len(data) < CONTROL_PREFIX_BYTES:
         raise ValueError("no control message of this version")
     reader = Reader(data)
     reader.take(CONTROL_PREFIX_BYTES)
-    kind = Message(data[1])
+    kind = Message(data[1]) if data[1] >= WIRE.number("type_control") else StoreMessage(data[1])
     return kind, reader.struct(kind.name.lower())
 
 
@@ -132,13 +133,13 @@ def written_item(kind: str, value: Any) -> bytes:
     return struct.pack(">" + CODES[kind], value or 0)
 
 
-def write_message(kind: Message, padded_bytes: int = 0, **values: Any) -> bytes:
+def write_message(kind: Message | StoreMessage, padded_bytes: int = 0, **values: Any) -> bytes:
     """Returns the bytes of a message. Omitted fields are 0, empty or without items."""
     name = kind.name.lower()
     unknown = values.keys() - {field.name for field in STRUCTS[name].fields}
     if unknown:
         raise KeyError(f"{kind.name} has no field {sorted(unknown)[0]}")
     message = bytes([CONTROL_VERSION, kind]).ljust(CONTROL_PREFIX_BYTES, b"\0") + written_item(name, values)
-    as_long_as = WIRE.messages[name].as_long_as
+    as_long_as = STRUCTS[name].as_long_as
     least = WIRE.longest(WIRE.messages[as_long_as]) if as_long_as else 0
     return message.ljust(max(padded_bytes, least), b"\0")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control messages in C++: their structs (join_messages.h, query_messages.h), encoding and decoding (the .cc files)."""
+"""Messages in C++: their structs (join_messages.h, query_messages.h, formation_messages.h), encoding and decoding (the
+.cc files)."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def initialiser(wire: Wire, each: Field) -> str:
         return f" = {enum.cpp}::{each.fallback or enum.values[0].name}"
     if each.type in wire.structs or each.array:
         return "{}"
-    return {"flag": " = false", "text": "", "list": "{}", "bytes": ""}.get(each.type, " = 0")
+    return {"flag": " = false", "text": "{}", "list": "{}", "bytes": ""}.get(each.type, " = 0")
 
 
 # -------------------------------------------------------------------------------------------------------------- headers
@@ -84,18 +85,31 @@ def of_file(items: dict, file: str) -> list:
     return [item for item in items.values() if item.file == file]
 
 
+def messages_of(wire: Wire, file: str) -> list[Struct]:
+    return [*of_file(wire.messages, file), *of_file(wire.store, file)]
+
+
+def types(name: str, messages: dict[str, Struct]) -> list[str]:
+    lines = [f"enum class {name} : std::uint8_t {{"]
+    for message in messages.values():
+        meaning = f"from {message.sender}: {message.meaning}"
+        lines += [*cpp_comment(meaning, "    "), f"    {message.name} = {message.number},"]
+    return [*lines, "};"]
+
+
 def messages_h(file: str) -> Callable[[Wire], str]:
     def write(wire: Wire) -> str:
         lines: list[str] = []
         for enum in of_file(wire.enums, file):
             lines += ["", *enumeration(enum)]
-        for item in [*of_file(wire.structs, file), *of_file(wire.messages, file)]:
+        messages = messages_of(wire, file)
+        for item in [*of_file(wire.structs, file), *messages]:
             lines += ["", *struct(wire, item)]
-        lines += ["", *cpp_comment("Return the number of bytes written, or 0 if they do not fit. Zeros pad the message to "
-                                   "`padded_bytes`.")]  # fmt: skip
-        lines += [f"[[nodiscard]] {encode_signature(item, True)};" for item in of_file(wire.messages, file)]
+        padding = " Zeros pad the message to `padded_bytes`." if any(item.padded for item in messages) else ""
+        lines += ["", *cpp_comment(f"Return the number of bytes written, or 0 if they do not fit.{padding}")]
+        lines += [f"[[nodiscard]] {encode_signature(item, True)};" for item in messages]
         lines += ["", *cpp_comment("Return nullopt if the bytes are no valid message of this type.")]
-        lines += [f"[[nodiscard]] {decode_signature(item)};" for item in of_file(wire.messages, file)]
+        lines += [f"[[nodiscard]] {decode_signature(item)};" for item in messages]
         if of_file(wire.enums, file):
             lines += ["", *cpp_comment('The name, such as "restarted"; "unknown" for other values.')]
         lines += [f"[[nodiscard]] std::string_view to_string({enum.cpp} value);" for enum in of_file(wire.enums, file)]
@@ -109,13 +123,11 @@ def constant(item: Constant) -> list[str]:
 
 
 def control_h(wire: Wire) -> str:
-    lines = ["// Type of a control message.", "enum class ControlType : std::uint8_t {"]
-    for message in wire.messages.values():
-        meaning = f"from {message.sender}: {message.meaning}"
-        lines += [*cpp_comment(meaning, "    "), f"    {message.name} = {message.number},"]
+    lines = ["// Type of a control message.", *types("ControlType", wire.messages)]
     first, last = min(wire.messages.values(), key=number_of), max(wire.messages.values(), key=number_of)
-    lines += ["};", "", f"inline constexpr ControlType first_control_type = ControlType::{first.name};"]
+    lines += ["", f"inline constexpr ControlType first_control_type = ControlType::{first.name};"]
     lines += [f"inline constexpr ControlType last_control_type = ControlType::{last.name};", ""]
+    lines += ["// Type of a message in a store.", *types("StoreType", wire.store), ""]
     fields = ", ".join(f"{each.name} ({each.size})" for each in wire.prefix.fields)
     lines += [*cpp_comment(f"Bytes in front of the fields of each message: {fields}.")]
     lines += [f"inline constexpr std::size_t control_prefix_bytes = {wire.prefix_bytes};"]
@@ -253,19 +265,23 @@ def encode(wire: Wire, item: Struct) -> list[str]:
         "",
         f"{encode_signature(item, False)} {{",
         "    ByteWriter writer(bytes);",
-        f"    write_prefix(writer, ControlType::{item.name});",
+        f"    write_prefix(writer, {type_name(wire, item)}::{item.name});",
         "    write(writer, message);",
         f"    return writer.finish({length});",
         "}",
     ]
 
 
-def decode(item: Struct) -> list[str]:
+def type_name(wire: Wire, item: Struct) -> str:
+    return "StoreType" if wire.store.get(item.name) is item else "ControlType"
+
+
+def decode(wire: Wire, item: Struct) -> list[str]:
     lines = [
         "",
         f"{decode_signature(item)} {{",
         "    ByteReader reader(bytes);",
-        f"    read_prefix(reader, ControlType::{item.name});",
+        f"    read_prefix(reader, {type_name(wire, item)}::{item.name});",
         f"    std::optional<{item.cpp}> message(std::in_place);",
         "    read(reader, *message);",
     ]
@@ -284,16 +300,18 @@ def names_of(enum: Enum) -> list[str]:
 
 def messages_cc(file: str) -> Callable[[Wire], str]:
     def write(wire: Wire) -> str:
-        messages = of_file(wire.messages, file)
+        messages = messages_of(wire, file)
+        structs = of_file(wire.structs, file)
+        elsewhere = [item for item in wire.used_by([*structs, *messages]) if item.file != file]
         lines = ["namespace {"]
         for name in sorted({item.as_long_as for item in messages if item.as_long_as}):
             longest = wire.longest(wire.messages[name])
             lines += ["", f"constexpr std::size_t longest_{name}_bytes = {grouped(longest)};"]
-        for item in [*of_file(wire.structs, file), *messages]:
+        for item in [*elsewhere, *structs, *messages]:
             lines += codec(wire, item)
         lines += ["", "}  // namespace"]
         for item in messages:
-            lines += [*encode(wire, item), *decode(item)]
+            lines += [*encode(wire, item), *decode(wire, item)]
         for enum in of_file(wire.enums, file):
             lines += names_of(enum)
         return "\n".join([*lines, ""]) + "\n"
@@ -302,6 +320,9 @@ def messages_cc(file: str) -> Callable[[Wire], str]:
 
 
 def control_names(wire: Wire) -> str:
-    lines = ["std::string_view to_string(ControlType type) {", "    switch (type) {"]
-    lines += [f'        case ControlType::{item.name}: return "{item.upper}";' for item in wire.messages.values()]
-    return "\n".join([*lines, "    }", '    return "unknown";', "}", ""])
+    lines: list[str] = []
+    for name, messages in (("ControlType", wire.messages), ("StoreType", wire.store)):
+        lines += ["", f"std::string_view to_string({name} type) {{", "    switch (type) {"]
+        lines += [f'        case {name}::{item.name}: return "{item.upper}";' for item in messages.values()]
+        lines += ["    }", '    return "unknown";', "}"]
+    return "\n".join([*lines[1:], ""])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The definition of the wire, src/machines/wire/wire.toml, as objects. read() refuses what a writer could not follow.
 
-Keys of the file are the names of the attributes below. `struct.NAME`, `message.NAME`, `packet` and `prefix` are a Struct;
-`enum.NAME` is an Enum.
+Keys of the file are the names of the attributes below. `struct.NAME`, `message.NAME`, `store.NAME`, `packet` and `prefix`
+are a Struct; `enum.NAME` is an Enum.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class Struct:
     cpp: str = ""
     cpp_order: list[str] = field(default_factory=list)  # of members in C++, where it is not that of the wire
     cpp_member: str = ""  # one member function of the struct in C++
-    file: str = ""  # join, query: the source that holds it
+    file: str = ""  # join, query, formation: the source that holds it
     title: str = ""
     rule: str = ""  # a predicate over the whole struct
     number: int = 0  # of a message: its type
@@ -193,6 +193,12 @@ class Wire:
     prefix: Struct
     structs: dict[str, Struct]
     messages: dict[str, Struct]
+    store: dict[str, Struct]  # messages that ranks leave in a store
+
+    def used_by(self, items: list[Struct]) -> list[Struct]:
+        """The structs that fields of `items` hold, in the order of the file."""
+        names = {name for item in items for each in item.fields for name in (each.type, each.each)}
+        return [struct for name, struct in self.structs.items() if name in names]
 
     @property
     def header_bytes(self) -> int:
@@ -376,13 +382,15 @@ def check_packet(wire: Wire) -> None:
 
 def check_messages(wire: Wire) -> None:
     unique(list(wire.messages.values()), "message", "number")
+    unique(list(wire.store.values()), "store", "number")
     for message in wire.messages.values():
         if not wire.number("type_control") <= message.number <= 255:
             raise Bad(f"message.{message.name} has the number {message.number}, not type_control to 255")
         if message.as_long_as and message.as_long_as not in wire.messages:
             raise Bad(f"message.{message.name}: there is no message {message.as_long_as}")
+    for message in [*wire.messages.values(), *wire.store.values()]:
         if wire.longest(message) > wire.number("max_control_bytes"):
-            raise Bad(f"message.{message.name} may exceed max_control_bytes")
+            raise Bad(f"message {message.name} may exceed max_control_bytes")
 
 
 def read(path: Path) -> Wire:
@@ -394,7 +402,7 @@ def read(path: Path) -> Wire:
         raise Bad(f"{path}: {error.strerror}") from None
     except tomllib.TOMLDecodeError as error:
         raise Bad(f"{path}: {error}") from None
-    unknown = data.keys() - {"constant", "enum", "packet", "check", "prefix", "struct", "message"}
+    unknown = data.keys() - {"constant", "enum", "packet", "check", "prefix", "struct", "message", "store"}
     if unknown:
         raise Bad(f"{path}: unknown table {sorted(unknown)[0]}")
     constants = [built(Constant, "constant", entry) for entry in data.get("constant", [])]
@@ -407,17 +415,18 @@ def read(path: Path) -> Wire:
         prefix=read_struct("prefix", "prefix", data.get("prefix", {})),
         structs={name: read_struct(f"struct.{name}", name, table) for name, table in data.get("struct", {}).items()},
         messages={name: read_struct(f"message.{name}", name, table) for name, table in data.get("message", {}).items()},
+        store={name: read_struct(f"store.{name}", name, table) for name, table in data.get("store", {}).items()},
     )
-    for struct in [wire.packet, wire.prefix, *wire.structs.values(), *wire.messages.values()]:
+    for struct in [wire.packet, wire.prefix, *wire.structs.values(), *wire.messages.values(), *wire.store.values()]:
         for at, each in enumerate(struct.fields):
             check_field(wire, f"{struct.name}.{each.name}", struct, at)
-    for struct in [*wire.structs.values(), *wire.messages.values()]:
+    for struct in [*wire.structs.values(), *wire.messages.values(), *wire.store.values()]:
         members = {each.name for each in struct.fields if not each.counts and not each.is_zero}
         if struct.cpp_order and members != set(struct.cpp_order):
             raise Bad(f"{struct.name}: cpp_order does not name each member once")
     for struct in (wire.packet, wire.prefix, *wire.structs.values()):
         place(wire, struct, 0)
-    for message in wire.messages.values():
+    for message in [*wire.messages.values(), *wire.store.values()]:
         place(wire, message, wire.prefix_bytes)
     check_packet(wire)
     check_messages(wire)

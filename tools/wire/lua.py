@@ -50,6 +50,8 @@ def tables(wire: Wire) -> str:
     lines += ["local PREFIX = {", *(f"    {field_row(wire, each)}" for each in wire.prefix.fields), "}", ""]
     lines += ["local STRUCTS = {"]
     for item in wire.structs.values():
+        if item.file == "formation":  # no datagram holds it
+            continue
         lines += [f"    {item.name} = {{", *(f"        {field_row(wire, each)}" for each in item.fields), "    },"]
     lines += ["}", "", "local MESSAGES = {"]
     for item in wire.messages.values():

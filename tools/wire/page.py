@@ -76,15 +76,27 @@ def padding(wire: Wire, item: Struct) -> str:
     return " Padding follows." if item.padded else ""
 
 
+def described(wire: Wire, items: list[Struct], structs: list[Struct]) -> list[str]:
+    lines: list[str] = []
+    for item in items:
+        lines += ["", f"**{item.upper}**.{padding(wire, item)}".rstrip(), "", *field_table(wire, item)]
+    for item in structs:
+        lines += ["", f"{sentence(item.title)}:", "", *field_table(wire, item)]
+    return lines
+
+
 def messages(wire: Wire) -> str:
     rows = [[f"{item.number} {item.upper}", item.sender, item.meaning] for item in wire.messages.values()]
     lines = [*table(["type", "sent by", "meaning"], rows), "", "Each message begins with:", ""]
     lines += field_table(wire, wire.prefix)
-    for item in wire.messages.values():
-        lines += ["", f"**{item.upper}**.{padding(wire, item)}".rstrip(), "", *field_table(wire, item)]
-    for item in wire.structs.values():
-        lines += ["", f"{sentence(item.title)}:", "", *field_table(wire, item)]
-    return written(lines)
+    structs = [item for item in wire.structs.values() if item.file != "formation"]
+    return written(lines + described(wire, list(wire.messages.values()), structs))
+
+
+def store_messages(wire: Wire) -> str:
+    rows = [[f"{item.number} {item.upper}", item.sender, item.meaning] for item in wire.store.values()]
+    structs = [item for item in wire.structs.values() if item.file == "formation"]
+    return written(table(["type", "left by", "meaning"], rows) + described(wire, list(wire.store.values()), structs))
 
 
 def reasons(wire: Wire) -> str:

@@ -51,6 +51,7 @@ Json to_json(const BenchSize& size, const BenchRank& bench) {
               {"verified", true}};
     for (const auto& field : bench_fields) json[std::string(field.name)] = field.value_of(size.counters);
     json.update({{"results", size.results_by_group ? "multicast" : "unicast"},
+                 {"formation_seconds", size.formation_seconds},
                  {"host_ranks", size.host_ranks},
                  {"layout", size.layout},
                  {"lanes", size.lanes},

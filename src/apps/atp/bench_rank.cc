@@ -115,15 +115,18 @@ Result<void> take_part(const BenchRank& bench, const wire::Address& store_addres
     if (!store) return tl::unexpected(store.error());
     const auto closes_store = interruption.ends([&] { (*store)->close(); });
     if (bench.take_part) return bench.take_part(bench, **store, interruption, measured);
+    const Time begin = net::now();
     auto communicator = comm::Communicator::form(**store, bench.rank, bench.world, bench.options);
     if (!communicator) return tl::unexpected(communicator.error());
+    const double formation_seconds = std::chrono::duration<double>(net::now() - begin).count();
     const auto leaves_job = interruption.ends([&] { (*communicator)->abort(); });
     store::Rendezvous rendezvous(**store,
                                  {.prefix = bench.options.name + "-bench", .rank = bench.rank, .world = bench.world});
     Measurement measurement(bench, **communicator, rendezvous);
     for (const std::uint64_t bytes : bench.sizes) {
-        const auto result = measurement.measure(bytes);
+        auto result = measurement.measure(bytes);
         if (!result) return tl::unexpected(result.error());
+        result->formation_seconds = formation_seconds;
         if (bench.rank == 0) measured(*result);
     }
     return rendezvous.barrier("end", net::now() + std::chrono::minutes(1));

@@ -73,6 +73,7 @@ struct BenchSize {
     std::vector<double> seconds;   // per round, of the slowest rank
     double cpu_seconds = 0;        // of all ranks in these rounds; to clear and verify tensors does not count
     BenchCounters counters;        // while this size was measured, warm-up included
+    double formation_seconds = 0;  // until rank 0 had formed the job, with the wait for the others
     std::uint32_t host_ranks = 1;  // that shared memory with rank 0, itself included
     std::string layout{};          // of the job
     std::uint32_t lanes = 0;

@@ -79,15 +79,6 @@ class Communicator {
     // Forms on this host if all ranks can share its memory, otherwise over the network.
     [[nodiscard]] static Result<std::unique_ptr<Communicator>> form(store::Store& store, std::uint32_t rank,
                                                                     std::uint32_t world, const Options& options);
-    // The two parts of form(). nullptr on all ranks: some ranks do not share memory. Only the second part needs the
-    // address of a switch.
-    [[nodiscard]] static Result<std::unique_ptr<Communicator>> form_on_host(store::Store& store, std::uint32_t rank,
-                                                                            std::uint32_t world,
-                                                                            const Options& options);
-    [[nodiscard]] static Result<std::unique_ptr<Communicator>> form_over_network(store::Store& store,
-                                                                                 std::uint32_t rank,
-                                                                                 std::uint32_t world,
-                                                                                 const Options& options);
     ~Communicator();
     Communicator(const Communicator&) = delete;
     Communicator& operator=(const Communicator&) = delete;
@@ -161,14 +152,14 @@ class Communicator {
     };
 
     Communicator(std::uint32_t rank, std::uint32_t world, const Options& options);
-    // If `part` fails, ranks that wait under one of these names learn why.
-    template <class Part>
-    [[nodiscard]] Result<void> set_up(store::Store& store, std::span<const std::string_view> names, const Part& part);
-    [[nodiscard]] Result<void> set_up_on_host(store::Rendezvous& rendezvous, Time deadline);
-    [[nodiscard]] Result<void> set_up_over_network(store::Store& store, store::Rendezvous& rendezvous, Time deadline);
-    // `rendezvous`: of the ranks that have channels. `hosts`: for whom they speak; empty: for themselves.
-    [[nodiscard]] Result<void> open_channels(store::Rendezvous& rendezvous, const Hosts& hosts, Time deadline);
-    void start_host(Hosts& hosts, std::optional<HostNetwork> network);
+    [[nodiscard]] Result<void> set_up(store::Rendezvous& rendezvous, Time deadline);
+    [[nodiscard]] Result<void> set_up_over_network(store::Rendezvous& rendezvous, Meeting& meeting, Time deadline);
+    // Of a rank that speaks for its host.
+    [[nodiscard]] Result<wire::JobPlan> open_channels(store::Rendezvous& rendezvous, const Meeting& meeting,
+                                                      Time deadline);
+    void adopt(const wire::JobPlan& plan);
+    void share_network(Meeting& meeting);
+    void start_host(Meeting& meeting, std::optional<HostNetwork> network);
     [[nodiscard]] Result<void> open_trace();
     void log_ready();
     void end_service();

@@ -10,6 +10,8 @@
 #include "comm/formation.h"
 #include "comm/host_formation.h"
 #include "comm/option_table.h"
+#include "control/fact_round.h"
+#include "control/layout.h"
 #include "net/affinity.h"
 #include "net/clock.h"
 #include "observe/traced_transport.h"
@@ -17,13 +19,10 @@
 namespace atp::comm {
 namespace {
 
-// The ranks that speak for their hosts meet under a name of their own.
-constexpr std::string_view speakers_suffix = ".hosts";
-// Pauses between two checks of the store while a channel waits for the other ranks.
+// Pauses between two checks of the store while a channel waits for the other ranks. Rank 0, which may serve the store,
+// leaves a second after a failure.
 constexpr Duration first_look = std::chrono::milliseconds(250);
-constexpr Duration longest_pause = std::chrono::seconds(2);
-
-bool finds_hosts(std::uint32_t world, const Options& options) { return world > 1 && may_share(options); }
+constexpr Duration longest_pause = std::chrono::milliseconds(500);
 
 std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, const Options& options) {
     if (world == 0 || world > ATP_BITMAP_BITS * ATP_BITMAP_BITS) {
@@ -37,38 +36,35 @@ std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, c
 
 Result<std::unique_ptr<Communicator>> Communicator::form(store::Store& store, std::uint32_t rank, std::uint32_t world,
                                                          const Options& options) {
-    auto on_host = form_on_host(store, rank, world, options);
-    if (!on_host || *on_host != nullptr) return on_host;
-    return form_over_network(store, rank, world, options);
-}
-
-Result<std::unique_ptr<Communicator>> Communicator::form_on_host(store::Store& store, std::uint32_t rank,
-                                                                 std::uint32_t world, const Options& options) {
     if (const auto problem = problem_of(rank, world, options)) {
         return fail(Operation::rendezvous, Reason::malformed, {}, *problem);
     }
     std::unique_ptr<Communicator> communicator(new Communicator(rank, world, options));
-    auto done = communicator->set_up(store, names_of_formation(), [&](store::Rendezvous& rendezvous, Time deadline) {
-        return communicator->set_up_on_host(rendezvous, deadline);
-    });
-    if (!done) return tl::unexpected(done.error());
-    if (communicator->host_ == nullptr) communicator.reset();
+    const Time deadline = net::after(net::now(), options.join_timeout);
+    store::Rendezvous rendezvous(
+        store, {.prefix = options.name, .generation = options.generation, .rank = rank, .world = world});
+    if (auto done = communicator->set_up(rendezvous, deadline); !done) {
+        communicator->log_failure(done.error());
+        rendezvous.give_up(done.error(), formation_rounds());
+        return tl::unexpected(done.error());
+    }
+    communicator->options_.use_network = {};  // borrows from the caller
+    communicator->log_ready();
     return communicator;
 }
 
-Result<std::unique_ptr<Communicator>> Communicator::form_over_network(store::Store& store, std::uint32_t rank,
-                                                                      std::uint32_t world, const Options& options) {
-    if (const auto problem = problem_of(rank, world, options)) {
-        return fail(Operation::rendezvous, Reason::malformed, {}, *problem);
+Result<void> Communicator::set_up(store::Rendezvous& rendezvous, Time deadline) {
+    auto meeting = meet(rendezvous, options_, deadline);
+    if (!meeting) return tl::unexpected(meeting.error());
+    if (meeting->groups.ranks.size() == 1 && meeting->shared.memory != nullptr) {
+        formation_ = {.job = 0, .on_host = true, .host_ranks = world_, .layout = "memory"};
+        start_host(*meeting, std::nullopt);
+        return {};
     }
-    std::unique_ptr<Communicator> communicator(new Communicator(rank, world, options));
-    const auto names = finds_hosts(world, options) ? names_of_members_and_network() : names_of_network();
-    auto done = communicator->set_up(store, names, [&](store::Rendezvous& rendezvous, Time deadline) {
-        auto traced = communicator->open_trace();
-        return traced ? communicator->set_up_over_network(store, rendezvous, deadline) : traced;
-    });
-    if (!done) return tl::unexpected(done.error());
-    return communicator;
+    log_->write(observe::LogEvent::memory_apart, {{"rank", rank_}, {"reason", meeting->groups.why_apart}});
+    if (auto traced = open_trace(); !traced) return traced;
+    if (auto ready = prepare_network(rendezvous, meeting->facts.front(), options_, deadline); !ready) return ready;
+    return set_up_over_network(rendezvous, *meeting, deadline);
 }
 
 Result<void> Communicator::open_trace() {
@@ -81,34 +77,7 @@ Result<void> Communicator::open_trace() {
     return {};
 }
 
-template <class Part>
-Result<void> Communicator::set_up(store::Store& store, std::span<const std::string_view> names, const Part& part) {
-    const Time deadline = net::after(net::now(), options_.join_timeout);
-    store::Rendezvous rendezvous(
-        store, {.prefix = options_.name, .generation = options_.generation, .rank = rank_, .world = world_});
-    const auto done = part(rendezvous, deadline);
-    if (!done) {
-        log_failure(done.error());
-        rendezvous.give_up(done.error(), names);
-    } else if (host_ != nullptr || !channels_.empty()) {
-        log_ready();
-    }
-    return done;
-}
-
-Result<void> Communicator::set_up_on_host(store::Rendezvous& rendezvous, Time deadline) {
-    auto hosts = find_hosts(rendezvous, names_of_host_level(), options_, true, deadline);
-    if (!hosts) return tl::unexpected(hosts.error());
-    if (hosts->ranks.size() != 1 || hosts->shared.memory == nullptr) {
-        log_->write(observe::LogEvent::memory_apart, {{"rank", rank_}, {"reason", hosts->why_apart}});
-        return {};
-    }
-    formation_ = {.job = 0, .on_host = true, .host_ranks = world_, .layout = "memory"};
-    start_host(*hosts, std::nullopt);
-    return {};
-}
-
-void Communicator::start_host(Hosts& hosts, std::optional<HostNetwork> network) {
+void Communicator::start_host(Meeting& meeting, std::optional<HostNetwork> network) {
     const auto cores = net::allowed_cores();
     const bool spins = !network && cores && world_ <= cores->size();
     std::function<void(const Error&)> ended = [this](const Error& error) { log_failure(error); };
@@ -118,52 +87,59 @@ void Communicator::start_host(Hosts& hosts, std::optional<HostNetwork> network) 
             channels_.abort(error);
         };
     }
-    host_ = HostDriver::start({.memory = std::move(hosts.shared.memory),
-                               .link = std::move(hosts.shared.link),
-                               .ranks = hosts.own_ranks(),
+    host_ = HostDriver::start({.memory = std::move(meeting.shared.memory),
+                               .link = std::move(meeting.shared.link),
+                               .ranks = meeting.groups.ranks[meeting.groups.host_of(rank_)],
                                .network = std::move(network),
                                .scale = options_.scale,
                                .spins = spins,
                                .ended = std::move(ended)});
 }
 
-Result<void> Communicator::set_up_over_network(store::Store& store, store::Rendezvous& rendezvous, Time deadline) {
-    const auto names = names_of_members();
-    Hosts hosts;
-    if (finds_hosts(world_, options_)) {
-        auto found = find_hosts(rendezvous, names, options_, false, deadline);
-        if (!found) return tl::unexpected(found.error());
-        hosts = *std::move(found);
-        if (!hosts.why_apart.empty()) {
-            log_->write(observe::LogEvent::memory_apart, {{"rank", rank_}, {"reason", hosts.why_apart}});
+Result<void> Communicator::set_up_over_network(store::Rendezvous& rendezvous, Meeting& meeting, Time deadline) {
+    const control::HostGroups& groups = meeting.groups;
+    const std::vector<std::uint16_t>& own_host = groups.ranks[groups.host_of(rank_)];
+    const std::vector<std::uint32_t> speaker{own_host.front()};
+    if (speaker.front() == rank_) {
+        const auto opened = open_channels(rendezvous, meeting, deadline);
+        if (!opened) return tl::unexpected(opened.error());
+        adopt(*opened);
+        if (own_host.size() > 1) {
+            if (auto left = rendezvous.announce(round_plan, control::message_text(*opened)); !left) return left;
         }
+    } else {
+        const auto values = rendezvous.collect(round_plan, speaker, deadline);
+        if (!values) return tl::unexpected(values.error());
+        const auto plans = control::messages_of(*values, speaker, wire::decode_plan);
+        if (!plans) return tl::unexpected(plans.error());
+        adopt(plans->front());
     }
-    if (!hosts.any_shared()) return open_channels(rendezvous, {}, deadline);
-    const auto host = static_cast<std::uint32_t>(hosts.own);
-    if (hosts.own_ranks().front() == rank_) {
-        std::vector<std::uint32_t> numbers;
-        for (const auto& ranks : hosts.ranks) numbers.push_back(ranks.front());
-        store::Rendezvous speakers(store, {.prefix = options_.name + std::string(speakers_suffix),
-                                           .generation = options_.generation,
-                                           .rank = host,
-                                           .world = static_cast<std::uint32_t>(hosts.ranks.size()),
-                                           .numbers = std::move(numbers)});
-        if (auto opened = open_channels(speakers, hosts, deadline); !opened) {
-            speakers.give_up(opened.error(), names_of_network());
-            return opened;
-        }
-    }
-    auto formed = spread_formation(rendezvous, names.back(), formation_, hosts.own_ranks().front(), deadline);
-    if (!formed) return tl::unexpected(formed.error());
-    formation_ = *formed;
-    formation_.host_ranks = static_cast<std::uint32_t>(hosts.own_ranks().size());
+    if (groups.any_shared()) share_network(meeting);
+    return {};
+}
+
+void Communicator::adopt(const wire::JobPlan& plan) {
+    formation_ = {.job = plan.job,
+                  .channels = plan.channels,
+                  .lanes = plan.lanes,
+                  .window = plan.window,
+                  .aggregators = plan.aggregators,
+                  .units = plan.units,
+                  .levels = plan.levels,
+                  .layout = std::string(control::to_string(static_cast<control::LayoutKind>(plan.layout)))};
+}
+
+// Some hosts have several ranks, of which one speaks for all.
+void Communicator::share_network(Meeting& meeting) {
+    const auto& hosts = meeting.groups.ranks;
+    formation_.host_ranks = static_cast<std::uint32_t>(hosts[meeting.groups.host_of(rank_)].size());
     chunks_ = tensor::ChunkRules{
-        .payload_lanes = payload_lanes(), .channels = formation_.channels, .most_lanes = hosts.chunk_lanes};
+        .payload_lanes = payload_lanes(), .channels = formation_.channels, .most_lanes = meeting.chunk_lanes};
     members_.resize(world_);
-    for (std::size_t member = 0; member < hosts.ranks.size(); ++member) {
-        for (const std::uint16_t rank : hosts.ranks[member]) members_[rank] = static_cast<std::uint16_t>(member);
+    for (std::size_t member = 0; member < hosts.size(); ++member) {
+        for (const std::uint16_t rank : hosts[member]) members_[rank] = static_cast<std::uint16_t>(member);
     }
-    if (hosts.shared.memory == nullptr) return {};
+    if (meeting.shared.memory == nullptr) return;
     HostNetwork network{.chunks = *chunks_};
     if (!channels_.empty()) {
         network.send = [this](const Handle& work, std::uint64_t chunk) {
@@ -173,40 +149,39 @@ Result<void> Communicator::set_up_over_network(store::Store& store, store::Rende
             channel.wake();
         };
     }
-    start_host(hosts, std::move(network));
-    return {};
+    start_host(meeting, std::move(network));
 }
 
-Result<void> Communicator::open_channels(store::Rendezvous& rendezvous, const Hosts& hosts, Time deadline) {
-    auto formed = find_each_other(rendezvous, options_, hosts.ranks, deadline);
+Result<wire::JobPlan> Communicator::open_channels(store::Rendezvous& rendezvous, const Meeting& meeting,
+                                                  Time deadline) {
+    auto formed = find_each_other(rendezvous, options_, meeting, deadline);
     if (!formed) return tl::unexpected(formed.error());
-    formation_ = formed->formation;
     nodes_ = std::move(formed->nodes);
-    if (!formed->layout.empty()) {
-        log_->write(observe::LogEvent::layout_chosen, {{"rank", rank_}, {"reason", formed->layout}});
-    }
-    for (std::size_t i = 0; i < formed->plans.size(); ++i) {
+    log_->write(observe::LogEvent::layout_chosen, {{"rank", rank_}, {"reason", formed->layout}});
+    for (std::size_t i = 0; i < formed->channels.size(); ++i) {
         auto& socket = formed->sockets[i];
         if (trace_ != nullptr) socket = observe::trace_transport(std::move(socket), trace_);
-        formed->plans[i].ended = [this](const Error& error) { log_failure(error); };
-        formed->plans[i].slow = [this](const std::string& text) { log_slow(text); };
-        formed->plans[i].floats = [this](const protocol::WorkerCounters& counters) { log_floats(counters); };
-        formed->plans[i].int32_lanes = [this] { log_int32_lanes(); };
+        formed->channels[i].ended = [this](const Error& error) { log_failure(error); };
+        formed->channels[i].slow = [this](const std::string& text) { log_slow(text); };
+        formed->channels[i].floats = [this](const protocol::WorkerCounters& counters) { log_floats(counters); };
+        formed->channels[i].int32_lanes = [this] { log_int32_lanes(); };
     }
-    const std::span plans(formed->plans);
+    const std::span plans(formed->channels);
     const std::span sockets(formed->sockets);
     for (const bool gathers : {false, true}) {
-        const std::size_t first = gathers ? formation_.channels : 0;
-        const std::size_t count = gathers ? plans.size() - first : formation_.channels;
+        const std::size_t first = gathers ? formed->plan.channels : 0;
+        const std::size_t count = gathers ? plans.size() - first : formed->plan.channels;
         ChannelSet& set = gathers ? gathers_ : channels_;
-        if (auto opened = set.open(sockets.subspan(first, count), plans.subspan(first, count)); !opened) return opened;
+        if (auto opened = set.open(sockets.subspan(first, count), plans.subspan(first, count)); !opened)
+            return tl::unexpected(opened.error());
     }
     channels_.start();
     const Time begin = net::now();
     for (const auto& channel : channels_.channels()) {
-        if (auto ready = wait_ready(*channel, rendezvous, begin, deadline); !ready) return ready;
+        if (auto ready = wait_ready(*channel, rendezvous, begin, deadline); !ready)
+            return tl::unexpected(ready.error());
     }
-    return {};
+    return formed->plan;
 }
 
 // A rank that cannot join leaves its reason in the store. Check the store at intervals while ranks are missing.

@@ -1,50 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ranks form a communicator. Each rank examines the path to its switch and announces the result to the other ranks.
-// Rank 0 draws the job's number and token. From these, every rank computes the same plans.
+// How ranks form a communicator: they gather facts and open sockets. From the facts of all ranks, control::JobPlanner
+// makes the same plan on each. docs/protocol.md#rendezvous is normative.
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "comm/channel_driver.h"
-#include "comm/communicator.h"
+#include "comm/host_formation.h"
 #include "comm/options.h"
 #include "net/transport.h"
 #include "store/rendezvous.h"
 #include "switchd/node.h"
+#include "wire/control.h"
 
 namespace atp::comm {
 
+// Names under which ranks meet in the store. After `facts`, only ranks that need a round take part.
+inline constexpr std::string_view round_facts = "facts";      // of all ranks
+inline constexpr std::string_view round_shared = "shared";    // if some ranks expect to share memory
+inline constexpr std::string_view round_switch = "switch";    // if rank 0 starts one: its address
+inline constexpr std::string_view round_servers = "servers";  // if hosts serve the sums
+inline constexpr std::string_view round_reached = "reached";  // likewise
+inline constexpr std::string_view round_plan = "plan";        // for ranks that share memory on several hosts
+// All names, for Rendezvous::give_up().
+[[nodiscard]] std::span<const std::string_view> formation_rounds();
+
 struct Formed {
-    Formation formation;
-    std::vector<std::unique_ptr<net::Transport>> sockets;     // one per plan
-    std::vector<ChannelPlan> plans;                           // one per channel, then one per gather channel, if any
-    std::vector<std::unique_ptr<switchd::SwitchNode>> nodes;  // which this rank runs for the job
+    wire::JobPlan plan;
     std::string layout;                                       // for the log
+    std::vector<std::unique_ptr<net::Transport>> sockets;     // one per channel plan
+    std::vector<ChannelPlan> channels;                        // one per channel, then one per gather channel, if any
+    std::vector<std::unique_ptr<switchd::SwitchNode>> nodes;  // which this rank runs for the job
 };
 
-// Waits for all ranks up to the deadline. The error names the rank or the switch that is missing or disagrees.
-// `ranks_of_workers`: for whom each rank of this rendezvous speaks; empty: for itself.
+// Before a rank uses the network: what its options do not name yet, rank 0 names.
+[[nodiscard]] Result<void> prepare_network(store::Rendezvous& rendezvous, const wire::RankFacts& first,
+                                           Options& options, Time deadline);
+
+// Called by the ranks that speak for their hosts. Waits for all of them up to the deadline. The error names the rank
+// or the switch that is missing or disagrees.
 [[nodiscard]] Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& options,
-                                             std::span<const std::vector<std::uint16_t>> ranks_of_workers,
-                                             Time deadline);
-// Tells the ranks of a host what the one that speaks for it has formed, and waits for all ranks of the job.
-[[nodiscard]] Result<Formation> spread_formation(store::Rendezvous& rendezvous, std::string_view name,
-                                                 const Formation& formed, std::uint32_t speaker, Time deadline);
-
-// Names under which ranks meet in the store, for Rendezvous::give_up().
-[[nodiscard]] std::span<const std::string_view> names_of_formation();
-[[nodiscard]] std::span<const std::string_view> names_of_host_level();
-[[nodiscard]] std::span<const std::string_view> names_of_members();  // three to find hosts, one for the formation
-[[nodiscard]] std::span<const std::string_view> names_of_members_and_network();
-[[nodiscard]] std::span<const std::string_view> names_of_network();  // the first one is that of the layout
-[[nodiscard]] std::span<const std::string_view> names_of_roots();    // some of those of the network
-
-// `terms`: by rank, the options that must be equal. nullopt: they are.
-[[nodiscard]] std::optional<Failure> dissent_about_terms(std::span<const std::string> terms);
+                                             const Meeting& meeting, Time deadline);
 
 }  // namespace atp::comm

@@ -1,64 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/host_pairs.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <future>
-#include <sstream>
+#include <utility>
 
-#include "comm/root_servers.h"
+#include "comm/own_server.h"
 #include "comm/switch_reach.h"
+#include "control/branch.h"
+#include "control/fact_round.h"
 #include "net/clock.h"
 
 namespace atp::comm {
 namespace {
 
-// What a rank found on the path to another one.
-struct PathAnswer {
-    std::uint32_t to = 0;
-    std::uint32_t lanes = 0;  // 0: no answer
-    std::string why{};
-};
+template <class Message>
+Result<std::vector<Message>> exchange(store::Rendezvous& rendezvous, std::string_view name, const Message& own,
+                                      Time deadline, std::optional<Message> (*decode)(std::span<const std::byte>)) {
+    const auto values = rendezvous.all_gather(name, control::message_text(own), deadline);
+    if (!values) return tl::unexpected(values.error());
+    return control::messages_of(*values, rendezvous.party().ranks(), decode);
+}
 
-// A line for each answer.
-std::string to_text(std::vector<PathAnswer> answers) {
-    std::string text;
-    for (PathAnswer& answer : answers) {
-        std::ranges::replace(answer.why, '\n', ' ');
-        text += fmt::format("{} {} {}\n", answer.to, answer.lanes, answer.why);
+void add_to(PairFacts& facts, std::uint32_t from, const wire::ReachedFacts& answers) {
+    for (const wire::ReachFault& fault : answers.faults) {
+        facts.faults.push_back({.from = from, .to = fault.to, .why = fault.why});
     }
-    return text;
-}
-
-std::vector<PathAnswer> answers_of(const std::string& text) {
-    std::vector<PathAnswer> answers;
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
-        PathAnswer answer;
-        std::istringstream words(line);
-        words >> answer.to >> answer.lanes >> std::ws;
-        std::getline(words, answer.why);
-        answers.push_back(std::move(answer));
-    }
-    return answers;
-}
-
-PathAnswer ask(std::uint32_t to, const std::string& text, Time deadline) {
-    const auto address = wire::Address::parse(text);
-    if (!address) return {.to = to, .why = to_string(address.error())};
-    const auto reach = reach_address(*address, Options{}, deadline);
-    if (!reach) return {.to = to, .why = reach.error().text};
-    return {.to = to, .lanes = reach->lanes};
-}
-
-void add_to(PairFacts& facts, std::uint32_t from, const std::vector<PathAnswer>& answers) {
-    for (const PathAnswer& answer : answers) {
-        if (answer.lanes == 0) {
-            facts.faults.push_back({.from = from, .to = answer.to, .why = answer.why});
-        } else {
-            facts.lanes = facts.lanes == 0 ? answer.lanes : std::min(facts.lanes, answer.lanes);
-        }
+    for (const std::uint32_t lanes : answers.lanes) {
+        if (lanes != 0) facts.lanes = facts.lanes == 0 ? lanes : std::min(facts.lanes, lanes);
     }
 }
 
@@ -66,26 +35,36 @@ void add_to(PairFacts& facts, std::uint32_t from, const std::vector<PathAnswer>&
 
 Result<PairFacts> measure_pairs(store::Rendezvous& rendezvous, const std::string& listen, Duration timeout,
                                 Time deadline) {
-    const std::uint32_t own = rendezvous.party().rank;
+    const auto own = static_cast<std::uint16_t>(rendezvous.party().rank);
     const auto node = serve_at(listen, {});
-    const auto addresses =
-        rendezvous.all_gather("pair-addresses", node ? to_string((*node)->address()) : std::string(), deadline);
-    if (!addresses) return tl::unexpected(addresses.error());
+    wire::ServerFacts place;
+    if (node) place.address = control::endpoint_of((*node)->address());
+    const auto places = exchange(rendezvous, "pair-addresses", place, deadline, wire::decode_server);
+    if (!places) return tl::unexpected(places.error());
 
-    std::vector<std::future<PathAnswer>> asked;
+    using Answer = std::pair<std::uint16_t, Result<SwitchReach>>;
+    std::vector<std::future<Answer>> asked;
     const Time until = std::min(deadline, net::after(net::now(), timeout));
-    for (std::uint32_t rank = 0; rank < addresses->size(); ++rank) {
-        if (rank == own || (*addresses)[rank].empty()) continue;
-        asked.push_back(std::async(std::launch::async, ask, rank, (*addresses)[rank], until));
+    const auto ask = [until](std::uint16_t to, const wire::Address& address) {
+        return Answer(to, reach_address(address, Options{}, until));
+    };
+    PairFacts facts;
+    for (std::uint16_t rank = 0; rank < places->size(); ++rank) {
+        const wire::Endpoint& at = (*places)[rank].address;
+        facts.addresses.push_back(at.family == 0 ? std::string() : to_string(control::address_of(at)));
+        if (rank == own || at.family == 0) continue;
+        asked.push_back(std::async(std::launch::async, ask, rank, control::address_of(at)));
     }
-    std::vector<PathAnswer> answers;
-    if (!node) answers.push_back({.to = own, .why = to_string(node.error())});
-    for (auto& answer : asked) answers.push_back(answer.get());
-    const auto all = rendezvous.all_gather("pair-answers", to_text(answers), deadline);
+    wire::ReachedFacts answers;
+    if (!node) answers.faults.push_back({.to = own, .why = to_string(node.error())});
+    for (auto& next : asked) {
+        const auto [to, reach] = next.get();
+        answers.lanes.push_back(reach ? reach->lanes : 0);
+        if (!reach) answers.faults.push_back({.to = to, .why = reach.error().text});
+    }
+    const auto all = exchange(rendezvous, "pair-answers", answers, deadline, wire::decode_reached);
     if (!all) return tl::unexpected(all.error());
-
-    PairFacts facts{.addresses = *addresses, .faults = {}};
-    for (std::uint32_t rank = 0; rank < all->size(); ++rank) add_to(facts, rank, answers_of((*all)[rank]));
+    for (std::uint32_t rank = 0; rank < all->size(); ++rank) add_to(facts, rank, (*all)[rank]);
     return facts;
 }
 

@@ -191,8 +191,14 @@ std::optional<std::string> option_problem(const Options& options) {
     for (const OptionRow& row : option_table()) {
         const auto accepts = [&](const auto& value) { return is_accepted(row, value); };
         if (!with_field(options, row, accepts, true)) return option_refusal(row, option_text(options, row));
+        const std::size_t bytes = row.type == OptionType::text ? option_text(options, row).size() : 0;
+        if (bytes <= wire::max_word_bytes) continue;
+        return fmt::format("{} has {} bytes; use at most {}", row.name, bytes, wire::max_word_bytes);
     }
-    return std::nullopt;
+    const std::size_t bytes = agreed_text(options).size();
+    if (bytes <= wire::max_terms_bytes) return std::nullopt;
+    return fmt::format("dedicated_servers: the options of all ranks have {} bytes; use at most {}, with shorter names",
+                       bytes, wire::max_terms_bytes);
 }
 
 std::string agreed_text(const Options& options) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "base/time.h"
 #include "control/group_range.h"
 #include "observe/events.h"
@@ -111,6 +112,12 @@ struct Options {
 
     // The process of this rank runs the switch that `switch_address` names. Other ranks name this rank if it ends. Own.
     bool hosts_switch = false;
+
+    // Rank 0 starts a switch if the ranks need the network: use_network() then sets its address for all ranks.
+    bool starts_switch = false;
+    // Called once if the ranks need the network, with the switch that rank 0 names, or none: may set switch_address,
+    // listen and hosts_switch of this rank. Empty: the options name them.
+    std::function<Result<void>(Options& own, const std::string& offered)> use_network{};
 
     // Congestion control of the workers. Own.
     protocol::CongestionConfig congestion{};

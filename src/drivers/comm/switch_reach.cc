@@ -15,6 +15,8 @@ namespace atp::comm {
 namespace {
 
 constexpr Duration probe_wait = std::chrono::milliseconds(100);
+// A running switch answers at once; a switch that is starting may take this long.
+constexpr Duration longest_start = std::chrono::seconds(30);
 
 Failure refuse_to_join(Reason reason, std::string peer, std::string text) {
     return fail(Operation::join, reason, std::move(peer), std::move(text));
@@ -29,7 +31,7 @@ std::uint32_t lanes_of_payload(std::uint32_t payload_bytes) {
 Result<wire::Welcome> greet(client::SwitchClient& client, Time deadline) {
     std::optional<Error> refusal;
     while (true) {
-        auto greeting = client.hello(deadline);
+        auto greeting = client.hello(std::min(deadline, net::after(net::now(), longest_start)));
         if (greeting) return std::move(greeting->welcome);
         Error error = greeting.error();
         if (error.reason == Reason::timed_out) {
@@ -53,7 +55,15 @@ Result<SwitchReach> reach_switch(const Options& options, Time deadline) {
     }
     const auto addresses = net::resolve(options.switch_address);
     if (!addresses) return tl::unexpected(addresses.error());
-    return reach_address(addresses->front(), options, deadline);
+    auto reach = reach_address(addresses->front(), options, deadline);
+    if (!reach && reach.error().reason == Reason::timed_out) {
+        reach.error().text = fmt::format(
+            "no switch answers: start one there with `atp switch`, or name another one (PyTorch: ATP_SWITCH); "
+            "firewalls "
+            "must pass UDP; check the path with `atp doctor --switch {}`",
+            options.switch_address);
+    }
+    return reach;
 }
 
 Result<SwitchReach> reach_address(const wire::Address& address, const Options& options, Time deadline) {

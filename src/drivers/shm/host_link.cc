@@ -30,6 +30,8 @@ static_assert(std::is_trivially_copyable_v<HostGreeting>);
 // A stranger that connects and says nothing holds up rank 0 this long.
 constexpr Duration longest_greeting = std::chrono::milliseconds(200);
 
+constexpr Duration look_interval = std::chrono::milliseconds(100);
+
 // The word that a rank writes into the memory, so that rank 0 sees that both mean the same memory.
 std::uint64_t answer_to(const Secret& secret, unsigned rank) { return secret[0] ^ (secret[1] * (rank + 1)); }
 
@@ -87,14 +89,22 @@ Result<HostLink::LinkedRank> HostLink::accept_one(unsigned ranks, const Secret& 
     }
 }
 
-Result<std::unique_ptr<HostMemory>> HostLink::share(const HostShape& shape, const Secret& secret, Time deadline) {
+Result<std::unique_ptr<HostMemory>> HostLink::share(const HostShape& shape, const Secret& secret, Time deadline,
+                                                    const std::function<bool()>& hopeless) {
     auto created = SharedMemory::create(shape.bytes());
     if (!created) return tl::unexpected(created.error());
     auto memory = std::make_unique<HostMemory>(*std::move(created), shape, 0);
     memory->answer(answer_to(secret, 0), static_cast<std::uint32_t>(getpid()));
     while (peers_.size() + 1 < shape.ranks) {
-        auto peer = accept_one(shape.ranks, secret, deadline);
-        if (!peer) return tl::unexpected(peer.error());
+        const Time until = std::min(deadline, net::after(net::now(), look_interval));
+        auto peer = accept_one(shape.ranks, secret, until);
+        if (!peer) {
+            if (peer.error().reason != Reason::timed_out || net::now() >= deadline) {
+                return tl::unexpected(peer.error());
+            }
+            if (hopeless()) return apart("another rank of the host does not connect");
+            continue;
+        }
         if (auto sent = send_descriptor(peer->socket, memory->descriptor()); !sent) {
             return tl::unexpected(sent.error());
         }

@@ -28,9 +28,11 @@ class HostLink {
     // The name is random, so only ranks that read it in the store find the socket.
     [[nodiscard]] static Result<HostLink> listen();
     [[nodiscard]] const std::string& name() const { return name_; }
-    // `ranks - 1` other ranks have connected. Strangers are ignored.
-    [[nodiscard]] Result<std::unique_ptr<HostMemory>> share(const HostShape& shape, const Secret& secret,
-                                                            Time deadline);
+    // Returns when `ranks - 1` other ranks have connected, or one of them never will: `hopeless` is asked at intervals.
+    // Strangers are ignored.
+    [[nodiscard]] Result<std::unique_ptr<HostMemory>> share(
+        const HostShape& shape, const Secret& secret, Time deadline,
+        const std::function<bool()>& hopeless = [] { return false; });
 
     [[nodiscard]] static Result<HostLink> connect(const std::string& name, unsigned rank, const Secret& secret);
     [[nodiscard]] Result<std::unique_ptr<HostMemory>> adopt(const HostShape& shape, unsigned rank, const Secret& secret,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "store/store.h"
+#include "wire/control.h"
 
 namespace atp::store {
 
@@ -19,15 +20,12 @@ struct Party {
     std::uint32_t generation = 0;  // grows each time the communicator forms
     std::uint32_t rank = 0;        // below `world`
     std::uint32_t world = 1;       // number of ranks
-    // For errors, if these are some ranks of a job: their numbers in it. Empty: as here.
-    std::vector<std::uint32_t> numbers{};
 
-    [[nodiscard]] std::uint32_t number_of(std::uint32_t rank_here) const {
-        return rank_here < numbers.size() ? numbers[rank_here] : rank_here;
-    }
+    [[nodiscard]] std::vector<std::uint32_t> ranks() const;
 };
 
-// Collective operations of ranks that share only a store: gather, broadcast and barrier.
+// Rounds of ranks that share only a store: each leaves a value, and reads those that it needs. control::FactRound
+// judges them. docs/protocol.md#rendezvous is normative.
 //
 // Ownership: borrows the store, which must outlive the rendezvous.
 // Calling order: every rank calls the same operations with the same names. A name is used once in a generation; it is
@@ -43,40 +41,40 @@ class Rendezvous {
   public:
     Rendezvous(Store& store, Party party) : store_(store), party_(std::move(party)), widest_(party_.world) {}
 
-    // The values of all ranks, by rank. A value has at most max_value_bytes - 4 bytes.
+    // Leaves the value of this rank, which has at most max_value_bytes - 4 bytes.
+    [[nodiscard]] Result<void> announce(std::string_view name, std::string_view value);
+    // Waits for the values of these ranks, ascending, and returns them in this order.
+    [[nodiscard]] Result<std::vector<std::string>> collect(std::string_view name,
+                                                           const std::vector<std::uint32_t>& ranks, Time deadline);
+    // The rank has left its value. Does not wait.
+    [[nodiscard]] bool has_come(std::string_view name, std::uint32_t rank);
+    // announce() and collect(), of all ranks.
     [[nodiscard]] Result<std::vector<std::string>> all_gather(std::string_view name, std::string_view value,
                                                               Time deadline);
-    // The value of rank 0, on all ranks; the values of other ranks are ignored. Rank 0 does not wait.
-    [[nodiscard]] Result<std::string> broadcast_from_zero(std::string_view name, std::string_view value, Time deadline);
-    // The value of this rank for an all_gather() of which it needs no result.
-    [[nodiscard]] Result<void> announce(std::string_view name, std::string_view value);
     // No rank returns before all ranks have called.
     [[nodiscard]] Result<void> barrier(std::string_view name, Time deadline);
     // Reports to the other ranks that this rank gives up, and why. Ranks that wait in the last operation of this rank
     // then fail; so do ranks that later call an operation of `names`. If this rank knows that another rank gave up, it
     // passes that reason on to the ranks that wait for it. Does nothing if another process has this rank. Errors of the
-    // store are ignored.
+    // store are ignored. Rank 0, whose process often serves the store, returns when the others know, or after a second.
     void give_up(const Error& error, std::span<const std::string_view> names);
     // Why a rank gave up; nullopt: none did. Queries the store and does not wait for keys.
     [[nodiscard]] std::optional<Failure> given_up();
-    // Removes all keys of a generation. One rank calls it, after all ranks have left that generation.
-    [[nodiscard]] Result<void> forget(std::uint32_t generation);
 
     [[nodiscard]] const Party& party() const { return party_; }
 
   private:
     [[nodiscard]] Result<void> check(std::string_view name) const;
     [[nodiscard]] std::string key_of(std::string_view name, std::uint32_t rank) const;
-    [[nodiscard]] Result<std::vector<std::string>> collect(std::string_view name,
-                                                           const std::vector<std::uint32_t>& ranks, Time deadline);
-    [[nodiscard]] Failure missing_parties(std::string_view name, const std::vector<std::uint32_t>& ranks, Error error);
-    [[nodiscard]] Failure mismatched(std::string text) const;
-    [[nodiscard]] std::vector<std::string> keys_of(std::string_view name, std::uint32_t ranks) const;
+    [[nodiscard]] std::vector<std::string> keys_of(std::string_view name,
+                                                   const std::vector<std::uint32_t>& ranks) const;
     [[nodiscard]] std::string key_of_giving_up() const;
+    [[nodiscard]] Failure missing_parties(std::string_view name, const std::vector<std::uint32_t>& ranks, Error error);
+    void report(const Error& error, std::span<const std::string_view> names);
+    void wait_until_informed(std::string_view first_name);
     // In the place of this rank's values.
     [[nodiscard]] bool repeat(const std::string& notice, std::span<const std::string_view> names);
-    // Decodes the value that a rank sets when it gives up.
-    [[nodiscard]] Failure reason_of_giving_up(std::string_view value);
+    void learn(const wire::GaveUp& notice);
 
     Store& store_;
     Party party_;

@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <map>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "wire/format.h"
@@ -18,7 +16,6 @@ namespace {
 
 // A layout with more steps has to be faster by this share.
 constexpr double noticeable = 0.02;
-constexpr std::string_view none = "-";
 
 // Tensors on each link. Gradients go up as results come down, so both directions carry the same.
 class Links {
@@ -257,35 +254,6 @@ std::optional<Layout> best_layout(std::span<const LayoutRank> ranks) {
         if (is_faster(layout, best)) best = std::move(layout);
     }
     return best;
-}
-
-std::string to_text(const LayoutRank& rank) {
-    const auto word = [](std::string text) {
-        std::ranges::replace_if(
-            text, [](unsigned char c) { return std::isspace(c) != 0; }, '_');
-        return text.empty() ? std::string(none) : text;
-    };
-    return fmt::format("{} {} {} {} {} {} {} {}", rank.leaf, rank.root, rank.serves ? 1 : 0, word(rank.host),
-                       word(rank.rack), rank.host_bits_per_s, rank.uplink_bits_per_s, rank.in_path ? 1 : 0);
-}
-
-Result<LayoutRank> layout_rank_from(std::string_view text, std::uint32_t rank) {
-    LayoutRank found;
-    int serves = 0;
-    int in_path = 0;
-    std::istringstream words{std::string(text)};
-    words >> found.leaf >> found.root >> serves >> found.host >> found.rack >> found.host_bits_per_s >>
-        found.uplink_bits_per_s >> in_path;
-    if (!words) {
-        return fail(Operation::rendezvous, Reason::malformed, fmt::format("rank {}", rank),
-                    "its position in the network cannot be read: use equal versions on all ranks");
-    }
-    found.serves = serves != 0;
-    found.in_path = in_path != 0;
-    for (std::string* name : {&found.host, &found.rack}) {
-        if (*name == none) name->clear();
-    }
-    return found;
 }
 
 }  // namespace atp::control

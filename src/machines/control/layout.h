@@ -10,8 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
-
 namespace atp::control {
 
 // What one rank knows of the network.
@@ -75,9 +73,5 @@ struct Layout {
 // rate that is not named counts as the slowest named one of a host; if none is named, all links count alike. nullopt:
 // some rank names no switch, and some rank cannot serve.
 [[nodiscard]] std::optional<Layout> best_layout(std::span<const LayoutRank> ranks);
-
-// What ranks tell each other: one line.
-[[nodiscard]] std::string to_text(const LayoutRank& rank);
-[[nodiscard]] Result<LayoutRank> layout_rank_from(std::string_view text, std::uint32_t rank);
 
 }  // namespace atp::control

@@ -7,6 +7,20 @@ namespace {
 constexpr std::uint8_t version_mark = control_version & 0xF0U;
 static_assert(static_cast<std::uint8_t>(first_control_type) == ATP_TYPE_CONTROL);
 
+template <class Type>
+void write_first_bytes(ByteWriter& writer, Type type) {
+    writer.u8(control_version);
+    writer.u8(static_cast<std::uint8_t>(type));
+    writer.zero(control_prefix_bytes - 2);
+}
+
+template <class Type>
+void read_first_bytes(ByteReader& reader, Type type) {
+    reader.check(reader.u8() == control_version);
+    reader.check(reader.u8() == static_cast<std::uint8_t>(type));
+    reader.skip(control_prefix_bytes - 2);
+}
+
 }  // namespace
 
 std::optional<ControlType> control_type(std::span<const std::byte> bytes) {
@@ -41,17 +55,10 @@ std::optional<std::uint64_t> nonce_of(std::span<const std::byte> bytes) {
     return load_u64(bytes.data() + control_prefix_bytes);
 }
 
-void write_prefix(ByteWriter& writer, ControlType type) {
-    writer.u8(control_version);
-    writer.u8(static_cast<std::uint8_t>(type));
-    writer.zero(control_prefix_bytes - 2);
-}
-
-void read_prefix(ByteReader& reader, ControlType type) {
-    reader.check(reader.u8() == control_version);
-    reader.check(reader.u8() == static_cast<std::uint8_t>(type));
-    reader.skip(control_prefix_bytes - 2);
-}
+void write_prefix(ByteWriter& writer, ControlType type) { write_first_bytes(writer, type); }
+void read_prefix(ByteReader& reader, ControlType type) { read_first_bytes(reader, type); }
+void write_prefix(ByteWriter& writer, StoreType type) { write_first_bytes(writer, type); }
+void read_prefix(ByteReader& reader, StoreType type) { read_first_bytes(reader, type); }
 
 // tools/write_wire writes the names from src/machines/wire/wire.toml.
 std::string_view to_string(ControlType type) {
@@ -65,6 +72,19 @@ std::string_view to_string(ControlType type) {
         case ControlType::stats: return "STATS";
         case ControlType::report: return "REPORT";
         case ControlType::retry: return "RETRY";
+    }
+    return "unknown";
+}
+
+std::string_view to_string(StoreType type) {
+    switch (type) {
+        case StoreType::facts: return "FACTS";
+        case StoreType::shared: return "SHARED";
+        case StoreType::network: return "NETWORK";
+        case StoreType::server: return "SERVER";
+        case StoreType::reached: return "REACHED";
+        case StoreType::plan: return "PLAN";
+        case StoreType::gave_up: return "GAVE_UP";
     }
     return "unknown";
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control messages: they build the tree of switches (join_messages.h) and read its counters (query_messages.h). They
 // share the port with packets, and have a version byte and types of their own. docs/protocol.md#joining is normative.
+// Messages in a store (formation_messages.h) begin with the same bytes and have further types.
 //
 // Decoding accepts any bytes. Every field of an accepted message is in its range, and every list within its bound.
 // The functions have no state and are safe in every thread. They allocate, so they are not for the packet path.
@@ -14,6 +15,7 @@
 
 #include "wire/bytes.h"
 #include "wire/format.h"
+#include "wire/formation_messages.h"
 #include "wire/join_messages.h"
 #include "wire/query_messages.h"
 
@@ -48,6 +50,25 @@ enum class ControlType : std::uint8_t {
 inline constexpr ControlType first_control_type = ControlType::join;
 inline constexpr ControlType last_control_type = ControlType::retry;
 
+// Type of a message in a store.
+enum class StoreType : std::uint8_t {
+    // from each rank: what a rank says of itself before it uses the network
+    facts = 1,
+    // from each rank: whether a rank shares memory as the FACTS let it expect
+    shared = 2,
+    // from the first rank of each host: what a rank knows of its path to a switch, and of its links
+    network = 3,
+    // from the first rank of each host: where a rank serves sums
+    server = 4,
+    // from the first rank of each host: which servers a rank reaches, and the switch that it runs for its rack
+    reached = 5,
+    // from the first rank of each host: what the other ranks of a host need to know of the job, as soon as its channels
+    // are ready
+    plan = 6,
+    // from a rank that fails: stands in place of a value: the formation fails on all ranks
+    gave_up = 7,
+};
+
 // Bytes in front of the fields of each message: version (1), type (1), reserved (2).
 inline constexpr std::size_t control_prefix_bytes = 4;
 // Longest control message, padding included.
@@ -70,6 +91,22 @@ inline constexpr std::size_t max_statement_bytes = 100;
 inline constexpr std::size_t whole_percent = 100;
 // Whole share in permille.
 inline constexpr std::size_t whole_permille = 1'000;
+// Longest name or address in a message of a store.
+inline constexpr std::size_t max_word_bytes = 255;
+// Longest text of the options that must be equal.
+inline constexpr std::size_t max_terms_bytes = 16'384;
+// Longest reason of one rank in a message of a store.
+inline constexpr std::size_t max_cause_bytes = 400;
+// Longest reason for which a rank gives up.
+inline constexpr std::size_t max_notice_bytes = 32'768;
+// Ranks of a job.
+inline constexpr std::size_t max_ranks = 1'024;
+// Sockets of a rank: two for each channel.
+inline constexpr std::size_t max_sockets = 128;
+// Servers that one rank names because it does not reach them. Further ones are left out.
+inline constexpr std::size_t max_faults = 128;
+// Largest number of enum atp_reason.
+inline constexpr std::size_t most_reason = 15;
 // Switches from a leaf to the root, both included.
 inline constexpr std::size_t max_path_switches = 4;
 // End of the written part.
@@ -87,7 +124,10 @@ inline constexpr std::size_t max_path_switches = 4;
 // Writes and reads the bytes in front of the fields. read_prefix() checks that they are those of `type`.
 void write_prefix(ByteWriter& writer, ControlType type);
 void read_prefix(ByteReader& reader, ControlType type);
+void write_prefix(ByteWriter& writer, StoreType type);
+void read_prefix(ByteReader& reader, StoreType type);
 
 [[nodiscard]] std::string_view to_string(ControlType type);
+[[nodiscard]] std::string_view to_string(StoreType type);
 
 }  // namespace atp::wire

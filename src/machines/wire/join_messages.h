@@ -109,7 +109,7 @@ struct Statement {
     // bit of that member in its unit
     std::uint8_t member = 0;
     // the operation, its size and its type
-    std::string text;
+    std::string text{};
 
     bool operator==(const Statement&) const = default;
 };
@@ -257,7 +257,7 @@ struct Refused {
     // see REFUSED
     Refusal reason = Refusal::malformed;
     // for people
-    std::string text;
+    std::string text{};
 };
 
 // LEAVE: a member leaves. Sent by: worker, switch.

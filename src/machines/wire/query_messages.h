@@ -41,7 +41,7 @@ struct Welcome {
     // from the receiver of the HELLO to the root
     std::vector<PathSwitch> path{};
     // such as "atp 0.1.0"
-    std::string software;
+    std::string software{};
 };
 
 // STATS: requests one part of a report; as long as the longest REPORT. Sent by: tool.
@@ -65,7 +65,7 @@ struct Report {
     // of the report
     std::uint16_t parts = 0;
     // part of the report, JSON
-    std::string text;
+    std::string text{};
 };
 
 // Return the number of bytes written, or 0 if they do not fit. Zeros pad the message to `padded_bytes`.

@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/root_servers.h"
+#include "comm/own_server.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string_view>
-#include <utility>
 
-#include "comm/formation.h"
-#include "net/clock.h"
 #include "net/resolve.h"
 
 namespace atp::comm {
 namespace {
-
-constexpr std::string_view yes = "yes";
-// A rank on a host that answers does so within milliseconds.
-constexpr Duration longest_answer = std::chrono::seconds(2);
 
 struct PortRange {
     std::string host;
@@ -60,18 +52,6 @@ Result<PortRange> range_in(const std::string& listen) {
                 "name a switch, or an address for this rank: host:port, host:0 or host:first-last");
 }
 
-// Ranks of one host have one address. The lowest of them serves.
-std::vector<std::uint32_t> first_rank_of_each_host(const std::vector<wire::Address>& addresses) {
-    std::vector<std::uint32_t> ranks;
-    for (std::uint32_t rank = 0; rank < addresses.size(); ++rank) {
-        const auto same_host = [&](std::uint32_t other) {
-            return addresses[other].with_port(0) == addresses[rank].with_port(0);
-        };
-        if (std::ranges::none_of(ranks, same_host)) ranks.push_back(rank);
-    }
-    return ranks;
-}
-
 }  // namespace
 
 Result<wire::Address> host_of_listen(const std::string& listen) {
@@ -95,48 +75,6 @@ Result<std::unique_ptr<switchd::SwitchNode>> serve_at(const std::string& listen,
         if (node || node.error().reason != Reason::in_use) break;
     }
     return node;
-}
-
-Result<RootServers> find_roots(store::Rendezvous& rendezvous, const Options& options, Time deadline) {
-    const auto names = names_of_roots();
-    const std::uint32_t own_rank = rendezvous.party().rank;
-    RootServers found;
-    auto own = serve_at(options.listen, {});
-    if (!own) return tl::unexpected(own.error());
-    const auto texts = rendezvous.all_gather(names[0], to_string((*own)->address()), deadline);
-    if (!texts) return tl::unexpected(texts.error());
-    std::vector<wire::Address> addresses;
-    for (const std::string& text : *texts) {
-        const auto address = wire::Address::parse(text);
-        if (!address) return tl::unexpected(address.error());
-        addresses.push_back(*address);
-    }
-
-    const std::vector<std::uint32_t> ranks = first_rank_of_each_host(addresses);
-    if (std::ranges::find(ranks, own_rank) != ranks.end()) found.own = *std::move(own);
-    std::string problem(yes);
-    for (const std::uint32_t rank : ranks) {
-        const Time until = std::min(deadline, net::after(net::now(), longest_answer));
-        auto reach = reach_address(addresses[rank], options, until);
-        if (reach) {
-            found.roots.push_back({.rank = rank, .reach = *std::move(reach)});
-        } else if (rank == ranks.front()) {
-            return tl::unexpected(reach.error());
-        } else if (problem == yes) {
-            const store::Party& party = rendezvous.party();
-            problem = fmt::format("rank {} does not reach rank {}: {}", party.number_of(own_rank),
-                                  party.number_of(rank), to_string(reach.error()));
-        }
-    }
-    const auto problems = rendezvous.all_gather(names[1], problem, deadline);
-    if (!problems) return tl::unexpected(problems.error());
-    const auto first = std::ranges::find_if(*problems, [](const std::string& text) { return text != yes; });
-    if (first != problems->end()) {
-        found.why_one = *first;
-        found.roots.resize(1);
-        if (own_rank != ranks.front()) found.own.reset();
-    }
-    return found;
 }
 
 }  // namespace atp::comm
