@@ -41,7 +41,7 @@ enum class Values : std::uint8_t {
     wide_sums,        // fragment 0: all values fit 16 bits, and the first two sum to 40,000
 };
 
-enum class Protocol : std::uint8_t { atp, switchml, joining, host };
+enum class Protocol : std::uint8_t { atp, switchml, joining, host, formation };
 
 // A rack, or one direct worker. Each rack has a separate switch, except with racks_share_switch. A direct worker is
 // below the switch of the server.
@@ -80,7 +80,8 @@ struct Configuration {
     int mismatched_worker = -1;        // rank that performs another operation; -1: none
     int marked_worker = -1;            // rank whose gradients are all marked; -1: none
     bool other_hosts = false;          // Protocol::host: rank 0 sends the sums to other hosts
-    int killed = -1;                   // Protocol::host: rank that is killed, at any time; -1: none
+    int killed = -1;                   // Protocol::host, formation: rank that is killed, at any time; -1: none
+    bool differs_in_world = false;     // Protocol::formation: the mismatched rank expects one rank more
     // Protocol::joining, and leaver of Protocol::host:
     std::uint8_t hold_ticks = 4;  // hold time of the switches
     bool hosts_report = false;    // the host of an ended process reports that no process has the port

@@ -15,6 +15,7 @@ struct ConfigurationEntry {
     bool is_long = false;  // not for a test
 };
 
+void add_formation(std::vector<ConfigurationEntry>& all);
 void add_host(std::vector<ConfigurationEntry>& all);
 void add_lists(std::vector<ConfigurationEntry>& all);
 void add_narrow_numbers(std::vector<ConfigurationEntry>& all);

@@ -405,6 +405,7 @@ std::vector<Configuration> make(Extent extent) {
     add_switchml(entries);
     add_joining(entries);
     add_host(entries);
+    add_formation(entries);
     std::vector<Configuration> all;
     for (Entry& entry : entries) {
         if (extent == Extent::quick && entry.is_long) continue;

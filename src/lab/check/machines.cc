@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/machines.h"
 
+#include "check/formation_machines.h"
 #include "check/host_machines.h"
 #include "check/joining_machines.h"
 
@@ -354,6 +355,7 @@ std::unique_ptr<System> make_system(const Configuration& configuration) {
     if (configuration.protocol == Protocol::atp) return std::make_unique<Machines>(configuration);
     if (configuration.protocol == Protocol::joining) return std::make_unique<JoiningMachines>(configuration);
     if (configuration.protocol == Protocol::host) return std::make_unique<HostMachines>(configuration);
+    if (configuration.protocol == Protocol::formation) return std::make_unique<FormationMachines>(configuration);
     const Mode mode = ATP_BREAK(version_bit_alone) ? Mode::faithful : Mode::compares_offsets;
     return std::make_unique<SwitchMlMachines>(configuration, mode);
 }
