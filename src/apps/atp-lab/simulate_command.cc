@@ -25,8 +25,8 @@
 #include "apps/common/flags.h"
 #include "apps/common/progress.h"
 #include "base/units.h"
-#include "joining/swarm.h"
 #include "sim/scenario_table.h"
+#include "sim/shrink.h"
 #include "sim/simulation.h"
 #include "sim/swarm.h"
 
@@ -133,141 +133,81 @@ Json to_json(const sim::SwarmSummary& s, const SimulateOptions& options) {
             {"packet_hops", s.packet_hops},
             {"fragments", s.fragments},
             {"incarnations", s.incarnations},
+            {"formed_again", s.formed_again},
+            {"errors", s.errors},
             {"resends", s.resends},
             {"lost", s.lost},
             {"slowest_ms", to_milliseconds(s.slowest)},
             {"slowest_seed", s.slowest_seed}};
 }
 
-void print_failed_run(const sim::Report& report) {
+sim::SwarmProfile profile_of(const SimulateOptions& options) {
+    if (!options.joining) return sim::SwarmProfile::mixed;
+    return options.calm ? sim::SwarmProfile::calm : sim::SwarmProfile::outages;
+}
+
+// The flags that draw the same scenario again.
+std::string profile_flags(const SimulateOptions& options) {
+    return fmt::format("{}{}", options.joining ? "--joining " : "", options.calm ? "--calm " : "");
+}
+
+void print_failed_run(const sim::Report& report, const SimulateOptions& options) {
     const std::string first = report.failures.empty() ? "not finished" : report.failures.front();
-    fmt::print("seed {}: {}; replay: atp-lab simulate --swarm 1 --seed {} --trace trace.txt\n", report.seed, first,
-               report.seed);
-    std::fflush(stdout);
-}
-
-Json to_json(const joining::JoinSwarmSummary& s, const SimulateOptions& options) {
-    return {{"first_seed", options.scenario.seed}, {"runs", s.runs},       {"failures", s.failures},
-            {"verified", s.failures == 0},         {"packets", s.packets}, {"operations", s.operations},
-            {"incarnations", s.incarnations},      {"errors", s.errors}};
-}
-
-const char* calm_flag(const SimulateOptions& options) { return options.calm ? " --calm" : ""; }
-
-void print_failed_run(const joining::JoinReport& report, const SimulateOptions& options) {
     fmt::print(options.json ? stderr : stdout,
-               "seed {}: {}; replay: atp-lab simulate --joining{} --seed {} --trace trace.txt\n", report.scenario.seed,
-               report.failures.front(), calm_flag(options), report.scenario.seed);
+               "seed {}: {}; replay: atp-lab simulate {}--swarm 1 --seed {} --trace trace.txt\n", report.seed, first,
+               profile_flags(options), report.seed);
     std::fflush(stdout);
 }
 
-// One scenario of joining, with a line for each event.
-int run_one_joining(const SimulateOptions& options) {
-    const std::uint64_t seed = options.scenario.seed;
-    const auto scenario = options.calm ? joining::draw_calm_scenario(seed) : joining::draw_join_scenario(seed);
-    File file = open_trace(options.trace_path);
-    const joining::JoinReport report = joining::run_joining(scenario, file.get());
-    close_trace(std::move(file), options.trace_path);
-    if (options.json) {
-        fmt::print("{}\n", Json{{"seed", seed},
-                                {"scenario", joining::text_of(scenario)},
-                                {"failures", report.failures},
-                                {"packets", report.packets},
-                                {"operations", report.operations},
-                                {"incarnations", report.incarnations},
-                                {"errors", report.errors}}
-                               .dump(2));
-    } else {
-        fmt::print("seed {}: {}\n{} packets, {} operations, {} incarnations ready, {} errors of ranks\n", seed,
-                   joining::text_of(scenario), report.packets, report.operations, report.incarnations, report.errors);
-        for (const std::string& failure : report.failures) fmt::print("failed: {}\n", failure);
-    }
-    return report.failures.empty() ? exit_passed : exit_failed;
+// A scenario drawn from a seed has many jobs, ranks and faults; few of them matter.
+void print_shrunk(std::uint64_t seed, const SimulateOptions& options) {
+    constexpr unsigned most_runs = 300;
+    const sim::Scenario drawn = sim::draw_scenario(seed, profile_of(options));
+    fmt::print(stderr, "  draws: {}\n", sim::text_of(drawn));
+    const sim::Shrunk shrunk = sim::shrink(drawn, most_runs, &interrupted);
+    fmt::print(stderr, "  smallest of {} runs that fails: {}\n", shrunk.runs, sim::text_of(shrunk.scenario));
+    for (const std::string& failure : shrunk.failures) fmt::print(stderr, "    {}\n", failure);
+    fmt::print(stderr, "    atp-lab simulate {}\n", sim::to_flags(shrunk.scenario));
 }
 
-struct SwarmOutcome {
-    bool passed = false;
-    Json json;
-    std::string text;  // one line for people
-};
-
-SwarmOutcome run_joining_swarm(const SimulateOptions& options) {
+int run_swarm(const SimulateOptions& options) {
+    constexpr unsigned most_shrunk = 3;
     Progress progress;
     const auto begin = std::chrono::steady_clock::now();
-    joining::JoinSwarmOptions swarm{.first_seed = options.scenario.seed,
-                                    .runs = options.swarm,
-                                    .threads = options.threads,
-                                    .calm = options.calm,
-                                    .stop = &interrupted,
-                                    .failed = {},
-                                    .progress = {}};
-    swarm.failed = [&](const joining::JoinReport& report) {
-        progress.clear();
-        print_failed_run(report, options);
-    };
-    swarm.progress = [&](std::uint64_t done) {
-        progress.show(fmt::format("{} of {} runs of joining", done, options.swarm));
-    };
-    const joining::JoinSwarmSummary s = joining::run_join_swarm(swarm);
-    progress.clear();
-    return {.passed = s.failures == 0,
-            .json = to_json(s, options),
-            .text = fmt::format(
-                "joining: {} runs from seed {}: {} failed; {} packets, {} operations, {} incarnations ready, {} errors "
-                "of ranks; {:.1f} s",
-                s.runs, options.scenario.seed, s.failures, s.packets, s.operations, s.incarnations, s.errors,
-                seconds_since(begin))};
-}
-
-SwarmOutcome run_data_swarm(const SimulateOptions& options) {
-    Progress progress;
-    const auto begin = std::chrono::steady_clock::now();
+    std::vector<std::uint64_t> failed;
     sim::SwarmOptions swarm{.first_seed = options.scenario.seed,
                             .runs = options.swarm,
                             .threads = options.threads,
+                            .profile = profile_of(options),
                             .stop = &interrupted,
                             .failed = {},
                             .progress = {}};
     swarm.failed = [&](const sim::Report& report) {
         progress.clear();
-        if (options.json) {
-            fmt::print(stderr, "seed {}: {}\n", report.seed, report.failures.empty() ? "" : report.failures.front());
-        } else {
-            print_failed_run(report);
-        }
+        failed.push_back(report.seed);
+        print_failed_run(report, options);
     };
     swarm.progress = [&](std::uint64_t done) { progress.show(fmt::format("{} of {} runs", done, options.swarm)); };
     const sim::SwarmSummary s = sim::run_swarm(swarm);
     progress.clear();
-    return {.passed = s.failures == 0,
-            .json = to_json(s, options),
-            .text = fmt::format(
-                "{} runs from seed {}: {} failed; {} fragments, {} packet-hops, {} packets lost, {} resends, "
-                "{} incarnations; slowest seed {} after {:.1f} ms of virtual time; {:.1f} s",
-                s.runs, options.scenario.seed, s.failures, s.fragments, s.packet_hops, s.lost, s.resends,
-                s.incarnations, s.slowest_seed, to_milliseconds(s.slowest), seconds_since(begin))};
-}
-
-void print_line(const SwarmOutcome& outcome, const SimulateOptions& options) {
-    if (options.json) return;
-    fmt::print("{}\n", outcome.text);
-    std::fflush(stdout);
-}
-
-// The scenarios of data, unless only joining was asked for, then those of joining.
-int run_swarm(const SimulateOptions& options) {
-    std::optional<SwarmOutcome> data;
-    if (!options.joining) print_line(data.emplace(run_data_swarm(options)), options);
-    if (interrupted) return exit_interrupted;
-    SwarmOutcome of_joining = run_joining_swarm(options);
-    print_line(of_joining, options);
     if (options.json) {
-        Json json = data ? std::move(data->json) : of_joining.json;
-        if (data) json["joining"] = std::move(of_joining.json);
-        fmt::print("{}\n", json.dump(2));
+        fmt::print("{}\n", to_json(s, options).dump(2));
+    } else {
+        fmt::print(
+            "{} runs from seed {}: {} failed; {} fragments, {} packet-hops, {} packets lost, {} resends, "
+            "{} incarnations, {:.0f} % of the runs formed again, {} errors of ranks; slowest seed {} after "
+            "{:.1f} ms of virtual time; {:.1f} s\n",
+            s.runs, options.scenario.seed, s.failures, s.fragments, s.packet_hops, s.lost, s.resends, s.incarnations,
+            100.0 * static_cast<double>(s.formed_again) / static_cast<double>(s.runs), s.errors, s.slowest_seed,
+            to_milliseconds(s.slowest), seconds_since(begin));
+        std::fflush(stdout);
+    }
+    for (std::size_t i = 0; i < failed.size() && i < most_shrunk && !interrupted; ++i) {
+        fmt::print(stderr, "seed {}\n", failed[i]);
+        print_shrunk(failed[i], options);
     }
     if (interrupted) return exit_interrupted;
-    return of_joining.passed && (!data || data->passed) ? exit_passed : exit_failed;
+    return s.failures == 0 ? exit_passed : exit_failed;
 }
 
 // A flag without effect is a mistake of the user.
@@ -293,11 +233,14 @@ int run_simulate(const SimulateOptions& options) {
     std::signal(SIGINT, interrupt);
     std::signal(SIGTERM, interrupt);
     if (options.swarm > 1) return run_swarm(options);
-    if (options.joining) return run_one_joining(options);
-    if (options.swarm == 0) return run_one(options.scenario, options, sim::to_flags(options.scenario));
-    const sim::Scenario drawn = sim::draw_scenario(options.scenario.seed);
-    if (!options.json) fmt::print("seed {} draws: {}\n", drawn.seed, sim::to_flags(drawn));
-    return run_one(drawn, options, fmt::format("--swarm 1 --seed {}", drawn.seed));
+    if (options.swarm == 0 && !options.joining) {
+        return run_one(options.scenario, options, sim::to_flags(options.scenario));
+    }
+    const sim::Scenario drawn = sim::draw_scenario(options.scenario.seed, profile_of(options));
+    if (!options.json) {
+        fmt::print("seed {} draws {}\nas flags: {}\n", drawn.seed, sim::text_of(drawn), sim::to_flags(drawn));
+    }
+    return run_one(drawn, options, fmt::format("{}--swarm 1 --seed {}", profile_flags(options), drawn.seed));
 }
 
 }  // namespace
@@ -313,11 +256,9 @@ std::function<int()> register_simulate(CLI::App& program) {
     Flags flags(*command, "What to run and show");
     flags.number("--seed", options->scenario.seed, 0, UINT64_MAX, "Seed of all random decisions [1]");
     flags.number("--swarm", options->swarm, 1, 1'000'000'000,
-                 "Run N random scenarios of sums and N of joining, drawn from the seeds --seed, --seed + 1, ...");
-    flags.flag(
-        "--joining", options->joining,
-        "Run only scenarios of joining and failures, with one fault each: ranks and switches join, sum, fail and join "
-        "again");
+                 "Run N random scenarios, drawn from the seeds --seed, --seed + 1, ...");
+    flags.flag("--joining", options->joining,
+               "Draw only jobs of seconds with one outage each, in which every error must name the outage");
     flags.flag("--calm", options->calm, "With --joining: make no fault, so that no rank may fail");
     flags.number("--threads", options->threads, 1, 1024, "Threads of a swarm [all cores]");
     flags.flag("--json", options->json, "Print one JSON object instead of tables");

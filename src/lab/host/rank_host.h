@@ -8,12 +8,14 @@
 #include "base/time.h"
 #include "endpoint/channel_machine.h"
 #include "protocol/tensor.h"
+#include "protocol/variant.h"
 #include "wire/address.h"
 #include "wire/datagram.h"
 #include "wire/outbox.h"
 #include "wire/send_error.h"
 
 namespace atp::host {
+inline namespace ATP_VARIANT {
 
 // The process of a rank for one channel: the shipped machine at an address, with the tensors that it sums. The
 // simulator, the swarm and tests reach the machines of a rank through this class only, as a driver of the product does.
@@ -25,8 +27,9 @@ namespace atp::host {
 // Threads: none. Failure: as endpoint::ChannelMachine.
 class RankHost {
   public:
-    RankHost(const endpoint::ChannelMachineConfig& config, const wire::Address& address)
-        : machine_(config), address_(address) {}
+    // `blind_resends`: a timer of the worker resends fragments instead of asking about them (policy/blind_resends.h).
+    RankHost(const endpoint::ChannelMachineConfig& config, const wire::Address& address, bool blind_resends = false)
+        : machine_(config), address_(address), blind_resends_(blind_resends) {}
 
     void handle_datagram(const wire::Datagram& datagram, Time now) { machine_.handle_datagram(datagram, now); }
     void handle_send_error(const wire::SendError& error, Time now) { machine_.handle_send_error(error, now); }
@@ -55,11 +58,15 @@ class RankHost {
         std::unique_ptr<protocol::Tensor> owned;
     };
 
+    void transmit_blindly(wire::Outbox& out, Time now);
+
     std::deque<Submitted> submitted_;  // in flight, the oldest first
     std::unique_ptr<protocol::Tensor> kept_;
     protocol::Tensor* completed_ = nullptr;
     endpoint::ChannelMachine machine_;  // borrows the tensors above
     wire::Address address_;
+    bool blind_resends_;
 };
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::host

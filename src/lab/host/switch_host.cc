@@ -4,6 +4,7 @@
 #include "random/random.h"
 
 namespace atp::host {
+inline namespace ATP_VARIANT {
 namespace {
 
 constexpr std::uint64_t boot_stream = 0x6a04;
@@ -51,4 +52,5 @@ void SwitchHost::pass_messages(wire::Outbox& out, Time now) {
     }
 }
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::host

@@ -8,12 +8,14 @@
 #include "base/time.h"
 #include "endpoint/node_machine.h"
 #include "endpoint/shard_machine.h"
+#include "protocol/variant.h"
 #include "wire/address.h"
 #include "wire/datagram.h"
 #include "wire/outbox.h"
 #include "wire/send_error.h"
 
 namespace atp::host {
+inline namespace ATP_VARIANT {
 
 struct SwitchHostConfig {
     endpoint::ShardMachineConfig shard{};
@@ -51,4 +53,5 @@ class SwitchHost {
     wire::Address address_;
 };
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::host

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <utility>
 
 namespace atp::sim {
@@ -55,8 +56,7 @@ class Builder {
         for (std::size_t i = 0; i < scenario_.background.size(); ++i) {
             fabric_.background_hosts.push_back(add_host(fmt::format("b{}", i), main_switch(scenario_.topology)));
         }
-        for (unsigned job = 0; job < scenario_.jobs; ++job) route(job);
-        route_plainly();
+        route();
         return std::move(fabric_);
     }
 
@@ -73,11 +73,10 @@ class Builder {
         fabric_.links.push_back({.from = b, .to = a, .kind = b_to_a});
     }
 
-    NodeId add_host(std::string name, NodeId at_switch, bool internal = false) {
+    NodeId add_host(std::string name, NodeId at_switch) {
         const NodeId host = add_node(std::move(name), false);
         switch_of_host_[host] = at_switch;
-        add_cable(host, at_switch, internal ? FabricLink::Kind::internal : FabricLink::Kind::from_host,
-                  internal ? FabricLink::Kind::internal : FabricLink::Kind::to_host);
+        add_cable(host, at_switch, FabricLink::Kind::from_host, FabricLink::Kind::to_host);
         return host;
     }
 
@@ -92,84 +91,68 @@ class Builder {
     }
 
     void add_site(unsigned job) {
-        Site site(*protocol::Membership::make(*units_of(scenario_, job)));
+        Site site;
+        site.membership =
+            std::make_shared<const protocol::Membership>(*protocol::Membership::make(*units_of(scenario_, job)));
         for (unsigned rank = 0; rank < scenario_.workers_of(job); ++rank) {
             site.worker_hosts.push_back(scenario_.placement == Placement::shared
                                             ? shared_host(rank)
                                             : add_worker_host(fmt::format("h{}.{}", job, rank), rank));
         }
         site.server_host = server_host(site, job);
-        set_levels(site, job);
+        if (scenario_.system_of(job).kind == System::Kind::atp) plan_tree(site, job);
         fabric_.sites.push_back(std::move(site));
     }
 
     NodeId server_host(const Site& site, unsigned job) {
         const ServerPlacement place = scenario_.server;
         if (place == ServerPlacement::colocated) return site.worker_hosts[rank_of_server(scenario_, job)];
+        if (place == ServerPlacement::on_switch) return main_switch(scenario_.topology);
         if (place == ServerPlacement::shared && job != 0) return fabric_.sites.front().server_host;
-        return add_host(fmt::format("p{}", job), main_switch(scenario_.topology), place == ServerPlacement::on_switch);
+        return add_host(fmt::format("p{}", job), main_switch(scenario_.topology));
     }
 
-    void set_levels(Site& site, unsigned job) const {
-        site.levels.assign(fabric_.switches, -1);
-        const bool aggregates = scenario_.system_of(job).kind == System::Kind::atp;
-        if (!aggregates || scenario_.aggregation == Aggregation::nowhere) return;
-        const unsigned root = root_switch(scenario_, job);
-        for (unsigned rank = 0; rank < site.membership.workers(); ++rank) {
-            site.levels[switch_of_worker(scenario_.topology, rank)] = 0;
+    void plan_tree(Site& site, unsigned job) const {
+        const bool one_rack = all_beside_the_server(scenario_, job);
+        const SwitchPlace host{.node = site.server_host, .only_serves = true};
+        const bool apart = scenario_.server != ServerPlacement::on_switch;
+        for (std::uint16_t rank = 0; rank < site.membership->workers(); ++rank) {
+            const bool adds = scenario_.aggregation != Aggregation::nowhere;
+            site.entrances.push_back(adds ? SwitchPlace{.node = switch_of_worker(scenario_.topology, rank)} : host);
+            site.levels.push_back(adds ? site.membership->place(rank).hop : (one_rack ? 0 : 1));
         }
-        const bool two_levels = !all_beside_the_server(scenario_, job);
-        if (two_levels && scenario_.aggregation == Aggregation::everywhere) site.levels[root] = 1;
+        if (scenario_.aggregation == Aggregation::nowhere) return;
+        if (scenario_.aggregation == Aggregation::racks && !one_rack) {
+            site.root = host;
+            return;
+        }
+        if (!one_rack) site.root = {.node = root_switch(scenario_, job)};
+        if (scenario_.server == ServerPlacement::colocated) {
+            site.server_rank = rank_of_server(scenario_, job);
+        } else if (apart) {
+            site.server = host;
+        }
     }
 
     [[nodiscard]] LinkId link(NodeId from, NodeId to) const { return cables_.at({from, to}); }
 
-    // The next switch towards `root`, in a tree of depth one.
-    [[nodiscard]] NodeId parent_of(NodeId at_switch, NodeId root) const {
+    // The next switch towards `to`, in a tree of depth one.
+    [[nodiscard]] NodeId next_switch(NodeId at_switch, NodeId to) const {
         const NodeId center = fabric_.switches - 1;
-        return at_switch == center ? root : (center == root ? root : center);
+        return at_switch == center ? to : center;
     }
 
-    void route(unsigned job) {
-        Site& site = fabric_.sites[job];
-        const NodeId root = root_switch(scenario_, job);
-        const unsigned workers = site.membership.workers();
-        site.up.assign(fabric_.nodes.size(), no_link);
-        site.to_worker.assign(fabric_.switches, std::vector<LinkId>(workers, no_link));
-        site.to_unit.assign(fabric_.switches, std::vector<std::vector<LinkId>>(site.membership.units()));
-        for (NodeId s = 0; s < fabric_.switches; ++s) {
-            site.up[s] = s == root ? link(s, site.server_host) : link(s, parent_of(s, root));
-        }
-        if (scenario_.server != ServerPlacement::colocated) site.up[site.server_host] = link(site.server_host, root);
-        for (unsigned rank = 0; rank < workers; ++rank) route_worker(site, static_cast<std::uint16_t>(rank), root);
-    }
-
-    // Sets the route from a worker to the root, and at each switch the link back to the worker.
-    void route_worker(Site& site, std::uint16_t rank, NodeId root) {
-        NodeId below = site.worker_hosts[rank];
-        NodeId at = switch_of_worker(scenario_.topology, rank);
-        const unsigned unit = site.membership.place(rank).unit;
-        site.up[below] = link(below, at);
-        while (true) {
-            const LinkId down = link(at, below);
-            site.to_worker[at][rank] = down;
-            std::vector<LinkId>& unit_links = site.to_unit[at][unit];
-            if (std::ranges::find(unit_links, down) == unit_links.end()) unit_links.push_back(down);
-            if (at == root) return;
-            below = std::exchange(at, parent_of(at, root));
-        }
-    }
-
-    // Routes of packets between hosts, which switches only forward.
-    void route_plainly() {
+    void route() {
         fabric_.uplinks.assign(fabric_.nodes.size(), no_link);
         fabric_.routes.assign(fabric_.switches, std::vector<LinkId>(fabric_.nodes.size(), no_link));
-        for (NodeId host = fabric_.switches; host < fabric_.nodes.size(); ++host) {
-            const NodeId leaf = switch_of_host_.at(host);
-            fabric_.uplinks[host] = link(host, leaf);
+        for (NodeId node = 0; node < fabric_.nodes.size(); ++node) {
+            const bool is_switch = node < fabric_.switches;
+            const NodeId leaf = is_switch ? node : switch_of_host_.at(node);
+            if (!is_switch) fabric_.uplinks[node] = link(node, leaf);
             for (NodeId s = 0; s < fabric_.switches; ++s) {
-                fabric_.routes[s][host] = link(s, s == leaf ? host : parent_of(s, leaf));
+                if (s != leaf) fabric_.routes[s][node] = link(s, next_switch(s, leaf));
             }
+            if (!is_switch) fabric_.routes[leaf][node] = link(leaf, node);
         }
     }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network as a graph, and the position of each job in it: its hosts, the switch of each level, and the routes.
+// The network as a graph, and the position of each job in it: its hosts, and the switches that its ranks join.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,25 +24,40 @@ struct FabricLink {
     enum class Kind : std::uint8_t {
         from_host,  // packets queue at the host, which drops none
         to_host,
-        trunk,     // between switches
-        internal,  // between a switch and the server on its host: takes no time
+        trunk,  // between switches
     };
     NodeId from = 0;
     NodeId to = 0;
     Kind kind = Kind::trunk;
 };
 
-// The network as one job sees it. The root of its tree is the switch next to the server's host.
-struct Site {
-    explicit Site(protocol::Membership members) : membership(std::move(members)) {}
+// A process with the machines of a switch.
+struct SwitchPlace {
+    NodeId node = no_node;  // no_node: none
+    // It has no aggregators, so it adds nothing in the network: where a server runs on a host of its own, and where
+    // switches do not add.
+    bool only_serves = false;
 
-    protocol::Membership membership;
+    [[nodiscard]] bool exists() const { return node != no_node; }
+    friend bool operator==(const SwitchPlace&, const SwitchPlace&) = default;
+};
+
+// The network as one job sees it.
+struct Site {
+    std::shared_ptr<const protocol::Membership> membership;
     std::vector<NodeId> worker_hosts;  // by rank
-    NodeId server_host = 0;
-    std::vector<int> levels;                     // by switch: its level in the tree of the job; -1: it only forwards
-    std::vector<LinkId> up;                      // by node: towards the server
-    std::vector<std::vector<LinkId>> to_worker;  // by switch and rank; no_link if the worker is not below this switch
-    std::vector<std::vector<std::vector<LinkId>>> to_unit;  // by switch and unit
+    NodeId server_host = 0;            // a switch, if the server runs on it
+    // The tree of an ATP job.
+    std::vector<SwitchPlace> entrances;   // by rank: the switch that it joins
+    std::vector<std::uint8_t> levels;     // by rank: of that switch
+    SwitchPlace root;                     // of level 1, above all switches of level 0; none: a single rack
+    SwitchPlace server;                   // apart from the last switch; none: that switch hosts it, or a rank
+    std::optional<unsigned> server_rank;  // whose process hosts the server
+
+    [[nodiscard]] SwitchPlace host_of_server() const {
+        if (server.exists()) return server;
+        return root.exists() ? root : entrances.front();
+    }
 };
 
 // Switches are nodes 0 .. switches - 1.

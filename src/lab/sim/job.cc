@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "sim/rank_program.h"
+#include "sim/atp_job.h"
 #include "sim/systems/parameter_servers.h"
 #include "sim/systems/ring.h"
 #include "sim/systems/switchml_job.h"

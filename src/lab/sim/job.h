@@ -26,11 +26,13 @@ class Job : public Program {
 
     virtual void crash_worker(unsigned /*rank*/, Duration /*lasts*/, Time /*now*/) {}
     virtual void crash_server(Duration /*lasts*/, Time /*now*/) {}
-    // The switch loses what it keeps for the job beside its table.
-    virtual void crash_switch(NodeId /*at*/) {}
+    virtual void leave_worker(unsigned /*rank*/, Time /*now*/) {}
+    // Reports ranks that were ready before this outage and still wait.
+    virtual void check_failed(const Outage& /*outage*/) {}
 
     [[nodiscard]] std::uint32_t number() const { return shared_.scenario.first_job + index_; }
     [[nodiscard]] bool finished() const { return report_.finished.has_value(); }
+    [[nodiscard]] bool given_up() const { return report_.given_up; }
     [[nodiscard]] virtual JobReport report() const;
     [[nodiscard]] virtual double share_done() const;  // estimated share of the work, 0 to 1, for progress reports
     [[nodiscard]] virtual std::uint64_t delivered_bytes() const;  // bytes of sums, mean over the workers

@@ -43,6 +43,8 @@ struct Arrival {
     PacketId packet = 0;
     NodeId to = 0;
     bool congested = false;
+    bool is_report = false;          // it reports that the port of a process is closed
+    ProcessId process = no_process;  // the receiver, for packets between processes
 };
 static_assert(sizeof(Arrival) == 32);
 
@@ -117,8 +119,6 @@ class Link {
     [[nodiscard]] const LinkConfig& config() const { return config_; }
     [[nodiscard]] LinkCounters& counters() { return counters_; }
     [[nodiscard]] const LinkCounters& counters() const { return counters_; }
-
-    std::uint64_t last_copy = 0;  // number of the last multicast that crossed: a link carries each multicast once
 
     static constexpr std::int64_t bits_ps = 8'000'000'000'000;  // picoseconds per byte at 1 bit/s
 

@@ -31,7 +31,6 @@ double loss_of(const Scenario& s, const Fabric& fabric, const FabricLink& ends) 
 }
 
 LinkConfig config_of(const Scenario& s, const Fabric& fabric, const FabricLink& ends) {
-    if (ends.kind == FabricLink::Kind::internal) return {.at_host = true};
     LinkConfig config{.rate_bits_per_s = s.rate_bits_per_s,
                       .delay = s.delay,
                       .loss = loss_of(s, fabric, ends),
@@ -55,13 +54,17 @@ LinkConfig config_of(const Scenario& s, const Fabric& fabric, const FabricLink& 
     return config;
 }
 
+// A control message may name all ranks of a job. The buffers have an odd number of cache lines, so that the first lines
+// of many packets do not compete for the same part of a cache.
 std::size_t longest_packet(const Scenario& s) {
-    std::size_t bytes = ATP_HEADER_BYTES + std::size_t{s.lanes} * ATP_LANE_BYTES;
+    constexpr std::size_t line_bytes = 64;
+    const std::size_t control_bytes = 576 + std::size_t{4} * s.workers();
+    std::size_t bytes = std::max(control_bytes, ATP_HEADER_BYTES + std::size_t{s.lanes} * ATP_LANE_BYTES);
     for (unsigned job = 0; job < s.jobs; ++job) {
         if (s.system_of(job).kind == System::Kind::switchml)
             bytes = std::max(bytes, s.switchml_config(job).packet_bytes());
     }
-    return bytes;
+    return ((bytes + line_bytes - 1) / line_bytes | 1U) * line_bytes;
 }
 
 }  // namespace
@@ -78,6 +81,7 @@ Network::Network(const Scenario& scenario, const Fabric& fabric, EventQueue& eve
       random_(scenario.seed, link_stream),
       pool_(longest_packet(scenario)),
       paths_each_(scenario.paths),
+      cut_(fabric.links.size()),
       paths_(fabric.links.size() * paths_each_) {
     for (const FabricLink& ends : fabric.links) links_.emplace_back(ends, config_of(scenario, fabric, ends));
 }
@@ -105,7 +109,7 @@ Link::Service Network::service_of(const Link& link, PacketId packet) const {
     return service;
 }
 
-void Network::send(LinkId id, PacketId packet, bool congested, Time now) {
+void Network::send(LinkId id, PacketId packet, const Onward& onward, Time now) {
     Link& link = links_[id];
     const Link::Departure departure =
         link.enqueue(pool_.wire_size(packet) + scenario_.overhead_bytes, service_of(link, packet), now);
@@ -114,10 +118,20 @@ void Network::send(LinkId id, PacketId packet, bool congested, Time now) {
         pool_.release(packet);
         return;
     }
+    if (cut_[id]) {
+        ++link.counters().lost;
+        notify(link, packet, "cut", now);
+        pool_.release(packet);
+        return;
+    }
     notify(link, packet, departure.marked ? "sent marked" : "sent", now);
-    const Arrival arrival{
-        .time = departure.arrival, .packet = packet, .to = link.ends().to, .congested = congested || departure.marked};
-    if (harmful_ && link.config().faulty && now < scenario_.faults.until) {
+    const Arrival arrival{.time = departure.arrival,
+                          .packet = packet,
+                          .to = link.ends().to,
+                          .congested = onward.congested || departure.marked,
+                          .is_report = onward.is_report,
+                          .process = onward.process};
+    if (harmful_ && link.config().faulty && now >= scenario_.faults.from && now < scenario_.faults.until) {
         harm_and_carry(id, arrival, now);
     } else {
         carry(id, arrival);
@@ -197,6 +211,15 @@ void Network::carry_loose(const Arrival& arrival) {
     free_loose_.pop_back();
     loose_[slot] = arrival;
     events_.push(arrival.time, Event::Kind::loose, slot);
+}
+
+void Network::deliver_here(NodeId at, PacketId packet, const Onward& onward, Time now) {
+    carry_loose({.time = now,
+                 .packet = packet,
+                 .to = at,
+                 .congested = onward.congested,
+                 .is_report = onward.is_report,
+                 .process = onward.process});
 }
 
 void Network::keep(const Arrival& arrival) {

@@ -31,8 +31,19 @@ class Network {
 
     Network(const Scenario& scenario, const Fabric& fabric, EventQueue& events, const Programs& programs, Trace* trace);
 
-    // Takes over one reference to the packet in every case. `congested`: the packet already carries CE.
-    void send(LinkId link, PacketId packet, bool congested, Time now);
+    // What travels with a packet to the end of its path.
+    struct Onward {
+        bool congested = false;  // the packet already carries CE
+        bool is_report = false;  // it reports that the port of a process is closed
+        ProcessId process = no_process;
+    };
+    // Takes over one reference to the packet in every case.
+    void send(LinkId link, PacketId packet, const Onward& onward, Time now);
+    void send(LinkId link, PacketId packet, bool congested, Time now) {
+        send(link, packet, Onward{.congested = congested}, now);
+    }
+    // As send(), between two processes of one node: takes no time.
+    void deliver_here(NodeId at, PacketId packet, const Onward& onward, Time now);
 
     [[nodiscard]] Arrival take_arrival(const Event& event);
     // Delivers the packet again at `when`, because the node at the end of the link is paused.
@@ -41,6 +52,9 @@ class Network {
     // Delivers the copies that Faults::replay kept, each at a random time shortly after `now`.
     void replay_kept(Time now);
     void drop_kept();
+
+    // While a link is cut, it loses all packets.
+    void cut(LinkId link, bool is_cut) { cut_[link] = is_cut; }
 
     // Sets the time that a host spends on each packet of this program. The default is none.
     void charge(ProgramId program, const HostCost& cost);
@@ -53,14 +67,7 @@ class Network {
     [[nodiscard]] PacketPool& pool() { return pool_; }
     [[nodiscard]] const Link& link(LinkId id) const { return links_[id]; }
     [[nodiscard]] std::size_t links() const { return links_.size(); }
-    [[nodiscard]] bool leads_to_host(LinkId id) const { return !fabric_.nodes[links_[id].ends().to].is_switch; }
     [[nodiscard]] std::uint64_t hops() const { return hops_; }
-
-    // new_copy() returns a number for a multicast. first_of_copy(): false if the link already carried this multicast.
-    [[nodiscard]] std::uint64_t new_copy() { return ++copies_; }
-    [[nodiscard]] bool first_of_copy(LinkId id, std::uint64_t copy) {
-        return std::exchange(links_[id].last_copy, copy) != copy;
-    }
 
   private:
     void harm_and_carry(LinkId id, Arrival arrival, Time now);
@@ -90,11 +97,11 @@ class Network {
     std::vector<Charge> charges_;  // by program
     std::vector<Link> links_;
     unsigned paths_each_;             // event target of path p of link l: l * paths_each_ + p
+    std::vector<bool> cut_;           // by link
     std::vector<ArrivalRing> paths_;  // by event target
     std::vector<Arrival> loose_;      // out of order, by event target
     std::vector<std::uint32_t> free_loose_;
     std::vector<Arrival> kept_;  // copies for replay_kept(); bounded
-    std::uint64_t copies_ = 0;
     std::uint64_t hops_ = 0;
 };
 

@@ -3,13 +3,17 @@
 // of the number of links that it crosses.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -66,6 +70,9 @@ class PacketPool {
     [[nodiscard]] bool lossless(PacketId id) const { return meta_[id].lossless; }
     // Destination of a packet that switches only forward.
     [[nodiscard]] NodeId destination(PacketId id) const { return meta_[id].destination; }
+    // Of a packet between processes: its sender.
+    [[nodiscard]] ProcessId sender(PacketId id) const { return meta_[id].destination; }
+    void set_sender(PacketId id, ProcessId sender) { meta_[id].destination = sender; }
     void address(PacketId id, NodeId destination, std::uint32_t wire_bytes, bool lossless) {
         meta_[id].destination = destination;
         meta_[id].wire_size = wire_bytes & ((1U << 31U) - 1U);
@@ -85,13 +92,17 @@ class PacketPool {
 
   private:
     static constexpr std::size_t line_bytes = 64;
-    static constexpr std::size_t chunk_bytes = std::size_t{1} << 20U;
+    static constexpr std::size_t chunk_bytes = std::size_t{1} << 21U;  // a huge page
+
+    struct FreeChunk {
+        void operator()(std::byte* chunk) const { std::free(chunk); }
+    };
 
     struct Meta {
         std::uint32_t size = 0;
         std::uint32_t wire_size : 31 = 0;
         bool lossless : 1 = false;
-        NodeId destination = 0;
+        NodeId destination = 0;        // of a packet between processes: its sender
         std::uint16_t references = 0;  // one for each link that carries it, and one for each kept copy
         ProgramId owner = 0;
     };
@@ -99,7 +110,10 @@ class PacketPool {
 
     void grow() {
         const std::size_t count = std::size_t{1} << chunk_shift_;
-        chunks_.push_back(std::make_unique_for_overwrite<std::byte[]>(count * capacity_));
+        chunks_.emplace_back(static_cast<std::byte*>(std::aligned_alloc(chunk_bytes, chunk_bytes)));
+        if (chunks_.back() == nullptr) throw std::bad_alloc();
+        // Thousands of packets are in flight: small pages would miss the TLB with each of them. Only a hint.
+        static_cast<void>(madvise(chunks_.back().get(), chunk_bytes, MADV_HUGEPAGE));
         const auto first = static_cast<PacketId>(meta_.size());
         meta_.resize(meta_.size() + count);
         for (std::size_t i = count; i-- > 0;) free_.push_back(first + static_cast<PacketId>(i));
@@ -107,7 +121,7 @@ class PacketPool {
 
     std::size_t capacity_;
     unsigned chunk_shift_;
-    std::vector<std::unique_ptr<std::byte[]>> chunks_;
+    std::vector<std::unique_ptr<std::byte[], FreeChunk>> chunks_;
     std::vector<Meta> meta_;
     std::vector<PacketId> free_;
 };

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/switch.h"
 #include "sim/event_queue.h"
 #include "sim/fabric.h"
 #include "sim/network.h"
@@ -18,14 +17,18 @@
 
 namespace atp::sim {
 
+class Processes;
+class Truth;
+
 // State that all programs of one world share.
 struct Shared {
     const Scenario& scenario;
     const Fabric& fabric;
     EventQueue& events;
     Network& network;
-    std::vector<protocol::Switch>& switches;
-    switchml::Switch& switchml;  // the switch of all SwitchML jobs
+    const Truth& truth;
+    Processes* processes = nullptr;  // of ATP jobs; valid after their construction
+    switchml::Switch& switchml;      // the switch of all SwitchML jobs
     Trace* trace = nullptr;
     std::vector<std::string>& failures;
     unsigned& unfinished_jobs;

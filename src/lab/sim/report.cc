@@ -48,11 +48,12 @@ Json to_json(const JobReport& job) {
               {"goodput_bits_per_s", job.goodput_bits_per_s()},
               {"share_aggregated", job.share_aggregated()},
               {"resends", job.resends()},
+              {"failed_ranks", job.failed_ranks},
               {"timed_out", job.timed_out},
               {"errors", job.errors},
               {"gathered_acks", job.gathered_acks},
               {"ack_lists", job.ack_lists},
-              {"server", {{"packets_in", job.server_packets}, {"bytes_in", job.server_bytes}}},
+              {"server", {{"packets_in", job.server.packets}, {"bytes_in", job.server.bytes}}},
               {"server_counters", counters_to_json(server_fields, job.server)},
               {"worker_counters", counters_to_json(worker_fields, job.worker)},
               {"flow_counters", counters_to_json(flow_fields, job.flows)}};
@@ -181,7 +182,7 @@ std::string jobs_text(const Report& report) {
         text += fmt::format("{:>6} {:>7} {:>5} {:>12} {:>9.3f} Gb/s {:>8.2f} % {:>9} {:>8} {:>7} {:>12} {:>14}\n",
                             job.job, job.workers, job.incarnations, time, job.goodput_bits_per_s() / 1e9,
                             100 * job.share_aggregated(), job.resends(), job.worker.probes, job.server.float_fragments,
-                            job.server_packets, job.server_bytes);
+                            job.server.packets, job.server.bytes);
     }
     return text;
 }

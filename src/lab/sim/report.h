@@ -34,17 +34,17 @@ struct JobReport {
     unsigned incarnations = 0;
     Time started{};
     std::optional<Time> finished;
-    std::uint64_t tensor_bytes = 0;    // contributed by each worker, without repetitions in later incarnations
-    std::uint64_t server_packets = 0;  // packets into the server
-    std::uint64_t server_bytes = 0;    // UDP payload of these packets
-    WorkerCounters worker{};           // sum over workers, channels and incarnations
+    bool given_up = false;           // a rank left, so the job cannot finish
+    std::uint64_t tensor_bytes = 0;  // contributed by each worker, without repetitions in later incarnations
+    WorkerCounters worker{};         // sum over workers, channels and incarnations
     ServerCounters server{};
     FlowCounters flows{};  // sum over all flows of the job
     std::optional<SwitchmlReport> switchml;
     std::uint64_t gathered_acks = 0;  // that left in lists, copies not counted
     std::uint64_t ack_lists = 0;
-    std::uint64_t timed_out = 0;      // operations that timed out
-    std::vector<std::string> errors;  // texts of the first eight of them
+    std::uint64_t failed_ranks = 0;   // ranks that read an error, in all incarnations
+    std::uint64_t timed_out = 0;      // operations that reached their deadline
+    std::vector<std::string> errors;  // that ranks read, the first eight
 
     [[nodiscard]] Duration time() const { return finished ? *finished - started : Duration::zero(); }
     // Bits of a worker's own tensor that are summed per second.

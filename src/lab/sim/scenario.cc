@@ -10,6 +10,7 @@
 #include "random/random.h"
 #include "sim/fabric.h"
 #include "sim/scenario_table.h"
+#include "sim/scenario_text.h"
 #include "workload/models.h"
 
 namespace atp::sim {
@@ -187,7 +188,10 @@ std::optional<std::string> problem_of_systems(const Scenario& s) {
             return fmt::format("--priority excludes {}, whose workers must send all tensors in one order",
                                is_switchml ? "SwitchML" : "ATP");
         }
-        if (system.kind != System::Kind::atp && s.ends_incarnations()) {
+        const bool leaves = std::ranges::any_of(s.faults.outages, [job](const Outage& outage) {
+            return outage.kind == Outage::Kind::silence || (outage.kind == Outage::Kind::leave && outage.job == job);
+        });
+        if (system.kind != System::Kind::atp && (s.ends_incarnations() || leaves)) {
             return fmt::format(
                 "a worker or server crashes, and job {} does not use ATP: only ATP recovers from such a crash", job);
         }
@@ -203,6 +207,16 @@ std::optional<std::string> problem_of_outages(const Scenario& s) {
         if (is_switch && outage.index >= count_switches(s.topology)) {
             return fmt::format("switch {} is out of range; the topology has {}", outage.index,
                                count_switches(s.topology));
+        }
+        using Kind = Outage::Kind;
+        const bool fits = outage.kind == Kind::silence || outage.kind == Kind::leave
+                              ? outage.node == Outage::Node::worker
+                              : outage.kind != Kind::kill || is_switch;
+        const bool is_cut = outage.kind >= Kind::cut;
+        if (!fits) return fmt::format("the outage {} is not one of this kind of node", to_string(outage));
+        if (is_cut && is_switch && outage.index + 1 == count_switches(s.topology)) {
+            return fmt::format("the outage {} cuts the last switch, which has no link to another: use another switch",
+                               to_string(outage));
         }
         if (!is_switch && outage.job >= s.jobs)
             return fmt::format("job {} is out of range; there are {} jobs", outage.job, s.jobs);

@@ -144,10 +144,19 @@ struct BackgroundSpec {
     return whole * (part + 1) / parts - whole * part / parts;
 }
 
-// A temporary failure of a node. A crashed switch loses its aggregators. A crashed worker or server ends the
-// incarnation of its job. A paused node receives all its packets when it resumes.
+// A temporary failure of a node, or of its link. A process that ended starts again without its state. The incarnation
+// of a job that was in it, or needed it, ends. A worker that ended starts again with the next incarnation.
 struct Outage {
-    enum class Kind : std::uint8_t { crash, pause };
+    enum class Kind : std::uint8_t {
+        crash,    // switch: the node passes nothing meanwhile; worker or server: its process ends, and its host says so
+        pause,    // the node does nothing, and receives all its packets when it resumes
+        kill,     // switch: only its process ends, and packets for others still pass
+        silence,  // worker: its host passes nothing meanwhile, and its processes end
+        leave,    // worker: it leaves in order, while the others go on. The job then ends
+        cut,      // no packet passes on the link of the node, or
+        cut_up,   // none from the node, or
+        cut_down,  // none to the node; a switch has a link to the last one
+    };
     enum class Node : std::uint8_t { fabric_switch, worker, server };
     Kind kind = Kind::crash;
     Node node = Node::fabric_switch;
@@ -180,8 +189,10 @@ struct Faults {
     Duration reorder_delay = std::chrono::microseconds(20);
     // Probability that a copy is kept and delivered again at the next incarnation (H27, docs/protocol.md#h27).
     double replay = 0;
-    Time until = never;  // links are perfect from this time on
+    Time from{};         // links are perfect before this time
+    Time until = never;  // and from this time on
     std::vector<Outage> outages;
+    bool limits_reports = false;                           // a node reports closed ports at most once a second
     std::function<Disposition(const Passage&)> interfere;  // tests only
 };
 
@@ -216,6 +227,7 @@ struct Scenario {
     unsigned tensors = 1;             // number of tensors that `bytes` is divided into
     unsigned iterations = 1;
     Duration pause{};             // computation between two iterations: the off phase
+    Duration start_spread{};      // the processes of a job start within this time
     Duration stagger{};           // job k starts k times this duration later than job 0
     Duration mean_gap{};          // mean of the exponential gaps between the starts of jobs (random arrivals); 0: none
     std::vector<System> systems;  // job k uses entry k, in turn; empty: ATP
@@ -238,7 +250,9 @@ struct Scenario {
     std::uint32_t aggregators = 4096;
     bool linear = false;     // consecutive aggregators instead of hashed ones
     bool partition = false;  // each job has an equal part of the aggregators to itself
-    bool proactive = false;  // fragments that could overflow bypass the switches
+    // Switches add fragments whose sum could leave 32 bits, and overflows are recovered, as in the paper. The product
+    // sends such fragments past the switches.
+    bool reactive = false;
     double forward_share =
         0;  // share of fragments, 0 to 1, that switches forward to the server, for every worker alike
     Duration ageing = std::chrono::milliseconds(500);
@@ -255,7 +269,7 @@ struct Scenario {
     double overflow_share = 0;           // share of fragments whose sums reach the limits of int32
     double plain_share = 0;              // share of tensors whose sums are unscaled integers
     double owned_share = 0;              // share of tensors that are reduce-scatters and all-gathers, half of each
-    bool ack_lists = true;               // switches gather ACKs without lanes
+    bool ack_lists = true;               // switches hold ACKs without lanes back, to gather them
     std::optional<LogNormal> gradients;  // of the largest magnitude in a fragment; empty: all elements are small
 
     std::optional<unsigned> straggler;  // rank whose uplink is slower, in every job; empty: none
@@ -265,7 +279,7 @@ struct Scenario {
     std::optional<Duration> sample;    // interval of the time series in the report; empty: no series
     Time time_limit = Time(std::chrono::seconds(1000));
 
-    [[nodiscard]] bool ends_incarnations() const;
+    [[nodiscard]] bool ends_incarnations() const;  // a worker or server crashes
     [[nodiscard]] std::optional<Duration> effective_deadline() const;
     [[nodiscard]] std::uint16_t payload_lanes() const { return static_cast<std::uint16_t>(lanes - (audit ? 1 : 0)); }
     [[nodiscard]] unsigned workers() const;  // of the topology: the maximum for each job

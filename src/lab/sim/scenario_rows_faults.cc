@@ -22,6 +22,11 @@ void draw_reorder_delay(Random& random, Scenario& s) {
                                                 : between(random, microseconds(50), milliseconds(3));
 }
 
+// Half of the jobs form in a network without faults, so that more of the faults harm sums.
+void draw_begin(Random& random, Scenario& s) {
+    if (random.chance(0.5)) s.faults.from = Time(between(random, microseconds(20), microseconds(200)));
+}
+
 void draw_healing(Random& random, Scenario& s) {
     s.faults.until = Time(random.chance(0.7) ? between(random, milliseconds(1), milliseconds(10))
                                              : between(random, milliseconds(10), milliseconds(60)));
@@ -46,8 +51,8 @@ void draw_outages(Random& random, Scenario& s) {
     if (random.chance(0.1)) add_switch(Outage::Kind::pause);
     if (random.chance(0.15)) add(Outage::Kind::pause, Outage::Node::worker);
     if (random.chance(0.05)) add(Outage::Kind::pause, Outage::Node::server);
-    if (random.chance(0.1)) add(Outage::Kind::crash, Outage::Node::worker);
-    if (random.chance(0.1)) add(Outage::Kind::crash, Outage::Node::server);
+    if (random.chance(0.2)) add(Outage::Kind::crash, Outage::Node::worker);
+    if (random.chance(0.2)) add(Outage::Kind::crash, Outage::Node::server);
     // In the order of the command line: crashes, then pauses.
     std::ranges::stable_sort(s.faults.outages, {}, &Outage::kind);
 }
@@ -77,7 +82,7 @@ void draw_systems(Random& random, Scenario& s) {
     const bool possible =
         s.topology.shape == TopologySpec::Shape::star && !s.deadline &&
         std::ranges::all_of(s.faults.outages, [](const Outage& outage) { return outage.kind == Outage::Kind::pause; });
-    if (!possible || !random.chance(0.5)) return;
+    if (!possible || !random.chance(0.8)) return;
     for (unsigned job = 0; job < s.jobs; ++job) {
         const bool atp = s.jobs > 1 && random.chance(0.3);
         s.systems.push_back({.kind = atp ? System::Kind::atp : System::Kind::switchml});
@@ -157,6 +162,17 @@ void add_outage_rows(Rows& rows) {
                    fmt::format("{}; a switch restarts empty, a worker or server ends the incarnation", outage_forms),
                    draw_outages));
     rows.push_back(outage_row(Outage::Kind::pause, "--pause", "the same for a node that keeps its state", nullptr));
+    const auto add = [&](Outage::Kind kind, const char* flag, const char* help) {
+        rows.push_back(outage_row(kind, flag, help, nullptr));
+    };
+    add(Outage::Kind::kill, "--kill", "the process of a switch ends, and starts again empty; its node still forwards");
+    add(Outage::Kind::silence, "--silence", "the host of a worker sends and receives nothing, and its processes end");
+    add(Outage::Kind::leave, "--leave", "a worker leaves in order while the others go on, which ends its job");
+    add(Outage::Kind::cut, "--cut", "no packet passes between a node and the next switch");
+    add(Outage::Kind::cut_up, "--cut-up", "none passes from a node to the next switch");
+    add(Outage::Kind::cut_down, "--cut-down", "none passes from the next switch to a node");
+    rows.push_back(toggle<&Scenario::faults, &Faults::limits_reports>(
+        Group::faults, "--limit-reports", true, "hosts report closed ports at most once a second"));
     rows.push_back(row<&Scenario::deadline>(Group::jobs, "--deadline", duration(),
                                             "deadline of each operation [none; 1s if a worker or server crashes]",
                                             draw_deadline));
@@ -182,6 +198,8 @@ void add_fault_rows(Rows& rows) {
         [](Random& random, Scenario& s) { s.faults.reorder = random.pick(drawn_rates); }));
     rows.push_back(row<&Scenario::faults, &Faults::reorder_delay>(Group::faults, "--reorder-delay", duration(),
                                                                   "longest such delay [20us]", draw_reorder_delay));
+    rows.push_back(row<&Scenario::faults, &Faults::from>(Group::faults, "--harm-from", instant(),
+                                                         "time before which links are perfect [0]", draw_begin));
     rows.push_back(row<&Scenario::faults, &Faults::until>(Group::faults, "--heal-at", instant(),
                                                           "time from which links are perfect [never]", draw_healing));
     add_outage_rows(rows);

@@ -128,6 +128,8 @@ void add_job_rows(Rows& rows) {
                                              if (random.chance(0.5))
                                                  s.pause = between(random, Duration(0), milliseconds(2));
                                          }));
+    rows.push_back(row<&Scenario::start_spread>(jobs, "--start-spread", duration(),
+                                                "time within which the processes of a job start [0]"));
     rows.push_back(row<&Scenario::stagger>(jobs, "--stagger", duration(),
                                            "delay of the start of each job after the job before it [0]",
                                            [](Random& random, Scenario& s) {
@@ -166,8 +168,13 @@ void add_protocol_rows(Rows& rows) {
     rows.push_back(toggle<&Scenario::partition>(
         protocol, "--partition", true,
         "each job has an equal part of the aggregators to itself, and waits if its part is too small"));
-    rows.push_back(toggle<&Scenario::proactive>(protocol, "--proactive", true,
-                                                "fragments whose sum could leave 32 bits bypass the switches"));
+    rows.push_back(toggle<&Scenario::reactive>(
+        protocol, "--reactive", true,
+        "switches also add fragments whose sum could leave 32 bits: overflows are recovered",
+        [](Random& random, Scenario& s) { s.reactive = random.chance(0.4); }));
+    rows.push_back(alias(protocol, "--proactive", "--reactive",
+                         "fragments whose sum could leave 32 bits bypass the switches, as by default",
+                         [](Scenario& s) { s.reactive = false; }));
     rows.push_back(row<&Scenario::forward_share>(
         protocol, "--forward-share", share(),
         "share of the fragments that switches forward to the server instead of adding them [0]"));
@@ -230,11 +237,12 @@ void add_owner_row(Rows& rows) {
 
 // Drawn after add_owner_row(), for the same reason.
 void add_list_row(Rows& rows) {
-    rows.push_back(toggle<&Scenario::ack_lists>(protocol, "--no-ack-lists", false,
-                                                "each ACK without lanes is a packet, also if several leave together",
-                                                [](Random& random, Scenario& s) {
-                                                    if (s.owned_share > 0) s.ack_lists = random.chance(0.7);
-                                                }));
+    rows.push_back(toggle<&Scenario::ack_lists>(
+        protocol, "--no-ack-lists", false,
+        "switches hold no ACKs without lanes back: only those that leave together share a packet",
+        [](Random& random, Scenario& s) {
+            if (s.owned_share > 0) s.ack_lists = random.chance(0.7);
+        }));
 }
 
 }  // namespace atp::sim

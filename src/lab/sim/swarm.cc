@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/swarm.h"
 
+#include <algorithm>
+#include <array>
 #include <mutex>
 
 #include "parallel/for_each.h"
 #include "random/random.h"
+#include "sim/fabric.h"
 #include "sim/scenario_table.h"
 #include "sim/simulation.h"
 
@@ -15,7 +18,83 @@ constexpr std::uint64_t swarm_stream = 0x5a3b;
 
 }  // namespace
 
-Scenario draw_scenario(std::uint64_t seed) {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::uint64_t outage_stream = 0x6a02;
+
+Duration milliseconds_between(Random& random, std::uint64_t first, std::uint64_t last) {
+    return milliseconds(random.between(first, last));
+}
+
+bool is_of_last_switch(const Outage& outage, const TopologySpec& topology) {
+    return outage.index + 1 == count_switches(topology);
+}
+
+Outage draw_outage(Random& random, const Scenario& s) {
+    using Kind = Outage::Kind;
+    static constexpr std::array kinds{Kind::crash, Kind::pause,  Kind::silence, Kind::leave,
+                                      Kind::cut,   Kind::cut_up, Kind::cut_down};
+    static constexpr std::array kinds_of_switch{Kind::crash, Kind::pause,  Kind::kill,
+                                                Kind::cut,   Kind::cut_up, Kind::cut_down};
+    Outage outage;
+    if (random.chance(0.6)) {
+        outage.node = Outage::Node::worker;
+        outage.kind = random.pick(kinds);
+        outage.index = static_cast<unsigned>(random.below(s.workers()));
+    } else {
+        outage.index = static_cast<unsigned>(random.below(count_switches(s.topology)));
+        do {
+            outage.kind = random.pick(kinds_of_switch);
+        } while (outage.kind >= Kind::cut && is_of_last_switch(outage, s.topology));
+    }
+    outage.at = Time(std::chrono::seconds(1) + milliseconds_between(random, 0, 3500));
+    outage.lasts =
+        random.chance(0.3) ? milliseconds_between(random, 10, 1500) : milliseconds_between(random, 1500, 8000);
+    return outage;
+}
+
+// Jobs of seconds, which compute between small sums, in a network in which no process can take loss for a failure: each
+// error must name the outage.
+Scenario draw_outage_scenario(std::uint64_t seed, bool calm) {
+    Random random(seed, outage_stream);
+    Scenario s;
+    s.seed = seed;
+    s.topology = random.chance(0.4) ? TopologySpec{.shape = TopologySpec::Shape::star,
+                                                   .first = static_cast<unsigned>(random.between(1, 4))}
+                                    : TopologySpec{.shape = TopologySpec::Shape::racks,
+                                                   .first = static_cast<unsigned>(random.between(2, 3)),
+                                                   .second = static_cast<unsigned>(random.between(1, 2))};
+    s.placement = random.chance(0.5) ? Placement::shared : Placement::separate;
+    s.jobs = random.chance(0.7) ? 1 : static_cast<unsigned>(random.between(2, 3));
+    s.lanes = 8;
+    s.window_log2 = static_cast<std::uint8_t>(random.between(1, 4));
+    s.aggregators = 64;
+    s.bytes = 4 * random.between(8, 60);
+    s.iterations = static_cast<unsigned>(random.between(20, 70));
+    s.pause = milliseconds(60);
+    s.owned_share = random.chance(0.3) ? 1 : 0;
+    s.start_spread = milliseconds_between(random, 1, 1000);
+    s.faults.loss = random.pick(std::array{0.0, 0.0, 0.001, 0.01});
+    s.faults.duplicate = random.pick(std::array{0.0, 0.01, 0.1, 0.5});
+    s.faults.reorder = random.pick(std::array{0.0, 0.1, 1.0});
+    s.faults.reorder_delay =
+        random.pick(std::array<Duration, 4>{milliseconds(1), milliseconds(5), milliseconds(20), milliseconds(60)});
+    s.faults.limits_reports = random.chance(0.3);
+    if (!calm) s.faults.outages = {draw_outage(random, s)};
+    s.time_limit = Time(std::chrono::seconds(40));
+    return s;
+}
+
+}  // namespace
+
+Scenario draw_scenario(std::uint64_t seed, SwarmProfile profile) {
+    constexpr double share_of_outages = 0.45;
+    const bool mixed = profile == SwarmProfile::mixed;
+    if (!mixed || Random(seed, swarm_stream - 1).chance(share_of_outages)) {
+        return draw_outage_scenario(seed, profile == SwarmProfile::calm);
+    }
     // Some drawn scenarios cannot run, for example with more units than a bitmap has bits. The function then draws
     // another scenario from the same seed.
     for (std::uint64_t attempt = 0;; ++attempt) {
@@ -35,9 +114,12 @@ void add_to_summary(const Report& report, SwarmSummary& summary) {
     ++summary.runs;
     if (!report.passed()) ++summary.failures;
     summary.packet_hops += report.packet_hops;
+    const auto formed_again = [](const JobReport& job) { return job.incarnations > 1; };
+    summary.formed_again += std::ranges::any_of(report.jobs, formed_again) ? 1U : 0U;
     for (const JobReport& job : report.jobs) {
         summary.fragments += job.fragments();
         summary.incarnations += job.incarnations;
+        summary.errors += job.failed_ranks;
         summary.resends += job.resends();
         if (!job.finished || job.finished->time_since_epoch() <= summary.slowest) continue;
         summary.slowest = job.finished->time_since_epoch();
@@ -52,8 +134,8 @@ SwarmSummary run_swarm(const SwarmOptions& options) {
     SwarmSummary summary;
     std::mutex mutex;
     for_each_in_parallel(options.runs, options.threads, options.stop, [&](std::uint64_t mine) {
-        const Report report =
-            run(draw_scenario(options.first_seed + mine), {.trace = nullptr, .stop = options.stop, .progress = {}});
+        const Report report = run(draw_scenario(options.first_seed + mine, options.profile),
+                                  {.trace = nullptr, .stop = options.stop, .progress = {}});
         const std::lock_guard lock(mutex);
         if (report.interrupted) return;
         add_to_summary(report, summary);

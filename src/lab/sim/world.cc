@@ -25,25 +25,24 @@ World::World(const Scenario& scenario, Trace* trace)
     : scenario_(scenario),
       trace_(trace),
       fabric_(build_fabric(scenario)),
+      truth_(scenario, fabric_),
       network_(scenario, fabric_, events_, programs_, trace),
       switchml_(switchml_switch_config(scenario)),
       nodes_(fabric_.nodes.size()),
       unfinished_jobs_(scenario.jobs) {
-    const protocol::SwitchConfig config{.aggregators = scenario.aggregators,
-                                        .lanes = scenario.lanes,
-                                        .jobs = scenario.jobs + 1,
-                                        .ageing = scenario.ageing};
-    switches_.reserve(fabric_.switches);
-    for (unsigned i = 0; i < fabric_.switches; ++i) switches_.emplace_back(config);
-    const Shared shared{.scenario = scenario_,
-                        .fabric = fabric_,
-                        .events = events_,
-                        .network = network_,
-                        .switches = switches_,
-                        .switchml = switchml_,
-                        .trace = trace_,
-                        .failures = failures_,
-                        .unfinished_jobs = unfinished_jobs_};
+    Shared shared{.scenario = scenario_,
+                  .fabric = fabric_,
+                  .events = events_,
+                  .network = network_,
+                  .truth = truth_,
+                  .processes = nullptr,
+                  .switchml = switchml_,
+                  .trace = trace_,
+                  .failures = failures_,
+                  .unfinished_jobs = unfinished_jobs_};
+    auto processes = std::make_unique<Processes>(shared, ProgramId{0});
+    shared.processes = processes_ = processes.get();
+    programs_.push_back(std::move(processes));
     for (unsigned index = 0; index < scenario.jobs; ++index) {
         auto job = make_job(shared, static_cast<ProgramId>(programs_.size()), index);
         jobs_.push_back(job.get());
@@ -61,6 +60,8 @@ World::World(const Scenario& scenario, Trace* trace)
     for (std::uint32_t i = 0; i < scenario.faults.outages.size(); ++i) {
         events_.push(scenario.faults.outages[i].at, Event::Kind::fault, i);
     }
+    const auto outages = static_cast<std::uint32_t>(scenario.faults.outages.size());
+    if (truth_.is_known() && outages == 1) events_.push(truth_.fails_by(), Event::Kind::fault, outages);
 }
 
 bool World::all_finished() const { return unfinished_jobs_ == 0; }
@@ -130,7 +131,7 @@ void World::arrive(const Event& event) {
 
 void World::sample() {
     take_sample();
-    if (!events_.empty()) events_.push(now_ + *scenario_.sample, Event::Kind::sample, 0);
+    if (!all_finished()) events_.push(now_ + *scenario_.sample, Event::Kind::sample, 0);
 }
 
 void World::take_sample() {
@@ -158,30 +159,87 @@ NodeId World::node_of(const Outage& outage) const {
     return 0;
 }
 
+namespace {
+
+std::string_view verb_of(Outage::Kind kind) {
+    switch (kind) {
+        case Outage::Kind::crash: return "crashes";
+        case Outage::Kind::pause: return "pauses";
+        case Outage::Kind::kill: return "is killed";
+        case Outage::Kind::silence: return "falls silent";
+        case Outage::Kind::leave: return "leaves";
+        case Outage::Kind::cut: return "is cut off";
+        case Outage::Kind::cut_up: return "is cut off upwards";
+        case Outage::Kind::cut_down: return "is cut off downwards";
+    }
+    return "fails";
+}
+
+}  // namespace
+
 void World::begin_outage(std::uint32_t index) {
+    if (index >= scenario_.faults.outages.size()) return check_failures();
     const Outage& outage = scenario_.faults.outages[index];
     const NodeId node = node_of(outage);
-    if (trace_ != nullptr) {
-        trace_->note(now_, fabric_.nodes[node].name, outage.kind == Outage::Kind::pause ? "pauses" : "crashes");
+    if (trace_ != nullptr) trace_->note(now_, fabric_.nodes[node].name, verb_of(outage.kind));
+    switch (outage.kind) {
+        case Outage::Kind::crash: crash(outage); break;
+        case Outage::Kind::pause:
+            nodes_[node].paused_until = std::max(nodes_[node].paused_until, now_ + outage.lasts);
+            return;
+        case Outage::Kind::kill: processes_->crash_switch({.node = node}, outage.lasts, now_); break;
+        case Outage::Kind::silence: silence(node, outage.lasts); break;
+        case Outage::Kind::leave: jobs_[outage.job]->leave_worker(outage.index, now_); return;
+        case Outage::Kind::cut:
+        case Outage::Kind::cut_up:
+        case Outage::Kind::cut_down: cut(outage, true); break;
     }
-    if (outage.kind == Outage::Kind::pause) {
-        nodes_[node].paused_until = std::max(nodes_[node].paused_until, now_ + outage.lasts);
-    } else if (outage.node == Outage::Node::worker) {
-        jobs_[outage.job]->crash_worker(outage.index, outage.lasts, now_);
-    } else if (outage.node == Outage::Node::server) {
-        jobs_[outage.job]->crash_server(outage.lasts, now_);
-    } else {
-        nodes_[node].down = true;
-        switches_[node].clear();
-        for (Job* job : jobs_) job->crash_switch(node);
-        events_.push(now_ + outage.lasts, Event::Kind::restart, index);
+    events_.push(now_ + outage.lasts, Event::Kind::restart, index);
+}
+
+void World::crash(const Outage& outage) {
+    if (outage.node == Outage::Node::worker) return jobs_[outage.job]->crash_worker(outage.index, outage.lasts, now_);
+    if (outage.node == Outage::Node::server) return jobs_[outage.job]->crash_server(outage.lasts, now_);
+    const NodeId node = node_of(outage);
+    nodes_[node].down = true;
+    for (const bool only_serves : {false, true}) {
+        processes_->crash_switch({.node = node, .only_serves = only_serves}, outage.lasts, now_);
     }
 }
 
+void World::silence(NodeId node, Duration lasts) {
+    nodes_[node].down = true;
+    for (std::size_t job = 0; job < jobs_.size(); ++job) {
+        const std::vector<NodeId>& hosts = fabric_.sites[job].worker_hosts;
+        const auto at = std::ranges::find(hosts, node);
+        if (at != hosts.end()) jobs_[job]->crash_worker(static_cast<unsigned>(at - hosts.begin()), lasts, now_);
+    }
+    processes_->crash_switch({.node = node, .only_serves = true}, lasts, now_);
+}
+
+// The two directions of a cable are neighbours in the table of links.
+void World::cut(const Outage& outage, bool is_cut) {
+    const NodeId node = node_of(outage);
+    const LinkId up = fabric_.next_hop(node, fabric_.switches - 1);
+    if (outage.kind != Outage::Kind::cut_down) network_.cut(up, is_cut);
+    if (outage.kind != Outage::Kind::cut_up) network_.cut(up ^ 1U, is_cut);
+}
+
 void World::end_outage(std::uint32_t index) {
-    const NodeId node = node_of(scenario_.faults.outages[index]);
+    const Outage& outage = scenario_.faults.outages[index];
+    const NodeId node = node_of(outage);
     nodes_[node].down = false;
-    if (trace_ != nullptr) trace_->note(now_, fabric_.nodes[node].name, "restarts empty");
+    if (outage.kind >= Outage::Kind::cut) cut(outage, false);
+    if (trace_ != nullptr) trace_->note(now_, fabric_.nodes[node].name, "works again");
+}
+
+// Each rank that was ready before the outage reads an error in time.
+void World::check_failures() {
+    const Outage& outage = scenario_.faults.outages.front();
+    if (outage.at + outage.lasts < now_) return;
+    for (unsigned job = 0; job < jobs_.size(); ++job) {
+        if (truth_.stops(job)) jobs_[job]->check_failed(outage);
+    }
 }
 
 }  // namespace atp::sim

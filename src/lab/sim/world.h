@@ -11,14 +11,16 @@
 #include "sim/fabric.h"
 #include "sim/job.h"
 #include "sim/network.h"
+#include "sim/processes.h"
 #include "sim/report.h"
 #include "sim/sampler.h"
 #include "sim/scenario.h"
 #include "sim/systems/background.h"
+#include "sim/truth.h"
 
 namespace atp::sim {
 
-// Ownership: owns fabric, network, programs and switches. Borrows the scenario and the trace, which must outlive it.
+// Ownership: owns fabric, network and programs. Borrows the scenario and the trace, which must outlive it.
 // Calling order: step() until it returns false, then finish() once.
 // Threads: one.
 class World {
@@ -49,6 +51,10 @@ class World {
     void take_sample();
     void begin_outage(std::uint32_t index);
     void end_outage(std::uint32_t index);
+    void crash(const Outage& outage);
+    void silence(NodeId node, Duration lasts);
+    void cut(const Outage& outage, bool is_cut);
+    void check_failures();
     [[nodiscard]] NodeId node_of(const Outage& outage) const;
 
     void check_end();
@@ -58,9 +64,10 @@ class World {
     Trace* trace_;
     Fabric fabric_;
     EventQueue events_;
+    Truth truth_;
     Network::Programs programs_;
+    Processes* processes_ = nullptr;  // the first of programs_
     Network network_;
-    std::vector<protocol::Switch> switches_;
     switchml::Switch switchml_;
     std::vector<Node> nodes_;
     std::vector<std::string> failures_;

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "protocol/decide.h"
 #include "sim/world.h"
-#include "wire/packet.h"
 
 namespace atp::sim {
 
@@ -21,17 +21,19 @@ Report World::finish() {
     for (const Job* job : jobs_) report.jobs.push_back(job->report());
     for (const Background* flow : background_) report.background.push_back(flow->report());
     if (sampler_) {
-        take_sample();  // the time since the last full interval
+        if (!all_finished()) take_sample();  // the time since the last full interval
         report.series = sampler_->series();
     }
-    for (NodeId s = 0; s < fabric_.switches; ++s) {
-        const bool forwards_only =
-            scenario_.switchml_jobs(scenario_.jobs) == 0 &&
-            std::ranges::all_of(fabric_.sites, [s](const Site& site) { return site.levels[s] < 0; });
-        report.switches.push_back({.name = fabric_.nodes[s].name,
-                                   .counters = switches_[s].counters(),
-                                   .occupied = switches_[s].occupied(),
-                                   .forwards_only = forwards_only});
+    for (NodeId node = 0; node < fabric_.nodes.size(); ++node) {
+        const SwitchProcess* const at = processes_->switch_at({.node = node});
+        const SwitchProcess* const server = processes_->switch_at({.node = node, .only_serves = true});
+        if (node >= fabric_.switches && server == nullptr) continue;
+        SwitchReport entry{.name = fabric_.nodes[node].name,
+                           .forwards_only = at == nullptr && scenario_.switchml_jobs(scenario_.jobs) == 0};
+        if (server != nullptr) add_to(server->counters(), entry.counters);
+        if (at != nullptr) add_to(at->counters(), entry.counters);
+        if (at != nullptr && at->host() != nullptr) entry.occupied = at->host()->shard().table().occupied();
+        report.switches.push_back(std::move(entry));
     }
     for (LinkId id = 0; id < network_.links(); ++id) {
         const FabricLink& ends = network_.link(id).ends();
@@ -47,7 +49,7 @@ Report World::finish() {
 
 void World::check_end() {
     for (const Job* job : jobs_) {
-        if (job->finished()) continue;
+        if (job->finished() || job->given_up()) continue;
         failures_.push_back(fmt::format("job {}: not finished at {:.3f} ms; {}", job->number(),
                                         to_milliseconds(now_.time_since_epoch()), job->whereabouts()));
     }
@@ -62,27 +64,24 @@ void World::check_end() {
 // (H29, docs/protocol.md#h29).
 void World::check_reclaimable() {
     const Time later = now_ + scenario_.ageing + std::chrono::milliseconds(1);
-    const std::uint32_t newcomer = scenario_.first_job + scenario_.jobs;
+    const auto microseconds = [](Duration time) { return static_cast<std::uint32_t>(time.count() / 1000); };
     for (NodeId s = 0; s < fabric_.switches; ++s) {
-        protocol::Switch& at = switches_[s];
-        if (at.occupied() == 0) continue;
-        if (!at.admit(newcomer, 1, 0)) failures_.push_back(fmt::format("s{} does not admit a new job", s));
+        const SwitchProcess* const at = processes_->switch_at({.node = s});
+        if (at == nullptr || at->host() == nullptr) continue;
         for (std::uint32_t index = 0; index < scenario_.aggregators; ++index) {
-            if (at.aggregator(index).status == ATP_AGGREGATOR_FREE) continue;
-            std::byte bytes[ATP_HEADER_BYTES + ATP_LANE_BYTES]{};
+            atp_aggregator aggregator = at->host()->shard().table().aggregator(index);
+            if (aggregator.status == ATP_AGGREGATOR_FREE) continue;
             atp_header header{};
             header.type = ATP_TYPE_GRADIENT;
             header.lanes = ATP_INT32_LANES;
-            header.job = newcomer;
+            header.job = scenario_.first_job + scenario_.jobs;
             header.token = 1;
             header.index = index;
             header.bitmap0 = header.bitmap1 = header.mask1 = 1;
             header.mask0 = 3;
-            wire::encode_header(header, bytes);
-            protocol::PacketBuffer packet_buffer{
-                .data = bytes, .size = sizeof bytes, .capacity = sizeof bytes, .verdict = {}};
-            at.handle_packet(packet_buffer, later);
-            if (packet_buffer.verdict.event == ATP_EVENT_TAKEN_OVER) continue;
+            const atp_decision decision = atp_decide(&header, 1, 0, &aggregator, microseconds(later.time_since_epoch()),
+                                                     microseconds(scenario_.ageing));
+            if (decision.event == ATP_EVENT_TAKEN_OVER) continue;
             failures_.push_back(fmt::format("s{}: aggregator {} stays occupied after ageing", s, index));
             return;
         }

@@ -5,8 +5,10 @@
 
 #include "control/branch.h"
 #include "endpoint/routing.h"
+#include "protocol/variant.h"
 
 namespace atp::endpoint {
+inline namespace ATP_VARIANT {
 
 // Children of a branch, for for_each_receiver(). A switch of level 0 has one unit, so a packet for any unit goes to all
 // its members. A host of level 2 has one child, the switch below it.
@@ -43,4 +45,5 @@ class BranchReceivers {
     const control::Branch& branch_;
 };
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::endpoint

@@ -9,6 +9,7 @@
 #include "wire/packet.h"
 
 namespace atp::endpoint {
+inline namespace ATP_VARIANT {
 namespace {
 
 // Of the longest JOIN of a rank, and of shorter messages.
@@ -295,4 +296,5 @@ protocol::ServerCounters ChannelMachine::server_counters() const {
     return server_ == nullptr ? protocol::ServerCounters{} : server_->server.counters();
 }
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::endpoint

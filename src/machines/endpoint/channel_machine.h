@@ -16,6 +16,7 @@
 #include "control/join_client.h"
 #include "endpoint/hosted_server.h"
 #include "protocol/membership.h"
+#include "protocol/variant.h"
 #include "protocol/worker.h"
 #include "wire/address.h"
 #include "wire/control.h"
@@ -25,6 +26,7 @@
 #include "wire/send_error.h"
 
 namespace atp::endpoint {
+inline namespace ATP_VARIANT {
 
 struct ChannelMachineConfig {
     wire::ChannelTerms terms;
@@ -169,4 +171,5 @@ class ChannelMachine {
     bool results_by_group_ = false;
 };
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::endpoint

@@ -10,6 +10,7 @@
 #include "control/branch.h"
 
 namespace atp::endpoint {
+inline namespace ATP_VARIANT {
 namespace {
 
 std::uint16_t speaker_of(const ChannelMachineConfig& config, std::uint16_t worker) {
@@ -381,4 +382,5 @@ std::string list_of_ranks(const ChannelMachineConfig& config, std::uint32_t unit
     return (count == 1 ? "rank " : "ranks ") + list;
 }
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::endpoint

@@ -7,8 +7,10 @@
 
 #include "base/result.h"
 #include "endpoint/channel_machine.h"
+#include "protocol/variant.h"
 
 namespace atp::endpoint {
+inline namespace ATP_VARIANT {
 
 // Its operation is `wait` unless the cause ended the joining; a caller that knows the operation replaces it.
 [[nodiscard]] Error error_of(const ChannelCause& cause, const ChannelMachineConfig& config);
@@ -27,4 +29,5 @@ namespace atp::endpoint {
 // "rank 3", "ranks 3, 5"; empty if there are none. `members` 0: all members of the units.
 [[nodiscard]] std::string list_of_ranks(const ChannelMachineConfig& config, std::uint32_t units, std::uint32_t members);
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::endpoint

@@ -6,8 +6,10 @@
 
 #include "control/branch.h"
 #include "protocol/server.h"
+#include "protocol/variant.h"
 
 namespace atp::endpoint {
+inline namespace ATP_VARIANT {
 
 // A channel's server with the membership that it borrows.
 struct HostedServer {
@@ -50,4 +52,5 @@ struct HostedServer {
     }
 }
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::endpoint

@@ -2,10 +2,12 @@
 #include "endpoint/routing.h"
 
 namespace atp::endpoint {
+inline namespace ATP_VARIANT {
 
 bool goes_up(std::span<const std::byte> datagram) {
     if (datagram.size() < ATP_HEADER_BYTES || wire::load_u8(datagram.data()) != ATP_VERSION) return false;
-    return wire::goes_up(wire::load_u8(datagram.data() + ATP_OFFSET_TYPE));
+    const std::uint8_t type = wire::load_u8(datagram.data() + ATP_OFFSET_TYPE);
+    return wire::goes_up(type) || (type == ATP_TYPE_ACK && ATP_ROUTING_BREAK(result_goes_up));
 }
 
 std::uint16_t only_sender_of(std::span<const std::byte> packet) {
@@ -26,4 +28,5 @@ Downward downward_of(std::span<const std::byte> packet) {
     return down;
 }
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::endpoint

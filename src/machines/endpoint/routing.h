@@ -7,9 +7,12 @@
 #include <cstdint>
 #include <span>
 
+#include "endpoint/breaks.h"
+#include "protocol/variant.h"
 #include "wire/packet.h"
 
 namespace atp::endpoint {
+inline namespace ATP_VARIANT {
 
 // The datagram is a packet for the server: a gradient or a PROBE. Otherwise it is for workers and switches, or no
 // packet of this version.
@@ -45,13 +48,17 @@ void for_each_receiver(const Downward& packet, const Below& below, Visit&& visit
     const auto visit_user = [&](const auto& child) {
         if (packet.type != ATP_TYPE_FLUSH || below.is_switch(child)) visit(child);
     };
+    const std::uint32_t units =
+        packet.type == ATP_TYPE_FLUSH && ATP_ROUTING_BREAK(flush_to_another_rack) ? ~packet.units : packet.units;
     if (packet.worker != ATP_WORKER_ALL) {
-        below.visit_worker(packet.worker, visit_user);
+        const unsigned another = ATP_ROUTING_BREAK(answer_to_another) ? 1 : 0;
+        below.visit_worker(static_cast<std::uint16_t>(packet.worker ^ another), visit_user);
     } else {
-        below.visit_units(packet.units, packet.members, [&](const auto& child) {
+        below.visit_units(units, packet.members, [&](const auto& child) {
             if (packet.except == ATP_WORKER_ALL || !below.is_worker(child, packet.except)) visit_user(child);
         });
     }
 }
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::endpoint

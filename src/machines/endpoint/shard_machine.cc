@@ -17,6 +17,7 @@
 #include "wire/control.h"
 
 namespace atp::endpoint {
+inline namespace ATP_VARIANT {
 namespace {
 
 std::uint8_t type_of(const std::byte* packet) { return wire::load_u8(packet + ATP_OFFSET_TYPE); }
@@ -403,4 +404,5 @@ std::optional<ShardEvent> ShardMachine::poll_event() {
     return event;
 }
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::endpoint

@@ -17,6 +17,7 @@
 #include "endpoint/ack_gatherer.h"
 #include "endpoint/hosted_server.h"
 #include "protocol/switch.h"
+#include "protocol/variant.h"
 #include "wire/address.h"
 #include "wire/datagram.h"
 #include "wire/outbox.h"
@@ -24,6 +25,7 @@
 #include "wire/trace.h"
 
 namespace atp::endpoint {
+inline namespace ATP_VARIANT {
 
 struct ShardMachineConfig {
     protocol::SwitchConfig table{};
@@ -149,4 +151,5 @@ class ShardMachine {
     ShardMachineCounters counters_;
 };
 
+}  // namespace ATP_VARIANT
 }  // namespace atp::endpoint

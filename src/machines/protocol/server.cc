@@ -33,6 +33,8 @@ std::size_t Server::packet_bytes() const {
 }
 
 void Server::handle_packet(std::span<std::byte> bytes, bool congested, Time now) {
+    ++counters_.packets;
+    counters_.bytes += bytes.size();
     wire::Packet packet;
     if (wire::decode(bytes, packet) != wire::DecodeError::none) {
         ++counters_.refused;

@@ -51,7 +51,9 @@ struct ServerCounters {
     std::uint64_t marked = 0;           // fragments acknowledged with ECN
     std::uint64_t readies = 0;          // READYs
     std::uint64_t acks = 0, reacks = 0, nacks = 0, waits = 0, flushes = 0;  // queued for sending
-    std::uint64_t unsent = 0;  // answers dropped because the queue was full; a PROBE asks again
+    std::uint64_t unsent = 0;   // answers dropped because the queue was full; a PROBE asks again
+    std::uint64_t packets = 0;  // received
+    std::uint64_t bytes = 0;    // UDP payload of these packets
 };
 
 // Destination of a packet from poll_transmit(): `worker`, or all workers of `units` if it is ATP_WORKER_ALL.

@@ -151,6 +151,7 @@ void Switch::handle_packet(PacketBuffer& packet_buffer, Time now) {
 }
 
 void Switch::handle_batch(std::span<PacketBuffer> packet_buffers, Time now) {
+    if (packet_buffers.size() == 1) return handle_packet(packet_buffers.front(), now);
     struct Received {
         wire::Packet packet;
         Job* job = nullptr;

@@ -47,7 +47,12 @@ TEST_P(SingleFault, ChangesNoSum) {
 
 const FaultCase fault_cases[] = {
     {"Loss", [](Scenario& s) { s.faults.loss = 0.05; }, [](const Report& r) { return links_of(r).lost; }},
-    {"HeavyLoss", [](Scenario& s) { s.faults.loss = 0.4; }, [](const Report& r) { return links_of(r).lost; }},
+    {"HeavyLoss",
+     [](Scenario& s) {
+         s.faults.loss = 0.4;
+         s.faults.until = Time(milliseconds(400));  // no job survives it for seconds
+     },
+     [](const Report& r) { return links_of(r).lost; }},
     {"Duplication", [](Scenario& s) { s.faults.duplicate = 0.3; },
      [](const Report& r) { return links_of(r).duplicated; }},
     {"Reordering", [](Scenario& s) { s.faults.reorder = 0.3; }, [](const Report& r) { return links_of(r).reordered; }},
@@ -74,37 +79,42 @@ const FaultCase fault_cases[] = {
     {"ASwitchRestartingEmpty",
      [](Scenario& s) {
          s.faults.outages = {
-             outage(Outage::Kind::crash, Outage::Node::fabric_switch, 1, microseconds(5), milliseconds(4))};
+             outage(Outage::Kind::crash, Outage::Node::fabric_switch, 1, microseconds(12), milliseconds(4))};
      },
      [](const Report& r) { return workers_of(r).probes; }},
     {"ARootSwitchRestartingEmpty",
      [](Scenario& s) {
          s.faults.outages = {
-             outage(Outage::Kind::crash, Outage::Node::fabric_switch, 3, microseconds(5), microseconds(1))};
+             outage(Outage::Kind::crash, Outage::Node::fabric_switch, 3, microseconds(12), microseconds(1))};
      },
-     [](const Report& r) { return workers_of(r).resent; }},
+     [](const Report& r) { return r.jobs[0].failed_ranks; }},
     {"APausedSwitch",
      [](Scenario& s) {
          s.faults.outages = {
-             outage(Outage::Kind::pause, Outage::Node::fabric_switch, 0, microseconds(5), milliseconds(4))};
+             outage(Outage::Kind::pause, Outage::Node::fabric_switch, 0, microseconds(12), milliseconds(4))};
      },
      [](const Report& r) { return workers_of(r).probes; }},
     {"APausedWorker",
      [](Scenario& s) {
          s.bytes = 300'000;  // more than it has sent by then
-         s.faults.outages = {outage(Outage::Kind::pause, Outage::Node::worker, 2, microseconds(5), milliseconds(9))};
+         s.faults.outages = {outage(Outage::Kind::pause, Outage::Node::worker, 2, microseconds(12), milliseconds(9))};
      },
      [](const Report& r) { return workers_of(r).waits; }},
     {"APausedServer",
      [](Scenario& s) {
-         s.faults.outages = {outage(Outage::Kind::pause, Outage::Node::server, 0, microseconds(5), milliseconds(9))};
+         s.faults.outages = {outage(Outage::Kind::pause, Outage::Node::server, 0, microseconds(12), milliseconds(9))};
      },
      [](const Report& r) { return workers_of(r).probes; }},
     {"FloatsEverywhere", [](Scenario& s) { s.float_share = 1; },
      [](const Report& r) { return servers_of(r).float_fragments; }},
     {"SomeFloats", [](Scenario& s) { s.float_share = 0.1; },
      [](const Report& r) { return servers_of(r).float_fragments; }},
-    {"SomeOverflows", [](Scenario& s) { s.overflow_share = 0.1; },
+    {"SomeOverflows",
+     [](Scenario& s) {
+         s.overflow_share = 0.1;
+         s.reactive = true;
+     },
+
      [](const Report& r) { return servers_of(r).overflowed; }},
     {"TinyWindow", [](Scenario& s) { s.window_log2 = 0; }, [](const Report& r) { return servers_of(r).completed; }},
     {"OneAggregator", [](Scenario& s) { s.aggregators = 1; }, [](const Report& r) { return servers_of(r).collided; }},
@@ -120,6 +130,7 @@ TEST(Faults, HealedNetworkLosesNoPackets) {
     s.topology = topology("star:4");
     s.bytes = 400'000;
     s.faults.loss = 0.2;
+    s.faults.from = Time(microseconds(30));  // the job has formed
     const std::uint64_t lost_without_end = links_of(run_verified(s)).lost;
     s.faults.until = Time(milliseconds(1));
     const std::uint64_t lost_until_healed = links_of(run_verified(s)).lost;

@@ -25,15 +25,15 @@ TEST(Figure9, RackOnlyAggregationSendsTheServerThreeTimesTheTraffic) {
     const Report racks = run_verified(figure9(Aggregation::racks));
     const std::uint64_t fragments = servers_of(atp).completed;
     EXPECT_EQ(switch_events(atp, ATP_EVENT_COLLIDED), 0U);
-    EXPECT_EQ(atp.jobs[0].server_packets, fragments);
-    EXPECT_EQ(racks.jobs[0].server_packets, 3 * fragments);
-    EXPECT_EQ(racks.jobs[0].server_bytes, 3 * atp.jobs[0].server_bytes);
+    EXPECT_EQ(atp.jobs[0].server.packets, fragments);
+    EXPECT_EQ(racks.jobs[0].server.packets, 3 * fragments);
+    EXPECT_EQ(racks.jobs[0].server.bytes, 3 * atp.jobs[0].server.bytes);
     EXPECT_DOUBLE_EQ(atp.jobs[0].share_aggregated(), 1.0);
 }
 
 TEST(Figure9, WithoutAggregationTheServerReceivesEveryPacket) {
     const Report nowhere = run_verified(figure9(Aggregation::nowhere));
-    EXPECT_EQ(nowhere.jobs[0].server_packets, 6 * servers_of(nowhere).completed);
+    EXPECT_EQ(nowhere.jobs[0].server.packets, 6 * servers_of(nowhere).completed);
     EXPECT_DOUBLE_EQ(nowhere.jobs[0].share_aggregated(), 0.0);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards of docs/protocol.md#hazards in which a node crashes: typed errors within the deadline, a new incarnation, and
+// Hazards of docs/protocol.md#hazards in which a node crashes: typed errors with the reason, a new incarnation, and
 // no data of the old one in sums of the new one.
 #include <gtest/gtest.h>
 
@@ -27,17 +27,17 @@ Scenario with_crash(Outage::Node node, unsigned index) {
     return s;
 }
 
-TEST(Hazard, H26_RestartedServerFailsAllWorkersAtTheDeadline) {
+TEST(Hazard, H26_RestartedServerFailsAllWorkersWithTheReason) {
     const Report report = run_verified(with_crash(Outage::Node::server, 0));
     const JobReport& job = report.jobs[0];
     EXPECT_EQ(job.incarnations, 2U);
-    EXPECT_GE(job.timed_out, 6U);  // every worker got the error
-    ASSERT_FALSE(job.errors.empty());
+    EXPECT_EQ(job.failed_ranks, 6U);  // every worker got the error
+    ASSERT_EQ(job.errors.size(), 6U);
     for (const std::string& error : job.errors) {
-        EXPECT_NE(error.find("timed out after 100.000 ms"), std::string::npos) << error;
-        EXPECT_NE(error.find("server answered last"), std::string::npos) << error;
+        EXPECT_NE(error.find("no longer has the sums of this job"), std::string::npos) << error;
+        EXPECT_NE(error.find("10.0.0.3:4790"), std::string::npos) << error;
     }
-    EXPECT_LT(milliseconds_of(job), 110.0);
+    EXPECT_LT(milliseconds_of(job), 500.0);
 }
 
 TEST(Hazard, H27_OldPacketsOfARestartedJobAreDroppedByAllNodes) {
@@ -45,6 +45,7 @@ TEST(Hazard, H27_OldPacketsOfARestartedJobAreDroppedByAllNodes) {
     Scenario s = with_crash(Outage::Node::server, 0);
     s.faults.reorder = 0.3;
     s.faults.reorder_delay = milliseconds(300);
+    s.faults.from = Time(microseconds(25));  // the job has formed
     s.faults.until = Time(milliseconds(2));
     const Report report = run_verified(s);
     EXPECT_GE(report.jobs[0].incarnations, 2U);
@@ -61,7 +62,9 @@ TEST(Hazard, H27_ReplayedPacketsOfAnEarlierIncarnationAreRefused) {
         s.aggregation = aggregation;  // nowhere: switches only forward, and do not filter old packets
         const Report report = run_verified(s);
         EXPECT_EQ(report.jobs[0].incarnations, 2U);
-        EXPECT_GT(workers_of(report).forged, 0U);
+        std::uint64_t forged = workers_of(report).forged;
+        for (const SwitchReport& at : report.switches) forged += at.counters.forged;
+        EXPECT_GT(forged, 0U);
         EXPECT_EQ(report.audit_failures(), 0U);
     }
 }
@@ -70,7 +73,7 @@ TEST(Hazard, H28_DeadWorkerRejoinsANewIncarnationWithExactSums) {
     for (unsigned rank = 0; rank < 6; ++rank) {
         const Report report = run_verified(with_crash(Outage::Node::worker, rank));
         EXPECT_EQ(report.jobs[0].incarnations, 2U);
-        EXPECT_GE(report.jobs[0].timed_out, 5U);  // every survivor got the error
+        EXPECT_GE(report.jobs[0].failed_ranks, 5U);  // every survivor got the error
     }
 }
 
@@ -80,13 +83,14 @@ TEST(Hazard, H28_ErrorOfASurvivorNamesTheMissingWorker) {
     const Report report = run_verified(s);
     bool named = false;
     for (const std::string& error : report.jobs[0].errors) {
-        named |= error.find("missing units 0x2 members 0x2") != std::string::npos;  // rank 4: second of the second rack
+        named |= error.find("rank 4") != std::string::npos;
     }
     EXPECT_TRUE(named) << report.jobs[0].errors.front();
 }
 
 TEST(Incarnations, RestartLeavesTheOtherJobUnaffected) {
     Scenario s = with_crash(Outage::Node::server, 0);
+    s.server = ServerPlacement::dedicated;
     s.jobs = 2;
     const Report report = run_verified(s);
     EXPECT_EQ(report.jobs[0].incarnations, 2U);
@@ -96,6 +100,8 @@ TEST(Incarnations, RestartLeavesTheOtherJobUnaffected) {
 
 TEST(Incarnations, RepeatedCrashesEndInExactSums) {
     Scenario s = with_crash(Outage::Node::server, 0);
+    s.iterations = 40;
+    s.pause = milliseconds(10);
     for (unsigned again = 1; again <= 3; ++again) {
         Outage next = s.faults.outages.front();
         next.node = again == 2 ? Outage::Node::worker : Outage::Node::server;

@@ -184,6 +184,7 @@ TEST(Hazard, H36_SwitchThatRestartsEmptyDelaysSumsOnly) {
     for (unsigned index = 0; index < 3; ++index) {
         Scenario s;
         s.topology = topology("racks:2x4");
+        s.server = ServerPlacement::dedicated;  // the sums of a server on the switch are lost with it
         s.bytes = 500'000;
         s.faults.outages = {{.kind = Outage::Kind::crash,
                              .node = Outage::Node::fabric_switch,
@@ -194,7 +195,7 @@ TEST(Hazard, H36_SwitchThatRestartsEmptyDelaysSumsOnly) {
         const Report report = run_verified(s);
         EXPECT_EQ(report.jobs[0].incarnations, 1U);
         EXPECT_GT(workers_of(report).resent, 0U);
-        EXPECT_LT(finished_ms(report), 50.0);
+        EXPECT_LT(finished_ms(report), 500.0);  // the next JOIN of each member, which tells the switch of the job
     }
 }
 

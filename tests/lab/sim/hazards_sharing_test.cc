@@ -68,7 +68,7 @@ TEST(Hazard, H13_JobsOnOneAggregatorFinishExactAndWithinTwiceTheFirst) {
 }
 
 TEST(Hazard, H29_AggregatorsOfADeadJobAreTakenOver) {
-    // The first job's worker crashes at once: its partial sums fill the switch and can never complete.
+    // The first job's worker crashes early: partial sums without it fill the switch and can never complete.
     Scenario s;
     s.topology = topology("star:4");
     s.jobs = 2;
@@ -81,10 +81,10 @@ TEST(Hazard, H29_AggregatorsOfADeadJobAreTakenOver) {
                          .node = Outage::Node::worker,
                          .job = 0,
                          .index = 0,
-                         .at = Time(microseconds(1)),
+                         .at = Time(microseconds(20)),
                          .lasts = milliseconds(400)}};
     const Report report = run_verified(s);
-    EXPECT_GT(switch_events(report, ATP_EVENT_TAKEN_OVER), 32U);
+    EXPECT_GE(switch_events(report, ATP_EVENT_TAKEN_OVER), 32U);
     EXPECT_EQ(report.jobs[0].incarnations, 2U);
     EXPECT_EQ(report.jobs[1].incarnations, 1U);
     EXPECT_LT(milliseconds_of(report.jobs[1]), 100.0);  // long before the first job forms again

@@ -62,9 +62,9 @@ TEST(Policies, ProactiveModeBypassesTheSwitchInsteadOfOverflows) {
     Scenario s;
     s.topology = topology("star:4");
     s.overflow_share = 0.05;
-    const Report reactive = run_verified(s);
-    s.proactive = true;
     const Report proactive = run_verified(s);
+    s.reactive = true;
+    const Report reactive = run_verified(s);
     EXPECT_GT(reactive.switches[0].counters.overflows, 0U);
     EXPECT_EQ(proactive.switches[0].counters.overflows, 0U);
     EXPECT_GT(switch_events(proactive, ATP_EVENT_BYPASSED), 0U);
@@ -75,19 +75,18 @@ TEST(Policies, ProactiveModeBypassesTheSwitchInsteadOfOverflows) {
 TEST(Policies, ProactiveModeAddsSmallValuesAtTheSwitch) {
     Scenario s;
     s.topology = topology("star:4");
-    s.proactive = true;
     EXPECT_EQ(switch_events(run_verified(s), ATP_EVENT_BYPASSED), 0U);
 }
 
 // Two numbers: packets that proactive workers send with BYPASS, because an element exceeds 2^31 / workers; and
-// fragments that overflow in the same run without this policy.
+// fragments that overflow in the same run with reactive workers.
 std::pair<std::uint64_t, std::uint64_t> bypassed_and_overflowed(unsigned workers, const LogNormal& gradients) {
     Scenario s;
     s.topology = {.shape = TopologySpec::Shape::star, .first = workers, .second = 1};
     s.gradients = gradients;
-    const std::uint64_t overflowed = servers_of(run_verified(s)).overflowed;
-    s.proactive = true;
-    return {workers_of(run_verified(s)).bypassed, overflowed};
+    const std::uint64_t bypassed = workers_of(run_verified(s)).bypassed;
+    s.reactive = true;
+    return {bypassed, servers_of(run_verified(s)).overflowed};
 }
 
 TEST(Policies, ProactiveModeBypassesMorePacketsForMoreWorkers) {
@@ -96,7 +95,7 @@ TEST(Policies, ProactiveModeBypassesMorePacketsForMoreWorkers) {
     for (const unsigned workers : {4U, 8U, 16U}) {
         const auto [bypassed, overflowed] = bypassed_and_overflowed(workers, gradients);
         EXPECT_GT(bypassed, 2 * before) << workers;
-        EXPECT_LT(overflowed * workers, bypassed) << workers;
+        EXPECT_LE(overflowed * workers, bypassed) << workers;
         before = bypassed;
     }
     EXPECT_GT(before, 0U);
@@ -116,8 +115,8 @@ TEST(Policies, BlindResendsMovePartialSumsToTheServer) {
     EXPECT_GT(workers_of(asking).probes, 0U);
     s.blind_resend = true;
     const Report blind = run_verified(s);
-    EXPECT_EQ(workers_of(blind).probes, 0U);
-    EXPECT_GT(blind.jobs[0].server_bytes, 2 * asking.jobs[0].server_bytes);
+    EXPECT_GT(workers_of(blind).resent, 0U);
+    EXPECT_GT(blind.jobs[0].server.bytes, 2 * asking.jobs[0].server.bytes);
     EXPECT_LT(blind.jobs[0].share_aggregated(), asking.jobs[0].share_aggregated());
 }
 

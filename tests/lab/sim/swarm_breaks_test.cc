@@ -3,6 +3,9 @@
 // detect it. The tests use only faults that random network faults trigger often. The model checker detects all of them.
 #include <gtest/gtest.h>
 
+#include <array>
+
+#include "endpoint/breaks.h"
 #include "protocol/breaks.h"
 #include "sim/simulation.h"
 #include "sim/swarm.h"
@@ -50,6 +53,29 @@ INSTANTIATE_TEST_SUITE_P(EachAlone, InjectedFault,
                                          FaultyBuild{"accept_any_ack", ATP_BREAK_accept_any_ack},
                                          FaultyBuild{"list_mixes_workers", ATP_BREAK_list_mixes_workers}),
                          [](const auto& build) { return build.param.name; });
+
+class RoutingFault : public testing::TestWithParam<endpoint::RoutingBreak> {
+  protected:
+    void SetUp() override { endpoint::active_routing_break = GetParam(); }
+    void TearDown() override { endpoint::active_routing_break = endpoint::RoutingBreak::none; }
+};
+
+TEST_P(RoutingFault, FailsASeedOfTheSwarm) {
+    constexpr std::uint64_t seeds = 200;
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+        if (!run(draw_scenario(seed)).passed()) return;
+    }
+    FAIL() << seeds << " seeds passed with an injected fault of routing";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    EachAlone, RoutingFault,
+    testing::Values(endpoint::RoutingBreak::result_goes_up, endpoint::RoutingBreak::answer_to_another,
+                    endpoint::RoutingBreak::flush_to_another_rack),
+    [](const auto& build) {
+        constexpr std::array names{"", "result_goes_up", "answer_to_another", "flush_to_another_rack"};
+        return names[static_cast<std::size_t>(build.param)];
+    });
 
 }  // namespace
 }  // namespace atp::sim

@@ -17,6 +17,7 @@ TEST(Swarm, EverySeedEndsInExactSumsAfterHealing) {
         {.first_seed = 1,
          .runs = 150,
          .threads = 2,
+         .profile = SwarmProfile::mixed,
          .stop = nullptr,
          .failed = [&](const Report& report) { failures += std::to_string(report.seed) + ": " + failures_of(report); },
          .progress = {}});
@@ -26,19 +27,20 @@ TEST(Swarm, EverySeedEndsInExactSumsAfterHealing) {
     EXPECT_GT(summary.lost, 1000U);
     EXPECT_GT(summary.resends, 1000U);
     EXPECT_GT(summary.incarnations, 250U);
+    EXPECT_GT(summary.formed_again, 45U);
 }
 
-// A window of losses is recovered a few fragments per timeout. If timers measured each other's waiting time as round
-// trips, they would stay at their limit of 200 ms. These runs would then take seconds instead of tens of milliseconds.
-TEST(Swarm, ConcurrentTimersRecoverWithin500MsAfterHealing) {
-    for (const std::uint64_t seed : {17690U, 29644U, 118441U, 118723U}) {
-        const Scenario scenario = draw_scenario(seed);
-        const Report report = run(scenario);
-        EXPECT_TRUE(report.passed()) << seed << ": " << failures_of(report);
-        for (const JobReport& job : report.jobs) {
-            EXPECT_LT(job.finished.value_or(never), scenario.faults.until + std::chrono::milliseconds(500)) << seed;
-        }
-    }
+TEST(Swarm, CalmSeedsLetNoRankFail) {
+    const SwarmSummary summary = run_swarm({.first_seed = 1,
+                                            .runs = 40,
+                                            .threads = 2,
+                                            .profile = SwarmProfile::calm,
+                                            .stop = nullptr,
+                                            .failed = {},
+                                            .progress = {}});
+    EXPECT_EQ(summary.failures, 0U);
+    EXPECT_EQ(summary.errors, 0U);
+    EXPECT_EQ(summary.formed_again, 0U);
 }
 
 TEST(Swarm, SeedsDrawEveryTopologyPlacementAndFault) {
@@ -52,7 +54,7 @@ TEST(Swarm, SeedsDrawEveryTopologyPlacementAndFault) {
     unsigned switchml = 0;
     unsigned beside_atp = 0;
     unsigned lossless = 0;
-    for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 900; ++seed) {
         const Scenario s = draw_scenario(seed);
         ASSERT_FALSE(problem_of(s).has_value());
         shapes.insert(s.topology.shape);

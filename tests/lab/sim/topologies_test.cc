@@ -118,9 +118,9 @@ TEST(Topologies, AggregationDividesTheServersPacketsByTheNumberOfWorkers) {
     s.topology = topology("star:8");
     s.bytes = 50'000;
     s.aggregators = 1U << 16U;
-    const std::uint64_t with = run_verified(s).jobs[0].server_packets;
+    const std::uint64_t with = run_verified(s).jobs[0].server.packets;
     s.aggregation = Aggregation::nowhere;
-    EXPECT_EQ(run_verified(s).jobs[0].server_packets, 8 * with);
+    EXPECT_EQ(run_verified(s).jobs[0].server.packets, 8 * with);
 }
 
 }  // namespace

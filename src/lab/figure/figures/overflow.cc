@@ -43,8 +43,9 @@ Drawing draw_table1(const Lab& lab) {
         point.gradients = sim::gradients_of_papers;
         // Equal numbers of packets for each row: with few workers overflows are rare.
         point.bytes = lab.pick<std::uint64_t>(256'000'000, 2'000'000'000) / row.workers;
+        point.reactive = true;
         points.push_back(point);
-        point.proactive = true;
+        point.reactive = false;
         points.push_back(point);
     }
     const std::vector<sim::Report> reports = lab.run(points);

@@ -18,7 +18,7 @@ Drawing draw_fig9(const Lab& lab) {
     Bars bars{.name = "into the server"};
     for (const sim::Report& report : lab.run({everywhere, racks, nowhere})) {
         const sim::JobReport& job = report.jobs.front();
-        bars.values.push_back(static_cast<double>(job.server_bytes) / static_cast<double>(job.tensor_bytes));
+        bars.values.push_back(static_cast<double>(job.server.bytes) / static_cast<double>(job.tensor_bytes));
     }
     Drawing drawing;
     drawing.checks = {

@@ -39,7 +39,7 @@ Drawing draw_probe(const Lab& lab) {
     for (const sim::Report& report : reports) {
         const sim::JobReport& job = report.jobs.front();
         const double fragments = static_cast<double>(job.server.completed) * job.workers;
-        bytes.bars[0].values.push_back(static_cast<double>(job.server_bytes) / static_cast<double>(job.tensor_bytes));
+        bytes.bars[0].values.push_back(static_cast<double>(job.server.bytes) / static_cast<double>(job.tensor_bytes));
         packets.bars[0].values.push_back(static_cast<double>(job.worker.probes) / fragments);
         packets.bars[1].values.push_back(static_cast<double>(job.worker.resent) / fragments);
     }

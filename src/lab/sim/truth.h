@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "sim/fabric.h"
+#include "sim/scenario.h"
+
+namespace atp::sim {
+
+// What the ranks of a scenario with one outage may read, and must read in time. It knows the outage, and nothing of the
+// machines.
+//
+// Ownership: borrows the scenario and the fabric. Threads: none. Failure: none.
+class Truth {
+  public:
+    Truth(const Scenario& scenario, const Fabric& fabric) : scenario_(scenario), fabric_(fabric) {}
+
+    // Links are so good that no process can take loss for a failure, and there is at most one outage. Otherwise ranks
+    // may read any error.
+    [[nodiscard]] bool is_known() const;
+    // Why a rank of this job must not read this error now; nullopt: it may.
+    [[nodiscard]] std::optional<std::string> objection_to(unsigned job, const Error& error, Time now) const;
+    // If the outage lasts until then, each rank of the jobs that it stops has failed.
+    [[nodiscard]] Time fails_by() const;
+    // Operations of the job cannot complete while the outage lasts.
+    [[nodiscard]] bool stops(unsigned job) const;
+
+  private:
+    [[nodiscard]] const Outage& outage() const { return scenario_.faults.outages.front(); }
+    [[nodiscard]] bool is_of_job(unsigned job) const;
+    [[nodiscard]] bool is_culprit(unsigned job, const Error& error) const;
+    // Shorter than any process can notice.
+    [[nodiscard]] bool is_harmless() const;
+
+    const Scenario& scenario_;
+    const Fabric& fabric_;
+};
+
+}  // namespace atp::sim
