@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from wire.definition import Check, Constant, Enum, Field, Wire
-from wire.text import c_comment, picture
+from wire.text import c_comment, members, picture
 
 C_TYPES = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64_t", "flag": "uint8_t"}
 BITS = {"u8": "8", "u16": "16", "u32": "32", "u64": "64", "flag": "8"}
@@ -32,10 +32,9 @@ def macro(constant: Constant) -> list[str]:
 
 def enumeration(enum: Enum) -> list[str]:
     lines = [*c_comment(enum.meaning), f"enum {enum.c} {{"]
-    for value in enum.values:
-        lines += c_comment(value.meaning, "    ")
-        lines.append(f"    {enum.macro(value)} = {f'1 << {value.number}' if enum.bits else value.number},")
-    lines.append("};")
+    number = "{} = 1 << {}," if enum.bits else "{} = {},"
+    rows = [(number.format(enum.macro(value), value.number), value.meaning) for value in enum.values]
+    lines += [*members(rows, c_comment), "};"]
     if enum.bits:
         return [*lines, f"#define {enum.prefix}ALL 0x{enum.all_bits:X}u"]
     last = max(enum.values, key=lambda value: value.number)
@@ -44,12 +43,11 @@ def enumeration(enum: Enum) -> list[str]:
 
 def header_struct(wire: Wire) -> list[str]:
     lines = [*c_comment(wire.packet.meaning), f"struct {wire.packet.c} {{"]
+    rows = []
     for each in wire.packet.fields:
-        lines += c_comment(each.meaning, "    ")
-        lines.append(
-            f"    uint8_t {each.name}[{each.size}];" if each.is_zero else f"    {C_TYPES[each.type]} {each.name};"
-        )
-    return [*lines, "};"]
+        declared = f"uint8_t {each.name}[{each.size}];" if each.is_zero else f"{C_TYPES[each.type]} {each.name};"
+        rows.append((declared, each.meaning))
+    return [*lines, *members(rows, c_comment), "};"]
 
 
 def parts_of(wire: Wire) -> list[str]:

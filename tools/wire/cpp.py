@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from wire.definition import INTEGERS, Constant, Enum, Field, Struct, Wire
-from wire.text import cpp_comment
+from wire.text import cpp_comment, members
 
 CPP_TYPES = {
     "u8": "std::uint8_t", "u16": "std::uint16_t", "u32": "std::uint32_t", "u64": "std::uint64_t",
@@ -52,8 +52,7 @@ def initialiser(wire: Wire, each: Field) -> str:
 
 def enumeration(enum: Enum) -> list[str]:
     lines = [*cpp_comment(enum.meaning), f"enum class {enum.cpp} : std::uint8_t {{"]
-    for value in enum.values:
-        lines += [*cpp_comment(value.meaning, "    "), f"    {value.name} = {value.number},"]
+    lines += members([(f"{value.name} = {value.number},", value.meaning) for value in enum.values], cpp_comment)
     return [*lines, "};"]
 
 
@@ -61,11 +60,8 @@ def struct(wire: Wire, item: Struct) -> list[str]:
     message = bool(item.number)
     meaning = f"{item.upper}: {item.meaning}. Sent by: {item.sender}." if message else item.meaning
     lines = [*cpp_comment(meaning), f"struct {item.cpp} {{"]
-    for each in item.members:
-        lines += [
-            *cpp_comment(each.meaning, "    "),
-            f"    {type_of(wire, each)} {each.name}{initialiser(wire, each)};",
-        ]
+    rows = [(f"{type_of(wire, each)} {each.name}{initialiser(wire, each)};", each.meaning) for each in item.members]
+    lines += members(rows, cpp_comment)
     functions = [item.cpp_member] if item.cpp_member else []
     if not message:
         functions.append(f"bool operator==(const {item.cpp}&) const = default;")
@@ -91,10 +87,8 @@ def messages_of(wire: Wire, file: str) -> list[Struct]:
 
 def types(name: str, messages: dict[str, Struct]) -> list[str]:
     lines = [f"enum class {name} : std::uint8_t {{"]
-    for message in messages.values():
-        meaning = f"from {message.sender}: {message.meaning}"
-        lines += [*cpp_comment(meaning, "    "), f"    {message.name} = {message.number},"]
-    return [*lines, "};"]
+    rows = [(f"{each.name} = {each.number},", f"from {each.sender}: {each.meaning}") for each in messages.values()]
+    return [*lines, *members(rows, cpp_comment), "};"]
 
 
 def messages_h(file: str) -> Callable[[Wire], str]:

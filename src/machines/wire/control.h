@@ -27,24 +27,16 @@ inline constexpr std::uint8_t control_version = ATP_CONTROL_VERSION;
 // tools/write_wire writes the types and limits from src/machines/wire/wire.toml.
 // Type of a control message.
 enum class ControlType : std::uint8_t {
-    // from worker, switch: a worker, or a switch for all members below it, joins a channel
-    join = 16,
-    // from switch: state of the tree; `ready` if it is complete up to the server
-    joined = 17,
-    // from switch: the request is refused, with the reason
-    refused = 18,
-    // from worker, switch: a member leaves
-    leave = 19,
+    join = 16,     // from worker, switch: a worker, or a switch for all members below it, joins a channel
+    joined = 17,   // from switch: state of the tree; `ready` if it is complete up to the server
+    refused = 18,  // from switch: the request is refused, with the reason
+    leave = 19,    // from worker, switch: a member leaves
     // from worker, switch, tool: requests the path of a switch, and tests whether a message of this length arrives
     hello = 20,
-    // from switch: answer to a HELLO, at least as long and with the same ECN bits
-    welcome = 21,
-    // from tool: requests one part of a report; as long as the longest REPORT
-    stats = 22,
-    // from switch: that part of the report
-    report = 23,
-    // from switch: repeat the JOIN with this cookie
-    retry = 24,
+    welcome = 21,  // from switch: answer to a HELLO, at least as long and with the same ECN bits
+    stats = 22,    // from tool: requests one part of a report; as long as the longest REPORT
+    report = 23,   // from switch: that part of the report
+    retry = 24,    // from switch: repeat the JOIN with this cookie
 };
 
 inline constexpr ControlType first_control_type = ControlType::join;
@@ -52,21 +44,16 @@ inline constexpr ControlType last_control_type = ControlType::retry;
 
 // Type of a message in a store.
 enum class StoreType : std::uint8_t {
-    // from each rank: what a rank says of itself before it uses the network
-    facts = 1,
-    // from each rank: whether a rank shares memory as the FACTS let it expect
-    shared = 2,
-    // from the first rank of each host: what a rank knows of its path to a switch, and of its links
-    network = 3,
-    // from the first rank of each host: where a rank serves sums
-    server = 4,
+    facts = 1,    // from each rank: what a rank says of itself before it uses the network
+    shared = 2,   // from each rank: whether a rank shares memory as the FACTS let it expect
+    network = 3,  // from the first rank of each host: what a rank knows of its path to a switch, and of its links
+    server = 4,   // from the first rank of each host: where a rank serves sums
     // from the first rank of each host: which servers a rank reaches, and the switch that it runs for its rack
     reached = 5,
     // from the first rank of each host: what the other ranks of a host need to know of the job, as soon as its channels
     // are ready
     plan = 6,
-    // from a rank that fails: stands in place of a value: the formation fails on all ranks
-    gave_up = 7,
+    gave_up = 7,  // from a rank that fails: stands in place of a value: the formation fails on all ranks
 };
 
 // Bytes in front of the fields of each message: version (1), type (1), reserved (2).

@@ -89,68 +89,42 @@
 
 /* Types exclude each other, so they share one field. Flags combine, so each is one bit. */
 enum atp_type {
-    /* up: lanes of one worker, or a sum of several */
-    ATP_TYPE_GRADIENT = 1,
-    /* down: the sum; releases the aggregator */
-    ATP_TYPE_ACK = 2,
-    /* down: the workers in the bitmaps send seq again */
-    ATP_TYPE_NACK = 3,
-    /* up: this worker has sent seq and has no ACK */
-    ATP_TYPE_PROBE = 4,
-    /* down: answer to a PROBE that needs no resend; argument 1: mismatched */
-    ATP_TYPE_WAIT = 5,
-    /* down: the switch at level `hop` returns its partial sum of seq and releases the aggregator */
-    ATP_TYPE_FLUSH = 6,
-    /* up: this worker takes the results before `argument` */
-    ATP_TYPE_READY = 7,
-    /* down: ACKs without lanes of several fragments, whose aggregators are free */
-    ATP_TYPE_ACK_LIST = 8,
+    ATP_TYPE_GRADIENT = 1, /* up: lanes of one worker, or a sum of several */
+    ATP_TYPE_ACK = 2,      /* down: the sum; releases the aggregator */
+    ATP_TYPE_NACK = 3,     /* down: the workers in the bitmaps send seq again */
+    ATP_TYPE_PROBE = 4,    /* up: this worker has sent seq and has no ACK */
+    ATP_TYPE_WAIT = 5,     /* down: answer to a PROBE that needs no resend; argument 1: mismatched */
+    ATP_TYPE_FLUSH = 6, /* down: the switch at level `hop` returns its partial sum of seq and releases the aggregator */
+    ATP_TYPE_READY = 7, /* up: this worker takes the results before `argument` */
+    ATP_TYPE_ACK_LIST = 8, /* down: ACKs without lanes of several fragments, whose aggregators are free */
 };
 #define ATP_TYPE_LAST ATP_TYPE_ACK_LIST
 
 /* Bits of `flags`. */
 enum atp_flag {
-    /* sent again: never claims; fetches the partial sum of level 0 */
-    ATP_FLAG_RESEND = 1 << 0,
-    /* no switch aggregates it; on a NACK: resend with BYPASS, and release the aggregator */
-    ATP_FLAG_BYPASS = 1 << 1,
-    /* its aggregator held another fragment */
-    ATP_FLAG_COLLISION = 1 << 2,
-    /* a contribution met congestion on its way up */
-    ATP_FLAG_ECN = 1 << 3,
-    /* a sum overflowed: the lanes are invalid */
-    ATP_FLAG_OVERFLOW = 1 << 4,
-    /* each unit in bitmap1 is included with all its members; bitmap0 has no meaning */
-    ATP_FLAG_WHOLE = 1 << 5,
-    /* the last lane is the audit lane, a sum modulo 2^32 */
-    ATP_FLAG_AUDIT = 1 << 6,
-    /* unscaled integers; the result is integers too */
-    ATP_FLAG_PLAIN = 1 << 7,
-    /* the alternate aggregator of the fragment is free */
-    ATP_FLAG_ALTERNATE_FREE = 1 << 8,
-    /* the lanes of one worker are the result */
-    ATP_FLAG_ONE_SENDER = 1 << 9,
-    /* a worker met congestion on its downlink */
-    ATP_FLAG_ECN_DOWN = 1 << 10,
-    /* the last four lanes are proof words, sums modulo 2^32; excludes AUDIT */
-    ATP_FLAG_PROOF = 1 << 11,
-    /* last packet of the last rank of a member */
-    ATP_FLAG_LAST_RANK = 1 << 12,
+    ATP_FLAG_RESEND = 1 << 0, /* sent again: never claims; fetches the partial sum of level 0 */
+    ATP_FLAG_BYPASS = 1 << 1, /* no switch aggregates it; on a NACK: resend with BYPASS, and release the aggregator */
+    ATP_FLAG_COLLISION = 1 << 2, /* its aggregator held another fragment */
+    ATP_FLAG_ECN = 1 << 3,       /* a contribution met congestion on its way up */
+    ATP_FLAG_OVERFLOW = 1 << 4,  /* a sum overflowed: the lanes are invalid */
+    ATP_FLAG_WHOLE = 1 << 5,     /* each unit in bitmap1 is included with all its members; bitmap0 has no meaning */
+    ATP_FLAG_AUDIT = 1 << 6,     /* the last lane is the audit lane, a sum modulo 2^32 */
+    ATP_FLAG_PLAIN = 1 << 7,     /* unscaled integers; the result is integers too */
+    ATP_FLAG_ALTERNATE_FREE = 1 << 8, /* the alternate aggregator of the fragment is free */
+    ATP_FLAG_ONE_SENDER = 1 << 9,     /* the lanes of one worker are the result */
+    ATP_FLAG_ECN_DOWN = 1 << 10,      /* a worker met congestion on its downlink */
+    ATP_FLAG_PROOF = 1 << 11,         /* the last four lanes are proof words, sums modulo 2^32; excludes AUDIT */
+    ATP_FLAG_LAST_RANK = 1 << 12,     /* last packet of the last rank of a member */
 };
 #define ATP_FLAG_ALL 0x1FFFu
 
 /* Type of the words behind the header, and form of a fragment. */
 enum atp_dtype {
-    /* header only */
-    ATP_DTYPE_NONE = 0,
-    /* one element in each lane */
-    ATP_DTYPE_INT32 = 1,
-    /* one element in each lane */
-    ATP_DTYPE_FLOAT32 = 2,
-    /* two elements in each lane */
-    ATP_DTYPE_INT16 = 3,
-    /* four elements in each lane */
-    ATP_DTYPE_INT8 = 4,
+    ATP_DTYPE_NONE = 0,    /* header only */
+    ATP_DTYPE_INT32 = 1,   /* one element in each lane */
+    ATP_DTYPE_FLOAT32 = 2, /* one element in each lane */
+    ATP_DTYPE_INT16 = 3,   /* two elements in each lane */
+    ATP_DTYPE_INT8 = 4,    /* four elements in each lane */
 };
 #define ATP_DTYPE_LAST ATP_DTYPE_INT8
 
@@ -181,48 +155,30 @@ enum atp_offset {
 
 /* The header in host byte order, at the same offsets as on the wire. */
 struct atp_header {
-    /* ATP_VERSION */
-    uint8_t version;
-    /* enum atp_type */
-    uint8_t type;
-    /* enum atp_flag */
-    uint16_t flags;
-    /* next level that may aggregate it; FLUSH: the level addressed */
-    uint8_t hop;
-    /* type and form of the words */
-    uint8_t lanes;
-    /* log2 of the slots W: lets a switch derive that seq - W is finished */
-    uint8_t window_log2;
-    /* of scaled integers: 2^(scale - 128), 0: the scale of the job */
-    uint8_t scale;
-    /* number of the job */
-    uint32_t job;
-    /* number of the channel in the job */
-    uint16_t channel;
-    /* up: sender; down: receiver, or ATP_WORKER_ALL */
-    uint16_t worker;
-    /* random for each incarnation of a job, which it identifies and authorises; never 0 */
-    uint64_t token;
-    /* number of the fragment */
-    uint32_t seq;
-    /* index of the aggregator */
-    uint32_t index;
+    uint8_t version;     /* ATP_VERSION */
+    uint8_t type;        /* enum atp_type */
+    uint16_t flags;      /* enum atp_flag */
+    uint8_t hop;         /* next level that may aggregate it; FLUSH: the level addressed */
+    uint8_t lanes;       /* type and form of the words */
+    uint8_t window_log2; /* log2 of the slots W: lets a switch derive that seq - W is finished */
+    uint8_t scale;       /* of scaled integers: 2^(scale - 128), 0: the scale of the job */
+    uint32_t job;        /* number of the job */
+    uint16_t channel;    /* number of the channel in the job */
+    uint16_t worker;     /* up: sender; down: receiver, or ATP_WORKER_ALL */
+    uint64_t token;      /* random for each incarnation of a job, which it identifies and authorises; never 0 */
+    uint32_t seq;        /* number of the fragment */
+    uint32_t index;      /* index of the aggregator */
     /* ACK: index for seq + W; GRADIENT: purpose and format; WAIT: 1 if mismatched; READY: end of what it takes */
     uint32_t argument;
     /* owner of the fragment; answers about others: worker whose packet caused them; ATP_WORKER_ALL: all or none */
     uint16_t peer;
     /* number of this sending of the fragment, modulo 256; answers repeat that of the packet that caused them */
     uint8_t sending;
-    /* part of a fragment that travels in several packets */
-    uint8_t part;
-    /* included members of one unit; down: members addressed */
-    uint32_t bitmap0;
-    /* all members of that unit */
-    uint32_t mask0;
-    /* included units, or the unit of bitmap0 */
-    uint32_t bitmap1;
-    /* all units of the job */
-    uint32_t mask1;
+    uint8_t part;     /* part of a fragment that travels in several packets */
+    uint32_t bitmap0; /* included members of one unit; down: members addressed */
+    uint32_t mask0;   /* all members of that unit */
+    uint32_t bitmap1; /* included units, or the unit of bitmap0 */
+    uint32_t mask1;   /* all units of the job */
 };
 
 /*

@@ -38,14 +38,12 @@ void write(ByteWriter& writer, const PathSwitch& value) {
     writer.u64(value.id);
     writer.u32(value.aggregators);
     writer.u16(value.lanes);
-    writer.u32(value.slots);
 }
 
 void read(ByteReader& reader, PathSwitch& value) {
     value.id = reader.u64();
     value.aggregators = reader.u32();
     value.lanes = reader.u16();
-    value.slots = reader.u32();
 }
 
 void write(ByteWriter& writer, const ReachFault& value) {

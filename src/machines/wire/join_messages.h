@@ -18,82 +18,53 @@ namespace atp::wire {
 
 // Reason of a REFUSED.
 enum class Refusal : std::uint8_t {
-    // the sender uses another version
-    version = 1,
-    // undecodable
-    malformed = 2,
-    // no free entry for another job or channel
-    full = 3,
-    // reserved: another token is another job
-    token = 4,
-    // terms of members differ
-    terms = 5,
-    // two members claim one position
-    place = 6,
-    // the state of the server is lost: form the job again
-    restarted = 7,
-    // the switch does not reach its parent
-    parent = 8,
-    // the switch does not support this
-    unsupported = 9,
+    version = 1,      // the sender uses another version
+    malformed = 2,    // undecodable
+    full = 3,         // no free entry for another job or channel
+    token = 4,        // reserved: another token is another job
+    terms = 5,        // terms of members differ
+    place = 6,        // two members claim one position
+    restarted = 7,    // the state of the server is lost: form the job again
+    parent = 8,       // the switch does not reach its parent
+    unsupported = 9,  // the switch does not support this
 };
 
 // What an edge connects. The named end is the one that is silent, ended or at fault.
 enum class EdgeKind : std::uint8_t {
-    // a member and its switch: the member
-    member = 1,
-    // the switch of a unit and the root: the switch of the unit
-    leaf = 2,
-    // a switch and its parent: the parent
-    parent = 3,
-    // the last switch and the host of the server: the host
-    server = 4,
-    // a member and its switch: `detail` is the MTU of this path
-    path_mtu = 5,
+    member = 1,    // a member and its switch: the member
+    leaf = 2,      // the switch of a unit and the root: the switch of the unit
+    parent = 3,    // a switch and its parent: the parent
+    server = 4,    // the last switch and the host of the server: the host
+    path_mtu = 5,  // a member and its switch: `detail` is the MTU of this path
 };
 
 // How the failure of an edge was found.
 enum class Evidence : std::uint8_t {
-    // nothing was received for the hold time
-    silence = 1,
-    // a LEAVE without a cause
-    left = 2,
-    // ICMP: no process has the port
-    closed = 3,
-    // the sender's kernel or ICMP: a packet does not fit the path
-    too_long = 4,
-    // the named end receives nothing, but is heard
-    one_direction = 5,
-    // the process of the named end did not run, as it found itself
-    paused = 6,
+    silence = 1,        // nothing was received for the hold time
+    left = 2,           // a LEAVE without a cause
+    closed = 3,         // ICMP: no process has the port
+    too_long = 4,       // the sender's kernel or ICMP: a packet does not fit the path
+    one_direction = 5,  // the named end receives nothing, but is heard
+    paused = 6,         // the process of the named end did not run, as it found itself
 };
 
 // Address of a parameter server that does not run on the last switch, or multicast group of a channel's results.
 struct Endpoint {
-    // 4 or 6; 0: none
-    std::uint8_t family = 0;
-    // UDP port
-    std::uint16_t port = 0;
-    // the first 4 bytes for IPv4
-    std::array<std::byte, 16> host{};
+    std::uint8_t family = 0;           // 4 or 6; 0: none
+    std::uint16_t port = 0;            // UDP port
+    std::array<std::byte, 16> host{};  // the first 4 bytes for IPv4
 
     bool operator==(const Endpoint&) const = default;
 };
 
 // A link of the tree that failed, and the end of it that the finder names.
 struct Edge {
-    // what the edge connects
-    EdgeKind kind = EdgeKind::member;
-    // how the failure was found
-    Evidence evidence = Evidence::silence;
-    // unit of the member, or of the switch
-    std::uint8_t unit = 0;
-    // bit of the member in its unit; 0 for a switch
-    std::uint8_t member = 0;
-    // milliseconds since the finder received something on this edge
-    std::uint32_t silent_ms = 0;
-    // path MTU in bytes with IP headers, 0 if it is not known; otherwise 0
-    std::uint32_t detail = 0;
+    EdgeKind kind = EdgeKind::member;       // what the edge connects
+    Evidence evidence = Evidence::silence;  // how the failure was found
+    std::uint8_t unit = 0;                  // unit of the member, or of the switch
+    std::uint8_t member = 0;                // bit of the member in its unit; 0 for a switch
+    std::uint32_t silent_ms = 0;            // milliseconds since the finder received something on this edge
+    std::uint32_t detail = 0;               // path MTU in bytes with IP headers, 0 if it is not known; otherwise 0
     // address of the named end as the finder has it, of the switch if a member receives nothing, or family 0
     Endpoint at{};
 
@@ -102,14 +73,10 @@ struct Edge {
 
 // What some members say that they called, after their operations differed.
 struct Statement {
-    // members that say so
-    std::uint16_t count = 0;
-    // unit of one of them
-    std::uint8_t unit = 0;
-    // bit of that member in its unit
-    std::uint8_t member = 0;
-    // the operation, its size and its type
-    std::string text{};
+    std::uint16_t count = 0;  // members that say so
+    std::uint8_t unit = 0;    // unit of one of them
+    std::uint8_t member = 0;  // bit of that member in its unit
+    std::string text{};       // the operation, its size and its type
 
     bool operator==(const Statement&) const = default;
 };
@@ -119,64 +86,41 @@ struct Pace {
     // of the time in which the packets of one child alone were missing, the share of this member or its unit; 0: not
     // known
     std::uint8_t share_percent = 0;
-    // share of the fragments that it completed as the last one
-    std::uint8_t last_percent = 0;
-    // its unit
-    std::uint8_t unit = 0;
-    // its bit in the unit; 0 if `whole_unit`
-    std::uint8_t member = 0;
-    // no member of the unit is known to be the reason
-    bool whole_unit = false;
-    // share of the whole time in which only its packets were missing
-    std::uint16_t waited_permille = 0;
+    std::uint8_t last_percent = 0;      // share of the fragments that it completed as the last one
+    std::uint8_t unit = 0;              // its unit
+    std::uint8_t member = 0;            // its bit in the unit; 0 if `whole_unit`
+    bool whole_unit = false;            // no member of the unit is known to be the reason
+    std::uint16_t waited_permille = 0;  // share of the whole time in which only its packets were missing
 
     bool operator==(const Pace&) const = default;
 };
 
 // The members of one unit that join: all of them, or one.
 struct JoiningUnit {
-    // bit of bitmap1
-    std::uint8_t unit = 0;
-    // members that join with this message, as bits of bitmap0
-    std::uint32_t members = 0;
-    // all members of the unit
-    std::uint32_t mask0 = 0;
-    // the unit is one worker under the switch of the server
-    bool direct = false;
-    // ranks of `members`, lowest bit first
-    std::vector<std::uint16_t> ranks{};
+    std::uint8_t unit = 0;               // bit of bitmap1
+    std::uint32_t members = 0;           // members that join with this message, as bits of bitmap0
+    std::uint32_t mask0 = 0;             // all members of the unit
+    bool direct = false;                 // the unit is one worker under the switch of the server
+    std::vector<std::uint16_t> ranks{};  // ranks of `members`, lowest bit first
 
     bool operator==(const JoiningUnit&) const = default;
 };
 
 // Terms of a channel, equal in the JOINs of all members.
 struct ChannelTerms {
-    // number of the job
-    std::uint32_t job = 0;
-    // of the incarnation
-    std::uint64_t token = 0;
-    // number of the channel in the job
-    std::uint16_t channel = 0;
-    // lanes of a full fragment, the audit lane included
-    std::uint16_t lanes = 0;
-    // log2 of the slots W
-    std::uint8_t window_log2 = 0;
-    // packets carry the audit lane
-    bool audit = false;
-    // the number for the index function; 0 makes every index 0
-    std::uint32_t aggregators = 0;
-    // number of the first fragment
-    std::uint32_t first_seq = 0;
-    // all units of the job
-    std::uint32_t mask1 = 0;
-    // factor of floats
-    double scale = 0;
-    // where the server runs; family 0: on the last switch
-    Endpoint server{};
-    // family 0: each member gets its own copy of a result
-    Endpoint group{};
-    // switch of level 1 above all switches of level 0; family 0: each has a parent of its own
-    Endpoint root{};
+    std::uint32_t job = 0;          // number of the job
+    std::uint64_t token = 0;        // of the incarnation
+    std::uint16_t channel = 0;      // number of the channel in the job
+    std::uint16_t lanes = 0;        // lanes of a full fragment, the audit lane included
+    std::uint8_t window_log2 = 0;   // log2 of the slots W
+    bool audit = false;             // packets carry the audit lane
+    std::uint32_t aggregators = 0;  // the number for the index function; 0 makes every index 0
+    std::uint32_t first_seq = 0;    // number of the first fragment
+    std::uint32_t mask1 = 0;        // all units of the job
+    double scale = 0;               // factor of floats
+    Endpoint server{};              // where the server runs; family 0: on the last switch
+    Endpoint group{};               // family 0: each member gets its own copy of a result
+    Endpoint root{};  // switch of level 1 above all switches of level 0; family 0: each has a parent of its own
 
     [[nodiscard]] bool has_single_unit() const { return std::has_single_bit(mask1); }
     bool operator==(const ChannelTerms&) const = default;
@@ -184,114 +128,71 @@ struct ChannelTerms {
 
 // JOIN: a worker, or a switch for all members below it, joins a channel. Sent by: worker, switch.
 struct Join {
-    // random, new at each start of the sender, which answers repeat
-    std::uint64_t nonce = 0;
-    // equal in the JOINs of all members
-    ChannelTerms terms{};
-    // of the last RETRY of the receiver; 0: none
-    std::uint64_t cookie = 0;
-    // number of this JOIN or LEAVE of the sender in the channel, from 1
-    std::uint32_t epoch = 0;
-    // level of the receiver: 0 and 1 aggregate, 2 hosts the server only
-    std::uint8_t level = 0;
-    // the sender, or a member below it, received `ready` before: the server must know the channel
-    bool begun = false;
-    // a packet to the group of the terms arrived here recently
-    bool receives_group = false;
+    std::uint64_t nonce = 0;   // random, new at each start of the sender, which answers repeat
+    ChannelTerms terms{};      // equal in the JOINs of all members
+    std::uint64_t cookie = 0;  // of the last RETRY of the receiver; 0: none
+    std::uint32_t epoch = 0;   // number of this JOIN or LEAVE of the sender in the channel, from 1
+    std::uint8_t level = 0;    // level of the receiver: 0 and 1 aggregate, 2 hosts the server only
+    bool begun = false;  // the sender, or a member below it, received `ready` before: the server must know the channel
+    bool receives_group = false;  // a packet to the group of the terms arrived here recently
     // a switch in the path of a member adds int32 lanes alone: set by that switch, or by a receiver of such a JOIN
     bool int32_path = false;
-    // the units that join
-    std::vector<JoiningUnit> units{};
-    // among the members below the sender
-    Pace pace{};
-    // why the sender misses a member, or its parent
-    std::vector<Edge> edges{};
+    std::vector<JoiningUnit> units{};  // the units that join
+    Pace pace{};                       // among the members below the sender
+    std::vector<Edge> edges{};         // why the sender misses a member, or its parent
     // of the sender and the members below it, at most one for each text; none: nothing differed
     std::vector<Statement> statements{};
 };
 
 // JOINED: state of the tree; `ready` if it is complete up to the server. Sent by: switch.
 struct Joined {
-    // of the JOIN; 0 in a JOINED to a group
-    std::uint64_t nonce = 0;
-    // of the JOIN
-    std::uint32_t job = 0;
-    // of the JOIN; in a JOINED to a group, the group number
-    std::uint64_t token = 0;
-    // of the JOIN
-    std::uint16_t channel = 0;
-    // of the last JOIN of the receiver; 0 in a JOINED to a group
-    std::uint32_t epoch = 0;
-    // number of this JOINED of the sending process, from 1
-    std::uint32_t number = 0;
+    std::uint64_t nonce = 0;    // of the JOIN; 0 in a JOINED to a group
+    std::uint32_t job = 0;      // of the JOIN
+    std::uint64_t token = 0;    // of the JOIN; in a JOINED to a group, the group number
+    std::uint16_t channel = 0;  // of the JOIN
+    std::uint32_t epoch = 0;    // of the last JOIN of the receiver; 0 in a JOINED to a group
+    std::uint32_t number = 0;   // number of this JOINED of the sending process, from 1
     // random: results by group carry it instead of the token; 0: no results come by group
     std::uint64_t group_number = 0;
-    // at each level up to the server all members are there, and the server exists
-    bool ready = false;
-    // units of which a member's JOIN is missing
-    std::uint32_t missing_units = 0;
-    // members of the receiver's unit whose JOIN is missing
-    std::uint32_t missing_members = 0;
-    // if ready: integers of int16 and int8 travel as int32 in this incarnation
-    bool int32_lanes = false;
-    // hold time of the sender in milliseconds; 0: not stated
-    std::uint32_t hold_ms = 0;
-    // among all members, as far as the sender knows it
-    Pace pace{};
-    // why the tree is not ready any more
-    std::vector<Edge> edges{};
-    // of all members that have stated one
-    std::vector<Statement> statements{};
+    bool ready = false;                   // at each level up to the server all members are there, and the server exists
+    std::uint32_t missing_units = 0;      // units of which a member's JOIN is missing
+    std::uint32_t missing_members = 0;    // members of the receiver's unit whose JOIN is missing
+    bool int32_lanes = false;             // if ready: integers of int16 and int8 travel as int32 in this incarnation
+    std::uint32_t hold_ms = 0;            // hold time of the sender in milliseconds; 0: not stated
+    Pace pace{};                          // among all members, as far as the sender knows it
+    std::vector<Edge> edges{};            // why the tree is not ready any more
+    std::vector<Statement> statements{};  // of all members that have stated one
 };
 
 // REFUSED: the request is refused, with the reason. Sent by: switch.
 struct Refused {
-    // of the request
-    std::uint64_t nonce = 0;
-    // of the request
-    std::uint32_t job = 0;
-    // of the request
-    std::uint64_t token = 0;
-    // of the request
-    std::uint16_t channel = 0;
-    // see REFUSED
-    Refusal reason = Refusal::malformed;
-    // for people
-    std::string text{};
+    std::uint64_t nonce = 0;              // of the request
+    std::uint32_t job = 0;                // of the request
+    std::uint64_t token = 0;              // of the request
+    std::uint16_t channel = 0;            // of the request
+    Refusal reason = Refusal::malformed;  // see REFUSED
+    std::string text{};                   // for people
 };
 
 // LEAVE: a member leaves. Sent by: worker, switch.
 struct Leave {
-    // of the JOIN
-    std::uint64_t nonce = 0;
-    // of the JOIN
-    std::uint32_t job = 0;
-    // of the JOIN
-    std::uint64_t token = 0;
-    // of the JOIN
-    std::uint16_t channel = 0;
-    // number of this JOIN or LEAVE of the sender in the channel, from 1
-    std::uint32_t epoch = 0;
-    // unit of the member
-    std::uint8_t unit = 0;
-    // bit of the member in its unit
-    std::uint8_t member = 0;
-    // why the member failed; none: it leaves in order
-    std::vector<Edge> edges{};
+    std::uint64_t nonce = 0;    // of the JOIN
+    std::uint32_t job = 0;      // of the JOIN
+    std::uint64_t token = 0;    // of the JOIN
+    std::uint16_t channel = 0;  // of the JOIN
+    std::uint32_t epoch = 0;    // number of this JOIN or LEAVE of the sender in the channel, from 1
+    std::uint8_t unit = 0;      // unit of the member
+    std::uint8_t member = 0;    // bit of the member in its unit
+    std::vector<Edge> edges{};  // why the member failed; none: it leaves in order
 };
 
 // RETRY: repeat the JOIN with this cookie. Sent by: switch.
 struct Retry {
-    // of the JOIN
-    std::uint64_t nonce = 0;
-    // of the JOIN
-    std::uint32_t job = 0;
-    // of the JOIN
-    std::uint64_t token = 0;
-    // of the JOIN
-    std::uint16_t channel = 0;
-    // proves that the sender of the JOIN receives at its address
-    std::uint64_t cookie = 0;
+    std::uint64_t nonce = 0;    // of the JOIN
+    std::uint32_t job = 0;      // of the JOIN
+    std::uint64_t token = 0;    // of the JOIN
+    std::uint16_t channel = 0;  // of the JOIN
+    std::uint64_t cookie = 0;   // proves that the sender of the JOIN receives at its address
 };
 
 // Return the number of bytes written, or 0 if they do not fit. Zeros pad the message to `padded_bytes`.

@@ -15,12 +15,9 @@ namespace atp::wire {
 
 // A switch on the path to the root. The first is the switch that received the HELLO.
 struct PathSwitch {
-    // random, new at each start
-    std::uint64_t id = 0;
-    // that one channel can use
-    std::uint32_t aggregators = 0;
-    // of one aggregator
-    std::uint16_t lanes = 0;
+    std::uint64_t id = 0;           // random, new at each start
+    std::uint32_t aggregators = 0;  // that one channel can use
+    std::uint16_t lanes = 0;        // of one aggregator
 
     bool operator==(const PathSwitch&) const = default;
 };
@@ -28,44 +25,31 @@ struct PathSwitch {
 // HELLO: requests the path of a switch, and tests whether a message of this length arrives. Sent by: worker, switch,
 // tool.
 struct Hello {
-    // random; the answer repeats it
-    std::uint64_t nonce = 0;
+    std::uint64_t nonce = 0;  // random; the answer repeats it
 };
 
 // WELCOME: answer to a HELLO, at least as long and with the same ECN bits. Sent by: switch.
 struct Welcome {
-    // of the HELLO
-    std::uint64_t nonce = 0;
-    // length of the HELLO as received
-    std::uint32_t received_bytes = 0;
-    // from the receiver of the HELLO to the root
-    std::vector<PathSwitch> path{};
-    // such as "atp 0.1.0"
-    std::string software{};
+    std::uint64_t nonce = 0;           // of the HELLO
+    std::uint32_t received_bytes = 0;  // length of the HELLO as received
+    std::vector<PathSwitch> path{};    // from the receiver of the HELLO to the root
+    std::string software{};            // such as "atp 0.1.0"
 };
 
 // STATS: requests one part of a report; as long as the longest REPORT. Sent by: tool.
 struct Stats {
-    // random; the answer repeats it
-    std::uint64_t nonce = 0;
-    // 0: current state; otherwise the snapshot that part 0 named
-    std::uint32_t snapshot = 0;
-    // from 0
-    std::uint16_t part = 0;
+    std::uint64_t nonce = 0;     // random; the answer repeats it
+    std::uint32_t snapshot = 0;  // 0: current state; otherwise the snapshot that part 0 named
+    std::uint16_t part = 0;      // from 0
 };
 
 // REPORT: that part of the report. Sent by: switch.
 struct Report {
-    // of the STATS
-    std::uint64_t nonce = 0;
-    // number of the report
-    std::uint32_t snapshot = 0;
-    // of this text
-    std::uint16_t part = 0;
-    // of the report
-    std::uint16_t parts = 0;
-    // part of the report, JSON
-    std::string text{};
+    std::uint64_t nonce = 0;     // of the STATS
+    std::uint32_t snapshot = 0;  // number of the report
+    std::uint16_t part = 0;      // of this text
+    std::uint16_t parts = 0;     // of the report
+    std::string text{};          // part of the report, JSON
 };
 
 // Return the number of bytes written, or 0 if they do not fit. Zeros pad the message to `padded_bytes`.
