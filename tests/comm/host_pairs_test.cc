@@ -6,6 +6,8 @@
 
 #include <thread>
 
+#include "control/branch.h"
+#include "control/fact_round.h"
 #include "net/clock.h"
 #include "net/udp_socket.h"
 #include "store/memory_store.h"
@@ -61,8 +63,10 @@ TEST(HostPairs, RankThatDoesNotAnswerIsNamed) {
     const Time deadline = net::after(net::now(), std::chrono::seconds(20));
     std::thread other([&] {
         store::Rendezvous rendezvous(store, {.prefix = "pairs", .rank = 1, .world = 2});
-        EXPECT_TRUE(rendezvous.all_gather("pair-addresses", to_string((*silent)->local()), deadline));
-        EXPECT_TRUE(rendezvous.all_gather("pair-answers", "0 360 \n", deadline));
+        const wire::ServerFacts place{.address = control::endpoint_of((*silent)->local())};
+        const wire::ReachedFacts answers{.lanes = {360}};
+        EXPECT_TRUE(rendezvous.all_gather("pair-addresses", control::message_text(place), deadline));
+        EXPECT_TRUE(rendezvous.all_gather("pair-answers", control::message_text(answers), deadline));
     });
     store::Rendezvous rendezvous(store, {.prefix = "pairs", .rank = 0, .world = 2});
     const auto facts = measure_pairs(rendezvous, "127.0.0.2:0", std::chrono::milliseconds(300), deadline);

@@ -359,7 +359,7 @@ wire::RankFacts facts_of_rank() {
             .secret_low = 0x1112131415161718,
             .secret_high = 0x2122232425262728,
             .switch_address = "10.0.0.1:4790",
-            .terms = "version=4 protocol=atp channels=1"};
+            .terms = "version=5 channels=1"};
 }
 
 wire::NetworkFacts network_facts() {

@@ -118,18 +118,23 @@ class Rendezvous:
             raise RuntimeError(f"the store already has {key}")
         self._store.set(key, struct.pack(">I", self._world) + message)
 
-    def of(self, name: str, rank: int) -> dict[str, Any]:
+    def of(self, name: str, rank: int) -> bytes:
         value = self._store.get(f"{self._prefix}/0/{name}/{rank}")
-        world, (kind, fields) = struct.unpack(">I", value[:4])[0], wire_format.read_message(value[4:])
-        if kind == StoreMessage.GAVE_UP:
-            raise RuntimeError(f"rank {fields['rank']} gave up: {fields['text']}")
+        world = struct.unpack(">I", value[:4])[0]
+        if world == 0:
+            notice = wire_format.read_message(value[4:])[1]
+            raise RuntimeError(f"rank {notice['rank']} gave up: {notice['text']}")
         if world != self._world:
             raise RuntimeError(f"rank {rank} has another number of ranks")
-        return fields
+        return value[4:]
 
-    def gather(self, name: str, kind: StoreMessage, **fields: Any) -> list[dict[str, Any]]:
-        self.leave(name, wire_format.write_message(kind, **fields))
+    def gather(self, name: str, message: bytes) -> list[bytes]:
+        self.leave(name, message)
         return [self.of(name, rank) for rank in range(self._world)]
+
+    def exchange(self, name: str, kind: StoreMessage, **fields: Any) -> list[dict[str, Any]]:
+        messages = self.gather(name, wire_format.write_message(kind, **fields))
+        return [wire_format.read_message(message)[1] for message in messages]
 
 
 def greet(switch: Address) -> list[dict[str, int]]:
@@ -182,13 +187,13 @@ class Rank:
             f"audit={flag} multicast=off server=3 host_level=true"
         )
         # This rank shares memory with nobody.
-        facts = self._rendezvous.gather("facts", StoreMessage.FACTS, token=1 + random.getrandbits(63), terms=terms)
+        facts = self._rendezvous.exchange("facts", StoreMessage.FACTS, token=1 + random.getrandbits(63), terms=terms)
         for each in facts:
             if each["terms"] != terms:
                 raise RuntimeError(f"terms differ: {each['terms']!r} and {terms!r}")
         self._job, self._token = facts[0]["job"], facts[0]["token"]
         path, host = greet(self._switch), f"{self._socket.getsockname()[0]}:0"
-        network = self._rendezvous.gather("network-0", StoreMessage.NETWORK, path=path, lanes=1000, host=host)
+        network = self._rendezvous.exchange("network-0", StoreMessage.NETWORK, path=path, lanes=1000, host=host)
         if len({each["path"][-1]["id"] for each in network}) != 1:
             raise RuntimeError(f"no switch is above all ranks: {network}")
         adding = [each for rank in network for each in rank["path"] if each["aggregators"] != 0]

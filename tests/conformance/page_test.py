@@ -82,7 +82,7 @@ class SharedJob(unittest.TestCase):
         switch, store_port = free_port(socket.SOCK_DGRAM), free_port(socket.SOCK_STREAM)
         self.start("switch", "--listen", f"127.0.0.1:{switch}", "--memory", "4MB", "--lanes", "352", "--quiet")
         bench = self.start(
-            *("bench", "--network", "--rank", "0", "--world", "2", "--switch", f"127.0.0.1:{switch}"),
+            *("bench", "--rank", "0", "--world", "2", "--switch", f"127.0.0.1:{switch}"),
             *("--rendezvous", f"127.0.0.1:{store_port}", "--bytes", str(4 * self.elements)),
             *("--rounds", str(self.rounds - 1), "--warmup", "1", "--timeout", "30s", "--deadline", "20s"),
             *("--scaling", "fixed", "--lanes", "int32", *flags),

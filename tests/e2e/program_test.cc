@@ -148,8 +148,8 @@ TEST(BenchRanks, RanksThatDisagreeAllReadWhy) {
         const std::string rendezvous = free_port();
         std::deque<Program> programs;
         for (const char* rank : {"0", "1", "2", "3"}) {
-            std::vector<std::string> arguments{"bench", "--rank", rank, "--rendezvous", rendezvous, "--listen",
-                                               "127.0.0.1:0"};
+            std::vector<std::string> arguments{"bench",    "--rank",   rank,         "--rendezvous",
+                                               rendezvous, "--listen", "127.0.0.1:0"};
             const std::vector<std::string> usual{"--world", "4"};
             const auto& flags = *rank == '2' ? each.flags : usual;
             arguments.insert(arguments.end(), flags.begin(), flags.end());

@@ -134,14 +134,14 @@ def test_ranks_that_disagree_all_read_why_although_rank_0_serves_the_store_and_e
     ranks = [
         subprocess.Popen(
             [sys.executable, "-c", code], stderr=subprocess.PIPE, text=True,
-            env={**common, "RANK": str(rank), **({"ATP_WINDOW": "16"} if rank == 2 else {})},
+            env={**common, "RANK": str(rank), **({"ATP_CHANNELS": "2"} if rank == 2 else {})},
         )
         for rank in range(4)
     ]  # fmt: skip
     for rank in ranks:
         output = rank.communicate(timeout=GRACE_S)[1]
         assert rank.returncode == 1
-        assert "DistBackendError: " in output and 'rank 2 has the options "window=16"' in output, output
+        assert "DistBackendError: " in output and 'rank 2 has the options "channels=2"' in output, output
         assert "Connection reset" not in output and "C++" not in output, output
 
 

@@ -252,12 +252,12 @@ class Forming {
         machine.unit = std::move(planned.unit);
         machine.level = planned.level;
         machine.worker.channel = endpoint::channel_config(machine.terms);
+        machine.worker.congestion = options_.congestion;
         machine.worker.rank = worker_;
         machine.worker.place = planned.place;
         machine.worker.senders = protocol::SenderMasks(*planned.membership, worker_);
         machine.worker.scale = options_.scale;
         machine.worker.bypass_above = planned.bypass_above;
-        machine.worker.congestion = options_.congestion;
         if (planned.min_timeout) machine.worker.min_timeout = *planned.min_timeout;
         const std::size_t packet_bytes = ATP_HEADER_BYTES + std::size_t{machine.terms.lanes} * ATP_LANE_BYTES;
         machine.worker.train = static_cast<std::uint32_t>(net::UdpSender::most_message_bytes / packet_bytes);
