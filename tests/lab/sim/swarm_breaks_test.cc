@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <string>
 
 #include "endpoint/breaks.h"
 #include "protocol/breaks.h"
@@ -68,14 +69,16 @@ TEST_P(RoutingFault, FailsASeedOfTheSwarm) {
     FAIL() << seeds << " seeds passed with an injected fault of routing";
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    EachAlone, RoutingFault,
-    testing::Values(endpoint::RoutingBreak::result_goes_up, endpoint::RoutingBreak::answer_to_another,
-                    endpoint::RoutingBreak::flush_to_another_rack),
-    [](const auto& build) {
-        constexpr std::array names{"", "result_goes_up", "answer_to_another", "flush_to_another_rack"};
-        return names[static_cast<std::size_t>(build.param)];
-    });
+std::string name_of(endpoint::RoutingBreak value) {
+    constexpr std::array names{"", "result_goes_up", "answer_to_another", "flush_to_another_rack"};
+    return names[static_cast<std::size_t>(value)];
+}
+
+INSTANTIATE_TEST_SUITE_P(EachAlone, RoutingFault,
+                         testing::Values(endpoint::RoutingBreak::result_goes_up,
+                                         endpoint::RoutingBreak::answer_to_another,
+                                         endpoint::RoutingBreak::flush_to_another_rack),
+                         [](const auto& build) { return name_of(build.param); });
 
 }  // namespace
 }  // namespace atp::sim
