@@ -115,7 +115,6 @@ Result<void> RankGroup::open(std::uint32_t lanes, Time deadline) {
                                   .rank = static_cast<std::uint8_t>(rendezvous_.party().rank),
                                   .scale = config_.options.scale,
                                   .timeout = config_.resend_after};
-    std::string answer;
     if (rendezvous_.party().rank == 0) {
         name_ = fmt::format("{:016x}", net::random_bits());
         auto admitted = ask(Json{{"stream", name_},
@@ -126,11 +125,11 @@ Result<void> RankGroup::open(std::uint32_t lanes, Time deadline) {
                                 .dump(),
                             deadline);
         if (!admitted) return tl::unexpected(admitted.error());
-        answer = *std::move(admitted);
+        if (auto left = rendezvous_.announce("switchml-stream", *admitted); !left) return left;
     }
-    const auto spread = rendezvous_.broadcast_from_zero("switchml-stream", answer, deadline);
-    if (!spread) return tl::unexpected(spread.error());
-    const Json stream = Json::parse(*spread);
+    const auto answers = rendezvous_.collect("switchml-stream", {0}, deadline);
+    if (!answers) return tl::unexpected(answers.error());
+    const Json stream = Json::parse(answers->front());
     if (stream.contains("refused")) {
         return fail(Operation::join, Reason::rejected, to_string(switch_), stream["refused"].get<std::string>());
     }
