@@ -12,12 +12,6 @@
 #include "wire/packet.h"
 
 namespace atp::endpoint {
-inline namespace ATP_VARIANT {
-
-// The datagram is a packet for the server: a gradient or a PROBE. Otherwise it is for workers and switches, or no
-// packet of this version.
-[[nodiscard]] bool goes_up(std::span<const std::byte> datagram);
-
 // Address fields of a packet that goes down.
 struct Downward {
     std::uint8_t type = ATP_TYPE_ACK;
@@ -26,6 +20,13 @@ struct Downward {
     std::uint32_t members = 0;  // members of these units that the packet is about; the others may be skipped; 0: all
     std::uint16_t except = ATP_WORKER_ALL;  // this worker has sent the lanes of the packet and needs no copy
 };
+
+inline namespace ATP_VARIANT {
+
+// The datagram is a packet for the server: a gradient or a PROBE. Otherwise it is for workers and switches, or no
+// packet of this version.
+[[nodiscard]] bool goes_up(std::span<const std::byte> datagram);
+
 // The worker whose lanes an ACK carries; ATP_WORKER_ALL: it is a sum, or no ACK. Requires at least ATP_HEADER_BYTES.
 [[nodiscard]] std::uint16_t only_sender_of(std::span<const std::byte> packet);
 // Requires at least ATP_HEADER_BYTES.
