@@ -79,6 +79,11 @@ class CheckLayers(ToolTest):
         self.add_module("net", '#include "net/socket.h"\n#include "wire/packet.h"\n')
         self.expect(1, "src/drivers/comm/comm.cc:2: wire/packet.h is of module wire, which comm does not declare")
 
+    def test_laboratory_that_holds_a_machine_is_reported(self) -> None:
+        self.write("src/lab/sim/CMakeLists.txt", "atp_module(sim SET lab SOURCES sim.cc)\n")
+        self.write("src/lab/sim/sim.cc", "const protocol::Server* found;\nstd::optional<protocol::Worker> worker;\n")
+        self.expect(1, "src/lab/sim/sim.cc:2: holds a protocol::Worker: use a process of lab/host")
+
     def test_unused_module_is_reported(self) -> None:
         self.add_module("net wire", '#include "net/socket.h"\n// #include "wire/packet.h"\n')
         self.expect(1, "src/drivers/comm/CMakeLists.txt:1: comm uses wire, but no source includes a header of it")

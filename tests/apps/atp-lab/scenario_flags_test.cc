@@ -118,7 +118,7 @@ TEST(Flags, SystemAndModelFlagsParseToTheValuesThatTheyWereWrittenFrom) {
         "0@45000000000 --rdma-cost 0@64700000000 --background w2:in:rdma@1ms+5ms --background w0:out:tcp@0 --sample "
         "10ms --linear --partition "
         "--arrivals 2ms --loss 0.01 --lossy-worker 1 --forward-share 0.25 --gradients 0.01:1.5 --blind-resend "
-        "--proactive --seed 1";
+        "--reactive --seed 1";
     const sim::Scenario s = parse(flags);
     EXPECT_EQ(s.host_cost, sim::cost_of_papers);
     EXPECT_EQ(s.tcp_cost, sim::tcp_cost_of_papers);
@@ -134,7 +134,7 @@ TEST(Flags, SystemAndModelFlagsParseToTheValuesThatTheyWereWrittenFrom) {
     EXPECT_EQ(sim::to_flags(parse(sim::to_flags(s))), sim::to_flags(s));
     for (const char* flag :
          {"--job-workers 4,2", "--system ps:tcp", "--model VGG16", "--batch 32", "--background w2:in:rdma@1ms+5ms",
-          "--sample 10ms", "--linear", "--partition", "--proactive", "--arrivals 2ms", "--lossy-worker 1",
+          "--sample 10ms", "--linear", "--partition", "--reactive", "--arrivals 2ms", "--lossy-worker 1",
           "--gradients 0.01:1.5", "--blind-resend", "--forward-share 0.25", "--bucket 25000000"}) {
         EXPECT_NE(sim::to_flags(s).find(flag), std::string::npos) << flag << " in " << sim::to_flags(s);
     }

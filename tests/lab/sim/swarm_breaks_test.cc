@@ -70,14 +70,14 @@ TEST_P(RoutingFault, FailsASeedOfTheSwarm) {
 }
 
 std::string name_of(endpoint::RoutingBreak value) {
-    constexpr std::array names{"", "result_goes_up", "answer_to_another", "flush_to_another_rack"};
+    constexpr std::array names{"", "result_goes_up", "answer_to_another", "results_to_other_racks"};
     return names[static_cast<std::size_t>(value)];
 }
 
 INSTANTIATE_TEST_SUITE_P(EachAlone, RoutingFault,
                          testing::Values(endpoint::RoutingBreak::result_goes_up,
                                          endpoint::RoutingBreak::answer_to_another,
-                                         endpoint::RoutingBreak::flush_to_another_rack),
+                                         endpoint::RoutingBreak::results_to_other_racks),
                          [](const auto& build) { return name_of(build.param); });
 
 }  // namespace
