@@ -272,7 +272,8 @@ void AtpJob::check_failed(const Outage& outage) {
 // -------------------------------------------------------------------------------------------------------- Iterations
 
 void AtpJob::submit(unsigned rank, workload::Training::Buckets buckets, Time now) {
-    if (forming_ || ranks_[rank].failed || ranks_[rank].left) return;  // continues in the next incarnation, if at all
+    // Of an incarnation that has ended: continues in the next one, if at all.
+    if (forming_ || joining_ != 0 || ranks_[rank].failed || ranks_[rank].left) return;
     Rank& r = ranks_[rank];
     r.open_channels.resize(workload_.buckets.size());
     for (unsigned channel = 0; channel < channels(); ++channel) {

@@ -78,7 +78,10 @@ void AtpJob::check(const JobReport& job) {
     if (job.incarnations > 1) return;
     expect_none("packets of another incarnation at a worker of a job with one incarnation", job.worker.forged);
     expect_none("packets of another incarnation at a server of a job with one incarnation", job.server.forged);
-    expect_none("fragments further ahead than a worker can be", job.server.ahead);
+    // A late JOIN of a switch may open a server again when all ranks have left; packets that are as late come to it.
+    if (shared_.scenario.faults.outages.empty()) {
+        expect_none("fragments further ahead than a worker can be", job.server.ahead);
+    }
     if (!job.finished) return;
     // A fragment with one sender is sent by one worker, and acknowledged to all.
     const bool all_send = shared_.scenario.owned_share == 0;

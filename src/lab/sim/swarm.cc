@@ -83,7 +83,8 @@ Scenario draw_outage_scenario(std::uint64_t seed, bool calm) {
         random.pick(std::array<Duration, 4>{milliseconds(1), milliseconds(5), milliseconds(20), milliseconds(60)});
     s.faults.limits_reports = random.chance(0.3);
     if (!calm) s.faults.outages = {draw_outage(random, s)};
-    s.time_limit = Time(std::chrono::seconds(40));
+    s.deadline = std::chrono::seconds(20);  // later than any process is taken for lost
+    s.time_limit = Time(std::chrono::seconds(120));
     return s;
 }
 

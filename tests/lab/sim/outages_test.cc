@@ -37,6 +37,7 @@ Scenario racks() {
     s.start_spread = milliseconds(500);
     s.faults.reorder = 1;
     s.faults.reorder_delay = milliseconds(5);
+    s.deadline = seconds(20);
     s.time_limit = Time(seconds(40));
     return s;
 }

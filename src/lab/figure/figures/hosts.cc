@@ -12,7 +12,7 @@ namespace {
 Drawing draw_fig19(const Lab& lab) {
     const std::vector<std::string> effort = lab.pick<std::vector<std::string>>(
         {"--bytes", "1MB", "--rounds", "2", "--repeats", "1"}, {"--bytes", "4MB", "--rounds", "3", "--repeats", "5"});
-    std::vector<std::string> command{"atp", "bench", "--ladder", "--lanes", "62", "--json"};
+    std::vector<std::string> command{"atp", "bench", "--ladder", "--network", "--lanes", "62", "--json"};
     command.insert(command.end(), effort.begin(), effort.end());
     std::istringstream lines(lab.output_of(command));
 
