@@ -34,7 +34,7 @@ class MarkingSocket final : public net::Transport {
         auto count = socket_->receive(datagrams);
         if (!count) return count;
         for (wire::Datagram& datagram : datagrams.first(*count)) {
-            constexpr std::size_t int32_path_at = 123;
+            constexpr std::size_t int32_path_at = 122;
             if (wire::control_type(datagram.bytes) != wire::ControlType::join) continue;
             datagram.bytes[int32_path_at] = std::byte{1};
         }

@@ -20,7 +20,8 @@ from tools_test import COMPILER, TOOLS, ToolTest  # noqa: E402
 
 DEFINITION = "src/machines/wire/wire.toml"
 SOURCES = ("format.h", "check.h", "bytes.h", "packet.h", "packet.cc", "control.h", "control.cc", "join_messages.h",
-           "join_messages.cc", "query_messages.h", "query_messages.cc")  # fmt: skip
+           "join_messages.cc", "query_messages.h", "query_messages.cc", "formation_messages.h",
+           "formation_messages.cc")  # fmt: skip
 READERS = ("src/machines/wire/format.h", "src/machines/wire/packet.h", "tools/atp.lua", "p4/headers.p4",
            "docs/protocol.md")  # fmt: skip
 # The reader in Python reads the definition itself.
@@ -218,8 +219,8 @@ class WriteWire(ToolTest):
             "src/machines/wire/control.cc": ('return "HELLO"', 'return "HI"'),
             "src/machines/wire/join_messages.h": ("bool begun = false", "bool started = false"),
             "src/machines/wire/join_messages.cc": ("writer.u32(value.first_seq)", "writer.u16(value.first_seq)"),
-            "src/machines/wire/query_messages.h": ("std::uint32_t slots", "std::uint16_t slots"),
-            "src/machines/wire/query_messages.cc": ("value.slots = reader.u32()", "value.slots = reader.u16()"),
+            "src/machines/wire/query_messages.h": ("std::uint32_t aggregators", "std::uint16_t aggregators"),
+            "src/machines/wire/query_messages.cc": ("value.aggregators = reader.u32()", "value.aggregators = reader.u16()"),
             "tools/atp.lua": ("local HEADER_BYTES = 56", "local HEADER_BYTES = 44"),
             "docs/protocol.md": ("| 24 | 4 | seq |", "| 20 | 4 | seq |"),
         }
@@ -243,7 +244,7 @@ class WriteWire(ToolTest):
         self.add_fields()
         self.write("main.cc", PROGRAM)
         include = self.root / "src" / "machines"
-        sources = [include / "wire" / f"{name}.cc" for name in ("control", "query_messages")]
+        sources = [include / "wire" / f"{name}.cc" for name in ("control", "query_messages", "formation_messages")]
         warnings = ["-Wall", "-Wextra", "-Werror"]
         subprocess.run([CPP_COMPILER, "-std=c++20", *warnings, f"-I{include}", "-o", self.root / "program",
                         self.root / "main.cc", *sources], check=True)  # fmt: skip
