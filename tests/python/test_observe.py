@@ -47,7 +47,9 @@ def logged_job(rank, size, store_file):
 
 def test_ranks_log_that_their_job_is_ready_and_left():
     for rank, (ready, left) in enumerate(values_of(run_ranks(logged_job, RANKS, {"ATP_LOG": "info"}, in_group=False))):
-        job = re.match(rf"INFO job ready job=(\d+) rank={rank} world={RANKS} switch=[\d.:]+ channels=1 lanes=", ready)
+        job = re.match(
+            rf"INFO job ready job=([0-9a-f]{{8}}) rank={rank} world={RANKS} switch=[\d.:]+ channels=1 lanes=", ready
+        )
         assert job, ready
         assert left == f"INFO job left job={job[1]} rank={rank}"
 
@@ -81,7 +83,7 @@ def reduce_in_two_groups(rank, size):
 
 def fields_of(lines, event, packet):
     """The job and fragment of each line with this event and type of packet."""
-    found = (re.match(rf"[\d.]+us \S+ {event} {packet} job=(\d+) .*seq=(\d+) ", line) for line in lines)
+    found = (re.match(rf"[\d.]+us \S+ {event} {packet} job=([0-9a-f]{{8}}) .*seq=(\d+) ", line) for line in lines)
     return {match.groups() for match in found if match}
 
 
