@@ -220,7 +220,10 @@ class WriteWire(ToolTest):
             "src/machines/wire/join_messages.h": ("bool begun = false", "bool started = false"),
             "src/machines/wire/join_messages.cc": ("writer.u32(value.first_seq)", "writer.u16(value.first_seq)"),
             "src/machines/wire/query_messages.h": ("std::uint32_t aggregators", "std::uint16_t aggregators"),
-            "src/machines/wire/query_messages.cc": ("value.aggregators = reader.u32()", "value.aggregators = reader.u16()"),
+            "src/machines/wire/query_messages.cc": (
+                "value.aggregators = reader.u32()",
+                "value.aggregators = reader.u16()",
+            ),
             "tools/atp.lua": ("local HEADER_BYTES = 56", "local HEADER_BYTES = 44"),
             "docs/protocol.md": ("| 24 | 4 | seq |", "| 20 | 4 | seq |"),
         }
