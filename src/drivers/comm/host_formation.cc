@@ -133,8 +133,8 @@ Result<Meeting> meet(store::Rendezvous& rendezvous, const Options& options, Time
     if (party.world == 1 ? !own.shares : !meeting.groups.any_shared()) return meeting;
 
     auto shared = Sharing(rendezvous, meeting, std::move(listener)).share(deadline);
-    if (shared) meeting.shared = *std::move(shared);
     std::vector<wire::SharedFacts> outcomes{{.problem = shared ? std::string() : to_string(shared.error())}};
+    if (shared) meeting.shared = *std::move(shared);
     if (party.world > 1) {
         const auto texts = rendezvous.all_gather(round_shared, control::message_text(outcomes.front()), deadline);
         if (!texts) return tl::unexpected(texts.error());
