@@ -25,7 +25,8 @@ class Flags {
     template <class Read>
     CLI::Option* accepted(const std::string& flag, std::string_view placeholder, Read read, std::string_view accepted,
                           const std::string& help) {
-        const auto read_or_refuse = [flag, read, accepted = std::string(accepted)](const std::string& text) {
+        const auto read_or_refuse = [flag, read = std::move(read),
+                                     accepted = std::string(accepted)](const std::string& text) {
             if (!read(std::string_view(text))) refuse(flag, text, accepted);
         };
         return decorate(command_.add_option_function<std::string>(flag, read_or_refuse, help), placeholder);
@@ -35,7 +36,7 @@ class Flags {
     template <class Read>
     CLI::Option* accepted_each(const std::string& flag, std::string_view placeholder, Read read,
                                std::string_view accepted, const std::string& help) {
-        const auto read_or_refuse = [flag, read,
+        const auto read_or_refuse = [flag, read = std::move(read),
                                      accepted = std::string(accepted)](const std::vector<std::string>& texts) {
             for (const std::string& text : texts) {
                 if (!read(std::string_view(text))) refuse(flag, text, accepted);
