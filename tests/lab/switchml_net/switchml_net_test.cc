@@ -91,8 +91,9 @@ void expect_sum(RankGroup& group, std::uint32_t rank, std::uint32_t world, Eleme
     for (std::size_t i = 0; i < elements; ++i) values[i] = static_cast<Element>(i % 97 + rank);
     const auto done = group.all_reduce(values.data(), values.data(), elements, type);
     ASSERT_TRUE(done) << to_string(done.error());
+    const std::uint32_t sum_of_ranks = world * (world - 1) / 2;
     for (std::size_t i = 0; i < elements; ++i) {
-        const auto expected = static_cast<Element>(world * (i % 97) + world * (world - 1) / 2);
+        const auto expected = static_cast<Element>(world * (i % 97) + sum_of_ranks);
         ASSERT_EQ(values[i], expected) << i;
     }
 }
