@@ -7,7 +7,7 @@ usage() {
     cat <<'EOF'
 usage: ./test.sh [--quick | --all] [--help]
 
-Installs missing packages, builds, and runs these steps, which take at most 60 minutes on two cores with empty caches:
+Installs missing packages, builds, and runs these steps. They are meant to end within 60 minutes on two cores:
   format     clang-format
   python     ruff and mypy
   release    build/release and its tests, without those labelled `long`
@@ -22,7 +22,7 @@ Installs missing packages, builds, and runs these steps, which take at most 60 m
   fuzz       each libFuzzer target for ATP_FUZZ_SECONDS (5)
 
   --quick    Run only format and release. Build and run only the tests of the machines, hazards, net, store, client,
-             comm, conformance, e2e and python. At most 10 minutes.
+             comm, capi, conformance, e2e and python.
   --all      Run also what is long: tests labelled `long` (such as installing in empty systems), the whole checker,
              every fault that it injects, 20,000 scenarios from each of two seeds, every test under the sanitizers, and
              60 s for each fuzz target. Takes some hours. Run it before you close an issue.

@@ -23,7 +23,7 @@ from pathlib import Path
 
 SOURCES = Path(__file__).resolve().parents[2]
 SKIPPED = 77
-HOME = "/root/atp"  # the sources in an empty system, where a reader pastes
+HOME = "/srv/atp"  # the sources in an empty system, where a reader pastes
 SHARED = "/machine"  # folders of this machine in an empty system
 ORIGINS = ("Debian", "Ubuntu")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

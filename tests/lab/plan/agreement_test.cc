@@ -154,16 +154,17 @@ sim::Scenario unequal_jobs() {
 
 std::string name_of(const testing::TestParamInfo<Case>& given) { return given.param.name; }
 
-INSTANTIATE_TEST_SUITE_P(
-    Atp, Agreement,
-    testing::Values(Case{"Computing", training("star:8", "VGG16", 100)}, Case{"Sending", alexnet("star:8")},
-                    Case{"DedicatedServer", dedicated(alexnet("star:8"))},
-                    Case{"ColocatedServer", colocated(alexnet("star:8"))}, Case{"TwoLevels", alexnet("racks:2x4")},
-                    // The root's process passes each partial sum alone, which the planner does not model.
-                    Case{"LeavesAlone", racks_only(alexnet("racks:2x4")), 0.15},
-                    Case{"SlowLinks", at_10_gbit(training("racks:2x4", "VGG16", 100))},
-                    Case{"LongDelay", at_10_us(alexnet("star:4"))}),
-    name_of);
+INSTANTIATE_TEST_SUITE_P(Atp, Agreement,
+                         testing::Values(Case{"Computing", training("star:8", "VGG16", 100)},
+                                         Case{"Sending", alexnet("star:8")},
+                                         Case{"DedicatedServer", dedicated(alexnet("star:8"))},
+                                         Case{"ColocatedServer", colocated(alexnet("star:8"))},
+                                         Case{"TwoLevels", alexnet("racks:2x4")},
+                                         // The simulation is slower than the plan here; the cause is not known.
+                                         Case{"LeavesAlone", racks_only(alexnet("racks:2x4")), 0.15},
+                                         Case{"SlowLinks", at_10_gbit(training("racks:2x4", "VGG16", 100))},
+                                         Case{"LongDelay", at_10_us(alexnet("star:4"))}),
+                         name_of);
 
 INSTANTIATE_TEST_SUITE_P(Others, Agreement,
                          testing::Values(Case{"OneServer", alexnet("star:8", "ps")},
