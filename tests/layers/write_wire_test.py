@@ -29,29 +29,12 @@ PYTHON = ("tests/support/wire_format.py", "tools/wire/definition.py", "tools/sou
 
 # What the definition may say and version 1 does not use: parts of bytes, zeros, 64 bits in the header; in messages a
 # list whose length is not in front of it, lists in lists, and bytes of variable length.
-HEADER_FIELDS = """
-[[packet.field]]
-name = "traits"
-type = "u8"
-writers = ["worker"]
-meaning = "what the words are"
-parts = [
-    { name = "form", bits = [7, 4], meaning = "agreed form" },
-    { name = "kind", bits = [3, 0], meaning = "type of the words" },
-]
-
-[[packet.field]]
-name = "reserved"
-type = "zero[7]"
-writers = ["worker"]
-meaning = "padding"
-
-[[packet.field]]
-name = "stamp"
-type = "u64"
-hex = true
-writers = ["worker"]
-meaning = "a number of 64 bits"
+HEADER_FIELDS = """\
+    { name = "traits", type = "u8", writers = ["worker"], meaning = "what the words are", parts = [ \
+{ name = "form", bits = [7, 4], meaning = "agreed form" }, \
+{ name = "kind", bits = [3, 0], meaning = "type of the words" } ] },
+    { name = "reserved", type = "zero[7]", writers = ["worker"], meaning = "padding" },
+    { name = "stamp", type = "u64", hex = true, writers = ["worker"], meaning = "a number of 64 bits" },
 """
 MESSAGE = """
 [struct.run]
@@ -59,26 +42,11 @@ cpp = "Run"
 file = "query"
 title = "A *run*"
 meaning = "A run of ranks."
-
-[[struct.run.field]]
-name = "member"
-type = "u8"
-most = 31
-meaning = "first member"
-
-[[struct.run.field]]
-name = "rank_count"
-type = "u8"
-counts = "ranks"
-meaning = "number of ranks"
-
-[[struct.run.field]]
-name = "ranks"
-type = "list"
-each = "u16"
-count = "rank_count"
-most = 8
-meaning = "its ranks"
+field = [
+    { name = "member", type = "u8", most = 31, meaning = "first member" },
+    { name = "rank_count", type = "u8", counts = "ranks", meaning = "number of ranks" },
+    { name = "ranks", type = "list", each = "u16", count = "rank_count", most = 8, meaning = "its ranks" },
+]
 
 [message.ticket]
 number = 25
@@ -87,43 +55,14 @@ file = "query"
 sender = "switch"
 padded = true
 meaning = "what a switch admitted"
-
-[[message.ticket.field]]
-name = "nonce"
-type = "u64"
-meaning = "of the question"
-
-[[message.ticket.field]]
-name = "run_count"
-type = "u8"
-counts = "runs"
-meaning = "number of runs"
-
-[[message.ticket.field]]
-name = "ticket_bytes"
-type = "u8"
-counts = "ticket"
-meaning = "length of the ticket"
-
-[[message.ticket.field]]
-name = "reserved"
-type = "zero[2]"
-meaning = "0"
-
-[[message.ticket.field]]
-name = "runs"
-type = "list"
-each = "run"
-count = "run_count"
-most = 4
-meaning = "runs of ranks"
-
-[[message.ticket.field]]
-name = "ticket"
-type = "bytes"
-count = "ticket_bytes"
-most = 48
-meaning = "under the key of the switch"
+field = [
+    { name = "nonce", type = "u64", meaning = "of the question" },
+    { name = "run_count", type = "u8", counts = "runs", meaning = "number of runs" },
+    { name = "ticket_bytes", type = "u8", counts = "ticket", meaning = "length of the ticket" },
+    { name = "reserved", type = "zero[2]", meaning = "0" },
+    { name = "runs", type = "list", each = "run", count = "run_count", most = 4, meaning = "runs of ranks" },
+    { name = "ticket", type = "bytes", count = "ticket_bytes", most = 48, meaning = "under the key of the switch" },
+]
 """
 # Writes a packet and a TICKET as hexadecimal lines, and fails unless both decode to what was written.
 PROGRAM = r"""
@@ -193,8 +132,8 @@ class WriteWire(ToolTest):
     def add_fields(self) -> None:
         text = self.read(DEFINITION)
         text = text.replace("value = 16362", "value = 16358")  # the header grows by four lanes
-        at = text.index("# A receiver applies these rules")
-        self.write(DEFINITION, text[:at] + HEADER_FIELDS.lstrip() + "\n" + text[at:] + MESSAGE)
+        at = text.index("]\n# A receiver applies these checks")
+        self.write(DEFINITION, text[:at] + HEADER_FIELDS + text[at:] + MESSAGE)
         self.expect(0)
 
     def reader(self) -> ModuleType:
@@ -281,25 +220,24 @@ class WriteWire(ToolTest):
         self.assertIn("stamp has left its place on the wire", moved.stderr)
 
     def test_a_definition_that_no_reader_could_follow_is_an_error(self) -> None:
-        seq = 'name = "seq"\ntype = "u32"'
+        seq = 'name = "seq", type = "u32"'
         for old, new, problem in (
-            ('name = "index"\ntype = "u32"', 'name = "index"\ntype = "u64"', "packet.index is at 28, no multiple of its 8"),
-            ('name = "mask1"\ntype = "u32"\nhex = true\nwriters', 'name = "mask1"\ntype = "u16"\nwriters',
+            ('name = "index", type = "u32"', 'name = "index", type = "u64"', "packet.index is at 28, no multiple of its 8"),
+            ('name = "mask1", type = "u32", hex = true, writers', 'name = "mask1", type = "u16", writers',
              "packet has 54 bytes, no multiple of 8"),
-            (seq, 'name = "seq"\nkind = "u32"', "packet.seq has the unknown key kind"),
-            (seq, 'name = "seq"\ntype = "u31"', "seq has the unknown type u31"),
-            (seq, 'name = "job"\ntype = "u32"', "packet has two values with the name job"),
-            (seq + '\nwriters = ["worker", "server"]', seq, "packet.seq has no writers"),
-            (seq, seq + '\nmost = "fragments"', "fragments is no constant"),
-            (seq, seq + '\nparts = [{ name = "low", bits = [7, 0], meaning = "" }]', "do not cover each bit of u32"),
+            (seq, 'name = "seq", kind = "u32"', "packet.seq has the unknown key kind"),
+            (seq, 'name = "seq", type = "u31"', "seq has the unknown type u31"),
+            (seq, 'name = "job", type = "u32"', "packet has two values with the name job"),
+            (seq + ', writers = ["worker", "server"]', seq, "packet.seq has no writers"),
+            (seq, seq + ', most = "fragments"', "fragments is no constant"),
+            (seq, seq + ', parts = [{ name = "low", bits = [7, 0], meaning = "" }]', "do not cover each bit of u32"),
             ("value = 16362", "value = 16363", "a packet of max_lanes has 65508 bytes, more than 65507: lower max_lanes"),
             ('name = "ack", number = 2', 'name = "ack", number = 1', "two values with the number 1"),
-            ('name = "units"\ntype = "list"\neach = "unit"\ncount = "unit_count"\nleast = 1\nmost = "bitmap_bits"',
-             'name = "units"\ntype = "list"\neach = "unit"\ncount = "unit_count"', "has no bound: add most"),
+            ('count = "unit_count", least = 1, most = "bitmap_bits"', 'count = "unit_count"', "has no bound: add most"),
             ('count = "unit_count"', 'count = "level"', "level is no integer in front of it that counts it"),
             ("[message.hello]\nnumber = 20", "[message.hello]\nnumber = 19", "two values with the number 19"),
             ("[message.hello]\nnumber = 20", "[message.hello]\nnumber = 3", "hello has the number 3"),
-            ("[[prefix.field]]\nname = \"version\"", "[[prefix.field]\nname = \"version\"", "wire.toml: "),
+            ("[prefix]\n", "[prefix\n", "wire.toml: "),
         ):  # fmt: skip
             with self.subTest(problem=problem):
                 before = self.read(DEFINITION)

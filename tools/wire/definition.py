@@ -402,16 +402,18 @@ def read(path: Path) -> Wire:
         raise Bad(f"{path}: {error.strerror}") from None
     except tomllib.TOMLDecodeError as error:
         raise Bad(f"{path}: {error}") from None
-    unknown = data.keys() - {"constant", "enum", "packet", "check", "prefix", "struct", "message", "store"}
+    unknown = data.keys() - {"constant", "enum", "packet", "prefix", "struct", "message", "store"}
     if unknown:
         raise Bad(f"{path}: unknown table {sorted(unknown)[0]}")
     constants = [built(Constant, "constant", entry) for entry in data.get("constant", [])]
     unique(constants, "constant")
+    packet = data.get("packet", {})
+    checks = [built(Check, "packet.check", entry) for entry in packet.pop("check", [])]
     wire = Wire(
         constants={constant.name: constant for constant in constants},
         enums={name: read_enum(name, table) for name, table in data.get("enum", {}).items()},
-        packet=read_struct("packet", "packet", data.get("packet", {})),
-        checks=[built(Check, "check", entry) for entry in data.get("check", [])],
+        packet=read_struct("packet", "packet", packet),
+        checks=checks,
         prefix=read_struct("prefix", "prefix", data.get("prefix", {})),
         structs={name: read_struct(f"struct.{name}", name, table) for name, table in data.get("struct", {}).items()},
         messages={name: read_struct(f"message.{name}", name, table) for name, table in data.get("message", {}).items()},
