@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -83,57 +84,29 @@ class PlainSettings:
     trace: str
 
 
-# By the name of an attribute: environment variable, name in the table, default, and accepted values.
-VARIABLES = {
-    "switch": "ATP_SWITCH",
-    "listen": "ATP_LISTEN",
-    "topology": "ATP_TOPOLOGY",
-    "rack": "ATP_RACK",
-    "link_rate": "ATP_LINK_RATE",
-    "uplink": "ATP_UPLINK",
-    "uplink_rate": "ATP_UPLINK_RATE",
-    "channels": "ATP_CHANNELS",
-    "scaling": "ATP_SCALING",
-    "lanes": "ATP_LANES",
-    "multicast": "ATP_MULTICAST",
-    "server": "ATP_SERVER",
-    "host_level": "ATP_HOST_LEVEL",
-    "host_name": "ATP_HOST_NAME",
-    "timeout": "ATP_TIMEOUT",
-    "trace": "ATP_TRACE",
-}
-NATIVE_NAMES = {
-    "listen": "listen",
-    "rack": "rack",
-    "link_rate": "link_rate",
-    "uplink": "uplink",
-    "uplink_rate": "uplink_rate",
-    "channels": "channels",
-    "scaling": "scaling",
-    "lanes": "lane_type",
-    "multicast": "multicast",
-    "host_level": "host_level",
-    "host_name": "host_name",
-    "trace": "trace",
-}
-DEFAULTS = {
-    "listen": "",
-    "rack": "",
-    "link_rate": "0",
-    "uplink": "",
-    "uplink_rate": "0",
-    "channels": "1",
-    "scaling": "dynamic",
-    "lanes": "auto",
-    "multicast": "off",
-    "host_level": "true",
-    "host_name": "",
-    "trace": "",
-}
-CHOICES = {
-    "scaling": ("fixed", "dynamic"),
-    "lanes": ("int32", "int16", "auto", "int8"),
-}
-BOUNDS = {
-    "channels": (1, 64),
+class Row(NamedTuple):
+    variable: str  # of the environment
+    native: str = ""  # name in the table; empty: options.py treats it by rules of its own
+    default: str = ""
+    choices: tuple[str, ...] = ()
+    bounds: tuple[int, int] | None = None
+
+
+ROWS = {
+    "switch": Row("ATP_SWITCH"),
+    "listen": Row("ATP_LISTEN", "listen", ""),
+    "topology": Row("ATP_TOPOLOGY"),
+    "rack": Row("ATP_RACK", "rack", ""),
+    "link_rate": Row("ATP_LINK_RATE", "link_rate", "0"),
+    "uplink": Row("ATP_UPLINK", "uplink", ""),
+    "uplink_rate": Row("ATP_UPLINK_RATE", "uplink_rate", "0"),
+    "channels": Row("ATP_CHANNELS", "channels", "1", bounds=(1, 64)),
+    "scaling": Row("ATP_SCALING", "scaling", "dynamic", choices=("fixed", "dynamic")),
+    "lanes": Row("ATP_LANES", "lane_type", "auto", choices=("int32", "int16", "auto", "int8")),
+    "multicast": Row("ATP_MULTICAST", "multicast", "off"),
+    "server": Row("ATP_SERVER"),
+    "host_level": Row("ATP_HOST_LEVEL", "host_level", "true"),
+    "host_name": Row("ATP_HOST_NAME", "host_name", ""),
+    "timeout": Row("ATP_TIMEOUT"),
+    "trace": Row("ATP_TRACE", "trace", ""),
 }

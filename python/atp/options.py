@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from ._options import BOUNDS, CHOICES, DEFAULTS, NATIVE_NAMES, VARIABLES, Options, PlainSettings
+from ._options import ROWS, Options, PlainSettings
 from .topology import NO_SWITCH, Place, Position, Topology, is_address
 
 _SERVERS = "'auto', 'switch', 'hosts', 'leaves', 'racks', 'colocated' or 'dedicated:host:port[,host:port...]'"
@@ -31,7 +31,7 @@ class Settings(PlainSettings):
 
     def native(self, switch_address: str) -> dict[str, str]:
         """Options of a communicator, by name, as text. Without a switch, `switch_address` is empty."""
-        options = {native: str(getattr(self, name)) for name, native in NATIVE_NAMES.items()}
+        options = {row.native: str(getattr(self, name)) for name, row in ROWS.items() if row.native}
         servers = ",".join(self.dedicated_servers)
         return {**options, "switch_address": switch_address, "server": self.server, "dedicated_servers": servers}
 
@@ -47,7 +47,7 @@ def settle(
     if options.switch is not None or options.topology is not None:
         # If the program names the switch in either option, the environment must not override it.
         environment = {key: value for key, value in environment.items() if key not in ("ATP_SWITCH", "ATP_TOPOLOGY")}
-    found = {name: _look_up(getattr(options, name), name, environment) for name in VARIABLES}
+    found = {name: _look_up(getattr(options, name), name, environment) for name in ROWS}
     position = _position(found["switch"], found["topology"], place)
     named = {"uplink": position.uplink, "link_rate": position.link_rate, "uplink_rate": position.uplink_rate}
     for name, text in named.items():
@@ -60,15 +60,15 @@ def settle(
         server=server,
         dedicated_servers=servers,
         timeout_s=timeout_s or default_timeout.total_seconds(),
-        **{name: _plain(name, *found[name]) for name in NATIVE_NAMES},
+        **{name: _plain(name, *found[name]) for name, row in ROWS.items() if row.native},
     )
 
 
 def misspelt(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Variables that resemble a setting and are none, with that setting."""
-    meant = {variable: variable for variable in (*VARIABLES.values(), "ATP_LOG")}
-    meant.update({f"ATP_{native.upper()}": VARIABLES[name] for name, native in NATIVE_NAMES.items()})
-    meant["ATP_LOG_LEVEL"] = "ATP_LOG"
+    meant = {row.variable: row.variable for row in ROWS.values()}
+    meant.update({f"ATP_{row.native.upper()}": row.variable for row in ROWS.values() if row.native})
+    meant.update({"ATP_LOG": "ATP_LOG", "ATP_LOG_LEVEL": "ATP_LOG"})
     found = {}
     for variable in environment:
         if variable.startswith("ATP_") and meant.get(variable) != variable:
@@ -84,7 +84,7 @@ _Found = tuple[object, str]  # a value or None, and its name in an exception
 def _look_up(option: object, name: str, environment: Mapping[str, str]) -> _Found:
     if option is not None:
         return option, f"atp.Options({name}={option!r})"
-    variable = VARIABLES[name]
+    variable = ROWS[name].variable
     text = environment.get(variable, "").strip()
     return text or None, f"{variable}={text!r}"
 
@@ -120,12 +120,13 @@ def _server(value: object, name: str) -> tuple[str, tuple[str, ...]]:
 
 def _plain(option: str, value: object, name: str) -> Any:
     """Checks a setting that has no rules besides those of the table."""
+    row = ROWS[option]
     if value is None:
-        value = DEFAULTS[option]
-    if option in CHOICES:
-        return _one_of(CHOICES[option], value, name)
-    if option in BOUNDS:
-        return _whole_number(*BOUNDS[option], value, name)
+        value = row.default
+    if row.choices:
+        return _one_of(row.choices, value, name)
+    if row.bounds:
+        return _whole_number(*row.bounds, value, name)
     if option in _RULES:
         return _RULES[option](value, name)
     return str(value)
