@@ -138,84 +138,46 @@ control AtpIngress(inout ingress_headers_t headers, inout pass_t pass,
     ATP_PROGRAM(pair_t, REGISTER, NAME, RESULT_TYPE, RESULT, __VA_ARGS__)
 #include "cells.p4"
 
+    // A table that does nothing unless an entry names one of the actions.
+#define ATP_TABLE(NAME, SIZE, KEYS, ACTIONS)                                                                 \
+    table NAME {                                                                                             \
+        key = { KEYS }                                                                                       \
+        actions = { ACTIONS @defaultonly NoAction; }                                                         \
+        default_action = NoAction();                                                                         \
+        size = SIZE;                                                                                         \
+    }
+
     // ---- stage 0: what the control plane admitted
 
     action admit(bit<8> stream) {
         pass.stream = stream;
         pass.mine = 2w0 ++ stream[6:0] ++ headers.atp.seq[22:0];
     }
-    table streams {
-        key = {
-            headers.atp.job: exact;
-            headers.atp.token: exact;
-            headers.atp.channel: exact;
-        }
-        actions = {
-            admit;
-            @defaultonly NoAction;
-        }
-        default_action = NoAction();
-        size = 128;
-    }
+    ATP_TABLE(streams, 128, headers.atp.job: exact; headers.atp.token: exact; headers.atp.channel: exact;, admit;)
     // `shape`: of `body`, without purpose.
     action serve(bit<16> shape, bit<32> mask) {
         pass.body = headers.atp.argument[15:0] ++ shape;
         pass.mask = mask;
         pass.place = 1;
     }
-    table places {
-        key = {
-            headers.atp.job: exact;
-            headers.atp.token: exact;
-            headers.atp.channel: exact;
-            headers.atp.hop: exact;
-            headers.atp.bitmap1: ternary;
-            headers.atp.flags: ternary;
-            headers.atp.seq[31:23]: ternary;
-        }
-        actions = {
-            serve;
-            @defaultonly NoAction;
-        }
-        default_action = NoAction();
-        size = 512;
-    }
+    ATP_TABLE(places, 512,
+              headers.atp.job: exact; headers.atp.token: exact; headers.atp.channel: exact; headers.atp.hop: exact;
+              headers.atp.bitmap1: ternary; headers.atp.flags: ternary; headers.atp.seq[31:23]: ternary;,
+              serve;)
     action want(bit<8> work, bit<8> kind) {
         pass.work = work;
         pass.kind = kind;
         pass.marks_of_packet = headers.atp.flags & (ATP_FLAG_ECN | ATP_FLAG_OVERFLOW | ATP_FLAG_ECN_DOWN);
         pass.now = from_parser.global_tstamp[41:10];
     }
-    table wants {
-        key = {
-            headers.atp.type: exact;
-            headers.atp.flags: ternary;
-            headers.atp.hop: ternary;
-            headers.again.isValid(): exact;
-            headers.again.kind: ternary;
-        }
-        actions = {
-            want;
-            @defaultonly NoAction;
-        }
-        default_action = NoAction();
-        size = 64;
-    }
+    ATP_TABLE(wants, 64,
+              headers.atp.type: exact; headers.atp.flags: ternary; headers.atp.hop: ternary;
+              headers.again.isValid(): exact; headers.again.kind: ternary;,
+              want;)
 
     // ---- stage 1: the tombstone, and what a swap of tags expects
 
-    table tombs {
-        key = {
-            pass.work: exact;
-        }
-        actions = {
-            tomb_is;
-            tomb_write;
-            @defaultonly NoAction;
-        }
-        default_action = NoAction();
-        size = 16;
-    }
+    ATP_TABLE(tombs, 16, pass.work: exact;, tomb_is; tomb_write;)
     action expect_mine(bit<32> next_or) {
         pass.expected = pass.mine;
         pass.next = pass.mine | next_or;
@@ -232,97 +194,24 @@ control AtpIngress(inout ingress_headers_t headers, inout pass_t pass,
         pass.expected = headers.again.seen;
         pass.next = ATP_TAG_FREE;
     }
-    table expectations {
-        key = {
-            pass.work: exact;
-        }
-        actions = {
-            expect_mine;
-            expect_leaving;
-            expect_seen_claim;
-            expect_seen_free;
-            @defaultonly NoAction;
-        }
-        default_action = NoAction();
-        size = 16;
-    }
+    ATP_TABLE(expectations, 16, pass.work: exact;, expect_mine; expect_leaving; expect_seen_claim; expect_seen_free;)
     action contribute0() {
         pass.bit_of_set = headers.atp.bitmap0;
     }
     action contribute1() {
         pass.bit_of_set = headers.atp.bitmap1;
     }
-    table contributions {
-        key = {
-            headers.atp.hop: exact;
-        }
-        actions = {
-            contribute0;
-            contribute1;
-            @defaultonly NoAction;
-        }
-        default_action = NoAction();
-        size = 2;
-    }
+    ATP_TABLE(contributions, 2, headers.atp.hop: exact;, contribute0; contribute1;)
 
     // ---- stage 2: the tag
 
-    table tags {
-        key = {
-            pass.work: exact;
-            pass.late: exact;
-        }
-        actions = {
-            tag_claim;
-            tag_swap;
-            @defaultonly NoAction;
-        }
-        default_action = NoAction();
-        size = 32;
-    }
+    ATP_TABLE(tags, 32, pass.work: exact; pass.late: exact;, tag_claim; tag_swap;)
 
     // ---- stage 3: shape and bitmap, time, marks
 
-    table bodies {
-        key = {
-            pass.work: exact;
-            pass.tag: ternary;
-        }
-        actions = {
-            body_write;
-            body_gather;
-            body_read;
-            @defaultonly NoAction;
-        }
-        default_action = NoAction();
-        size = 64;
-    }
-    table times {
-        key = {
-            pass.work: exact;
-            pass.tag: ternary;
-        }
-        actions = {
-            time_touch;
-            time_is_aged;
-            @defaultonly NoAction;
-        }
-        default_action = NoAction();
-        size = 64;
-    }
-    table marks_of {
-        key = {
-            pass.work: exact;
-            pass.tag: ternary;
-        }
-        actions = {
-            mark_write;
-            mark_add;
-            @defaultonly NoAction;
-        }
-        default_action = NoAction();
-        size = 64;
-    }
+    ATP_TABLE(bodies, 64, pass.work: exact; pass.tag: ternary;, body_write; body_gather; body_read;)
+    ATP_TABLE(times, 64, pass.work: exact; pass.tag: ternary;, time_touch; time_is_aged;)
+    ATP_TABLE(marks_of, 64, pass.work: exact; pass.tag: ternary;, mark_write; mark_add;)
 
     // ---- stages 4 to 11: lanes. `sets` decides for the lanes from stage 5 on, and the first lanes decide alike.
 
@@ -330,48 +219,14 @@ control AtpIngress(inout ingress_headers_t headers, inout pass_t pass,
         pass.after = pass.before | pass.bit_of_set;
         pass.lanes_work = lanes_work;
     }
-    table sets {
-        key = {
-            pass.work: exact;
-            pass.tag: ternary;
-            pass.before: ternary;
-            pass.bit_of_set: ternary;
-        }
-        actions = {
-            gathered;
-            @defaultonly NoAction;
-        }
-        default_action = NoAction();
-        size = 512;
-    }
+    ATP_TABLE(sets, 512, pass.work: exact; pass.tag: ternary; pass.before: ternary; pass.bit_of_set: ternary;,
+              gathered;)
 
-#define ATP_ACTIONS_OF_PAIR(AT)                                                                      \
-    actions = {                                                                                      \
-        store##AT;                                                                                \
-        add##AT;                                                                                  \
-        emit_upper##AT;                                                                            \
-        emit_lower##AT;                                                                            \
-        @defaultonly NoAction;                                                                       \
-    }                                                                                                \
-    default_action = NoAction();
-
-#define ATP_FIRST_PAIR(AT)                                                                           \
-    table lanes##AT {                                                                                \
-        key = {                                                                                      \
-            pass.work: exact;                                                                       \
-            pass.tag: ternary;                                                                      \
-            pass.before: ternary;                                                                   \
-            pass.bit_of_set: ternary;                                                               \
-        }                                                                                            \
-        ATP_ACTIONS_OF_PAIR(AT) size = 512;                                                          \
-    }
-#define ATP_LATER_PAIR(AT)                                                                           \
-    table lanes##AT {                                                                                \
-        key = {                                                                                      \
-            pass.lanes_work: exact;                                                                 \
-        }                                                                                            \
-        ATP_ACTIONS_OF_PAIR(AT) size = 8;                                                            \
-    }
+#define ATP_PROGRAMS_OF_PAIR(AT) store##AT; add##AT; emit_upper##AT; emit_lower##AT;
+#define ATP_FIRST_PAIR(AT)                                                                                   \
+    ATP_TABLE(lanes##AT, 512, pass.work: exact; pass.tag: ternary; pass.before: ternary;                     \
+              pass.bit_of_set: ternary;, ATP_PROGRAMS_OF_PAIR(AT))
+#define ATP_LATER_PAIR(AT) ATP_TABLE(lanes##AT, 8, pass.lanes_work: exact;, ATP_PROGRAMS_OF_PAIR(AT))
     ATP_FIRST_PAIRS(ATP_FIRST_PAIR)
     ATP_LATER_PAIRS(ATP_LATER_PAIR)
 
@@ -408,26 +263,9 @@ control AtpIngress(inout ingress_headers_t headers, inout pass_t pass,
         headers.atp.bitmap1 = pass.after;
         headers.atp.flags = headers.atp.flags | pass.marks;
     }
-    table fates {
-        key = {
-            pass.work: exact;
-            pass.late: exact;
-            pass.aged: exact;
-            pass.lanes_work: exact;
-            pass.before: ternary;
-        }
-        actions = {
-            absorb;
-            forward;
-            forward_alone;
-            resubmit_claim;
-            recirculate0;
-            recirculate1;
-            @defaultonly NoAction;
-        }
-        default_action = NoAction();
-        size = 128;
-    }
+    ATP_TABLE(fates, 128,
+              pass.work: exact; pass.late: exact; pass.aged: exact; pass.lanes_work: exact; pass.before: ternary;,
+              absorb; forward; forward_alone; resubmit_claim; recirculate0; recirculate1;)
 
 #define ATP_APPLY_PAIR(AT) lanes##AT.apply();
     apply {

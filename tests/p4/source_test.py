@@ -171,9 +171,7 @@ class SourceTest(unittest.TestCase):
         tofino = text(P4 / "cells.tna.p4")
         self.assertIn('#include "cells.p4"', tofino)
         self.assertIn('#include "cells.p4"', text(P4 / "passes.p4"))
-        tables = {}
-        for table, actions in re.findall(r"table (\w+) \{.*?actions = \{(.*?)\}", tofino, flags=re.S):
-            tables[table] = actions
+        tables = dict(re.findall(r"^    ATP_TABLE\((\w+), \d+,.*?;,(.*?)\)$", tofino, flags=re.S | re.M))
         found = []
         applied = re.findall(r"(\w+)\.apply\(\);", tofino[tofino.rindex("    apply {\n        if (headers.atp") :])
         for table in applied:
