@@ -22,8 +22,7 @@ tl::unexpected<std::string> cannot_write(const std::filesystem::path& path, cons
     return tl::unexpected(fmt::format("cannot write {}: {}", path.string(), reason));
 }
 
-// Escapes "
-// ", which would end a cell in a Markdown table.
+// Escapes `|`, which would end a cell in a Markdown table.
 std::string cell(std::string_view text) {
     std::string out;
     for (const char c : text) out += c == '|' ? std::string("\\|") : std::string(1, c);
