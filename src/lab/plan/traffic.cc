@@ -18,6 +18,7 @@ using Kind = System::Kind;
 
 constexpr std::uint32_t lanes_max = ATP_MAX_LANES;
 const double overhead_bytes = sim::Scenario{}.overhead_bytes;
+const double flush_bytes = ATP_HEADER_BYTES + overhead_bytes;
 // Flows as in the simulator: 1,460 bytes and a header of 12 bytes per packet, one acknowledgement per two packets.
 constexpr double segment_payload = 1460;
 constexpr double segment_header = 12;
@@ -115,6 +116,9 @@ class AtpTraffic {
             addable += leaving_leaf(at) - missed_at_leaf(at);
         }
         to_server_ = passed_on + leaving(addable, aggregates_[placed_.last()], added_[placed_.last()]);
+        // No aggregator above the racks takes a partial sum, so the server asks whether one holds that of the last
+        // rack.
+        if (!aggregates_[placed_.last()] && racks() > 1) to_server_ += flush_bytes / stream_.wire_bytes;
         load_uplinks();
         load_hosts();
         const bool beside = server_is_on_switch(placed_, aggregates_);
@@ -133,6 +137,14 @@ class AtpTraffic {
     // If a packet finds no aggregator at its leaf, the server adds it. The switches above forward it.
     [[nodiscard]] double missed_at_leaf(std::size_t at) const {
         return aggregates_[at] ? (1 - added_[at]) * placed_.workers_at(at) : 0;
+    }
+
+    [[nodiscard]] unsigned racks() const {
+        unsigned racks = 0;
+        for (std::size_t at = 0; at < placed_.switches(); ++at) {
+            racks += placed_.climbs_from(at) && aggregates_[at] ? 1U : 0U;
+        }
+        return racks;
     }
 
     void load_uplinks() {

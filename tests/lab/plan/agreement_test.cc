@@ -160,8 +160,7 @@ INSTANTIATE_TEST_SUITE_P(Atp, Agreement,
                                          Case{"DedicatedServer", dedicated(alexnet("star:8"))},
                                          Case{"ColocatedServer", colocated(alexnet("star:8"))},
                                          Case{"TwoLevels", alexnet("racks:2x4")},
-                                         // The simulation is slower than the plan here; the cause is not known.
-                                         Case{"LeavesAlone", racks_only(alexnet("racks:2x4")), 0.15},
+                                         Case{"LeavesAlone", racks_only(alexnet("racks:2x4"))},
                                          Case{"SlowLinks", at_10_gbit(training("racks:2x4", "VGG16", 100))},
                                          Case{"LongDelay", at_10_us(alexnet("star:4"))}),
                          name_of);
