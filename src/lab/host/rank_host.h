@@ -32,6 +32,9 @@ class RankHost {
         : machine_(config), address_(address), blind_resends_(blind_resends) {}
 
     void handle_datagram(const wire::Datagram& datagram, Time now) { machine_.handle_datagram(datagram, now); }
+    void handle_group_datagram(const wire::Datagram& datagram, Time now) {
+        machine_.handle_group_datagram(datagram, now);
+    }
     void handle_send_error(const wire::SendError& error, Time now) { machine_.handle_send_error(error, now); }
     void handle_timeout(Time now) { machine_.handle_timeout(now); }
 

@@ -10,6 +10,7 @@
 #include "control/branch.h"
 #include "endpoint/channel_text.h"
 #include "sim/counters.h"
+#include "sim/gradients.h"
 #include "sim/truth.h"
 
 namespace atp::sim {
@@ -18,6 +19,8 @@ namespace {
 // Time that a launcher takes to start all processes again.
 constexpr Duration forming_time = std::chrono::milliseconds(1);
 constexpr std::size_t errors_kept = 8;
+// Of a bucket in one channel: exponents, votes and numbers.
+constexpr std::uint32_t most_parts = 3;
 
 // Logarithm of the number of slots: at most one slot per aggregator, so that fragments without an aggregator wait.
 std::uint8_t slots_within(std::uint32_t aggregators) {
@@ -28,7 +31,6 @@ std::uint8_t slots_within(std::uint32_t aggregators) {
 
 AtpJob::AtpJob(const Shared& shared, ProgramId id, unsigned index)
     : Job(shared, id, shared.scenario.host_cost, index),
-      sources_(shared.scenario.channels),
       endpoints_(std::size_t{shared.scenario.channels} * ranks()),
       ranks_(ranks()) {
     forming_ = true;
@@ -64,6 +66,7 @@ wire::ChannelTerms AtpJob::terms_of(unsigned channel) const {
     } else if (site().server.exists()) {
         terms.server = control::endpoint_of(processes().switch_address(site().server));
     }
+    if (s.groups) terms.group = control::endpoint_of(processes().group_address(index_ * s.channels + channel));
     if (site().root.exists()) terms.root = control::endpoint_of(processes().switch_address(site().root));
     return terms;
 }
@@ -86,6 +89,7 @@ endpoint::ChannelMachineConfig AtpJob::config_of(unsigned channel, unsigned rank
     config.nonce = random_.next();
     config.secret = {random_.next(), random_.next()};
     config.hosts_server = site().server_rank == rank;
+    config.has_group = s.groups;
     if (site().server_rank) config.server_rank = static_cast<std::uint16_t>(*site().server_rank);
     protocol::WorkerConfig& worker = config.worker;
     worker.channel = endpoint::channel_config(config.terms, processes().indices());
@@ -99,7 +103,7 @@ endpoint::ChannelMachineConfig AtpJob::config_of(unsigned channel, unsigned rank
     worker.min_timeout = s.min_timeout;
     worker.max_timeout = s.max_timeout;
     if (!s.reactive) worker.bypass_above = protocol::bounded_magnitude(ranks());
-    worker.tensors = static_cast<std::uint32_t>(workload_.buckets.size());
+    worker.tensors = most_parts * static_cast<std::uint32_t>(workload_.buckets.size());
     return config;
 }
 
@@ -129,7 +133,8 @@ void AtpJob::form(Time now) {
     }
     joining_ = static_cast<unsigned>(endpoints_.size());
     formed_at_ = never;
-    for (unsigned channel = 0; channel < channels(); ++channel) make_source(channel);
+    const std::uint64_t key = mix64(mix64(shared_.scenario.seed, token_), number());
+    tensors_ = make_tensors(shared_.scenario, {.key = key, .ranks = ranks(), .workload = workload_});
     const auto spread = static_cast<std::uint64_t>(shared_.scenario.start_spread.count());
     for (std::uint32_t id = 0; id < endpoints_.size(); ++id) {
         if (spread == 0) {
@@ -139,20 +144,6 @@ void AtpJob::form(Time now) {
         }
     }
     shared_.network.replay_kept(now);
-}
-
-void AtpJob::make_source(unsigned channel) {
-    const Scenario& s = shared_.scenario;
-    sources_[channel] =
-        std::make_unique<GradientSource>(GradientShape{.key = mix64(mix64(s.seed, token_), mix64(number(), channel)),
-                                                       .workers = ranks(),
-                                                       .payload_lanes = s.payload_lanes(),
-                                                       .window = 1U << s.window_log2,
-                                                       .float_share = s.float_share,
-                                                       .overflow_share = s.overflow_share,
-                                                       .plain_share = s.plain_share,
-                                                       .owned_share = s.owned_share,
-                                                       .sizes = s.gradients});
 }
 
 // A process that a fault ended before its start stays so: the job forms again.
@@ -170,8 +161,7 @@ void AtpJob::retire(Endpoint& endpoint) {
         add_counters(server_fields, host->machine().server_counters(), report_.server);
         processes().stop(endpoint.process);
     }
-    endpoint.tensors.clear();
-    endpoint.open = 0;
+    endpoint.open.clear();
     endpoint.started = false;
 }
 
@@ -219,6 +209,7 @@ void AtpJob::crash_worker(unsigned rank, Duration lasts, Time now) {
     ranks_[rank].up_at = now + lasts;
     if (forming_) return;
     for (unsigned channel = 0; channel < channels(); ++channel) retire(endpoints_[endpoint_of(channel, rank)]);
+    if (tensors_ != nullptr) tensors_->forget(rank);
     ranks_[rank].failed = broken_ = true;
     form_again_if_over(now);
 }
@@ -230,7 +221,7 @@ void AtpJob::crash_server(Duration lasts, Time now) {
 
 bool AtpJob::is_busy(unsigned rank) const {
     for (unsigned channel = 0; channel < channels(); ++channel) {
-        if (endpoints_[endpoint_of(channel, rank)].open != 0) return true;
+        if (!endpoints_[endpoint_of(channel, rank)].open.empty()) return true;
     }
     return false;
 }
@@ -275,33 +266,36 @@ void AtpJob::submit(unsigned rank, workload::Training::Buckets buckets, Time now
     // Of an incarnation that has ended: continues in the next one, if at all.
     if (forming_ || joining_ != 0 || ranks_[rank].failed || ranks_[rank].left) return;
     Rank& r = ranks_[rank];
-    r.open_channels.resize(workload_.buckets.size());
-    for (unsigned channel = 0; channel < channels(); ++channel) {
-        for (std::uint32_t bucket = buckets.first; bucket < buckets.last; ++bucket) {
-            r.open_channels[bucket] = channels();
-            submit_bucket(channel, rank, bucket, now);
-        }
+    r.open_parts.resize(workload_.buckets.size());
+    for (std::uint32_t bucket = buckets.first; bucket < buckets.last; ++bucket) {
+        r.open_parts[bucket] = 0;
+        tensors_->begin(rank, training_.iterations_done(rank), bucket, [&](unsigned channel, protocol::Tensor& part) {
+            submit_part(channel, rank, bucket, part, now);
+        });
     }
-    for (unsigned channel = 0; channel < channels(); ++channel) {
-        processes().drive(endpoints_[endpoint_of(channel, rank)].process, now);
+    drive_channels(rank, now);
+}
+
+void AtpJob::submit_part(unsigned channel, unsigned rank, std::uint32_t bucket, protocol::Tensor& part, Time now) {
+    Endpoint& endpoint = endpoints_[endpoint_of(channel, rank)];
+    ++ranks_[rank].open_parts[bucket];
+    endpoint.open.push_back(bucket);
+    const std::optional<Duration> deadline = shared_.scenario.effective_deadline();
+    if (!host_of(endpoint)->submit(part, now, deadline ? now + *deadline : never)) {
+        fail(fmt::format("rank {}: tensor {} was refused", rank, bucket));
     }
 }
 
-void AtpJob::submit_bucket(unsigned channel, unsigned rank, std::uint32_t bucket, Time now) {
-    const std::size_t buckets = workload_.buckets.size();
-    const unsigned done = training_.iterations_done(rank);
-    Endpoint& endpoint = endpoints_[endpoint_of(channel, rank)];
-    if (bucket == 0) {
-        endpoint.tensors.clear();
-        endpoint.tensors.reserve(buckets);  // the worker borrows the tensors: no reallocation
+void AtpJob::drive_channels(unsigned rank, Time now) {
+    for (unsigned channel = 0; channel < channels(); ++channel) {
+        const Endpoint& endpoint = endpoints_[endpoint_of(channel, rank)];
+        if (host_of(endpoint) != nullptr) processes().drive(endpoint.process, now);
     }
-    endpoint.tensors.emplace_back(*sources_[channel], rank, std::uint64_t{done} * buckets + bucket,
-                                  share_of(workload_.buckets[bucket].elements, channel, channels()));
-    ++endpoint.open;
-    const std::optional<Duration> deadline = shared_.scenario.effective_deadline();
-    if (!host_of(endpoint)->submit(endpoint.tensors.back(), now, deadline ? now + *deadline : never)) {
-        fail(fmt::format("rank {}: tensor {} was refused", rank, bucket));
-    }
+}
+
+// What one channel received may be what another one waits for.
+void AtpJob::on_driven(std::uint32_t id, Time now) {
+    if (tensors_->take_progress(rank_of(id))) drive_channels(rank_of(id), now);
 }
 
 void AtpJob::on_rank_event(std::uint32_t id, const endpoint::ChannelEvent& event, Time now) {
@@ -318,14 +312,12 @@ void AtpJob::on_rank_event(std::uint32_t id, const endpoint::ChannelEvent& event
 
 void AtpJob::on_completed(std::uint32_t id, Time now) {
     Endpoint& endpoint = endpoints_[id];
-    const auto& tensor = static_cast<const GradientTensor&>(host_of(endpoint)->completed());
-    const auto bucket = static_cast<std::uint32_t>(&tensor - endpoint.tensors.data());
-    if (!tensor.right()) {
-        fail(fmt::format("rank {} channel {}: wrong sum, {} of {} elements delivered; {}", rank_of(id), channel_of(id),
-                         tensor.stored(), tensor.size(), sources_[channel_of(id)]->mismatch()));
+    const std::uint32_t bucket = endpoint.open.front();
+    endpoint.open.pop_front();
+    if (--ranks_[rank_of(id)].open_parts[bucket] != 0) return;
+    if (const std::string objection = tensors_->objection(rank_of(id), bucket); !objection.empty()) {
+        fail(fmt::format("rank {}: {}", rank_of(id), objection));
     }
-    --endpoint.open;
-    if (--ranks_[rank_of(id)].open_channels[bucket] != 0) return;
     summed(rank_of(id), bucket, now);
     if (finished()) {
         for (unsigned rank = 0; rank < ranks(); ++rank) leave(rank, now);

@@ -3,13 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "sim/gradients.h"
 #include "sim/job.h"
+#include "sim/job_tensors.h"
 #include "sim/processes.h"
 
 namespace atp::sim {
@@ -47,15 +48,14 @@ class AtpJob final : public Job, private RankUser {
     // One rank in one channel.
     struct Endpoint {
         ProcessId process = no_process;
-        std::vector<GradientTensor> tensors;  // of the current iteration, by bucket
-        unsigned open = 0;                    // tensors not yet summed
+        std::deque<std::uint32_t> open{};  // buckets of the parts that are not yet summed, in order
         bool started = false;
     };
 
     struct Rank {
-        std::vector<unsigned> open_channels;  // by bucket of the iteration: number of channels that have no sum yet
-        bool failed = false;                  // it has read an error, or its process has ended
-        bool leaves = false;                  // when its operations are complete
+        std::vector<unsigned> open_parts;  // by bucket of the iteration: number of parts that have no sum yet
+        bool failed = false;               // it has read an error, or its process has ended
+        bool leaves = false;               // when its operations are complete
         bool left = false;
         Time up_at{};  // end of the crash
     };
@@ -66,8 +66,9 @@ class AtpJob final : public Job, private RankUser {
     [[nodiscard]] NodeId node_of_system_event(std::uint32_t /*event*/) const override { return no_node; }
     void submit(unsigned rank, workload::Training::Buckets buckets, Time now) override;
     void on_rank_event(std::uint32_t endpoint, const endpoint::ChannelEvent& event, Time now) override;
+    void on_driven(std::uint32_t endpoint, Time now) override;
 
-    [[nodiscard]] unsigned channels() const { return static_cast<unsigned>(sources_.size()); }
+    [[nodiscard]] unsigned channels() const { return shared_.scenario.channels; }
     [[nodiscard]] unsigned rank_of(std::uint32_t endpoint) const { return endpoint % ranks(); }
     [[nodiscard]] unsigned channel_of(std::uint32_t endpoint) const { return endpoint / ranks(); }
     [[nodiscard]] std::uint32_t endpoint_of(unsigned channel, unsigned rank) const { return channel * ranks() + rank; }
@@ -76,12 +77,12 @@ class AtpJob final : public Job, private RankUser {
     [[nodiscard]] host::RankHost* host_of(const Endpoint& endpoint) const;
 
     void form(Time now);
-    void make_source(unsigned channel);
     void start(std::uint32_t endpoint, Time now);
     [[nodiscard]] endpoint::ChannelMachineConfig config_of(unsigned channel, unsigned rank);
     [[nodiscard]] wire::ChannelTerms terms_of(unsigned channel) const;
     void retire(Endpoint& endpoint);
-    void submit_bucket(unsigned channel, unsigned rank, std::uint32_t bucket, Time now);
+    void submit_part(unsigned channel, unsigned rank, std::uint32_t bucket, protocol::Tensor& part, Time now);
+    void drive_channels(unsigned rank, Time now);
     void on_ready(std::uint32_t endpoint, Time now);
     void on_completed(std::uint32_t endpoint, Time now);
     void on_failed(std::uint32_t endpoint, const endpoint::ChannelCause& cause, Time now);
@@ -94,7 +95,7 @@ class AtpJob final : public Job, private RankUser {
     void fail(const std::string& text);
 
     std::uint64_t token_ = 0;
-    std::vector<std::unique_ptr<GradientSource>> sources_;  // by channel
+    std::unique_ptr<JobTensors> tensors_;  // of this incarnation
     std::vector<Endpoint> endpoints_;
     std::vector<Rank> ranks_;
     unsigned first_iteration_ = 0;  // of the current incarnation

@@ -30,7 +30,7 @@ std::uint64_t AtpJob::delivered_bytes() const {
         const host::RankHost* const host = host_of(endpoint);
         acks += host == nullptr ? 0 : host->machine().worker().counters().acks;
     }
-    return acks * shared_.scenario.payload_lanes() * ATP_LANE_BYTES / ranks();
+    return acks * shared_.scenario.elements_of_packet() * sizeof(float) / ranks();
 }
 
 std::uint64_t AtpJob::added_in_network() const { return processes().totals_of(number()).added; }
@@ -40,18 +40,11 @@ std::uint64_t AtpJob::added_at_server() const { return report().server.added_her
 double AtpJob::share_done() const {
     if (finished()) return 1;
     double done = 0;
-    for (std::uint32_t id = 0; id < endpoints_.size(); ++id) {
-        const Endpoint& endpoint = endpoints_[id];
-        double stored = 0;
-        double size = 1;
-        for (const GradientTensor& tensor : endpoint.tensors) {
-            stored += static_cast<double>(tensor.stored());
-            size += static_cast<double>(tensor.size());
-        }
-        const bool in_iteration = training_.waits_for_sums(rank_of(id));
-        done += training_.iterations_done(rank_of(id)) + (in_iteration ? stored / size : 0);
+    for (unsigned rank = 0; rank < ranks(); ++rank) {
+        const bool in_iteration = tensors_ != nullptr && training_.waits_for_sums(rank);
+        done += training_.iterations_done(rank) + (in_iteration ? tensors_->share_summed(rank) : 0);
     }
-    return done / static_cast<double>(endpoints_.size()) / shared_.scenario.iterations;
+    return done / ranks() / shared_.scenario.iterations;
 }
 
 std::string AtpJob::whereabouts() const {
@@ -60,9 +53,9 @@ std::string AtpJob::whereabouts() const {
     for (std::uint32_t id = 0; id < std::min<std::uint32_t>(shown, static_cast<std::uint32_t>(endpoints_.size()));
          ++id) {
         const unsigned rank = rank_of(id);
-        text +=
-            fmt::format(" rank {} channel {}: iteration {}, {} tensors open{};", rank, channel_of(id),
-                        training_.iterations_done(rank), endpoints_[id].open, ranks_[rank].failed ? ", failed" : "");
+        text += fmt::format(" rank {} channel {}: iteration {}, {} parts open{};", rank, channel_of(id),
+                            training_.iterations_done(rank), endpoints_[id].open.size(),
+                            ranks_[rank].failed ? ", failed" : "");
     }
     return text;
 }

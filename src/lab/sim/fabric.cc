@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <memory>
 #include <utility>
@@ -121,6 +122,7 @@ class Builder {
             site.entrances.push_back(adds ? SwitchPlace{.node = switch_of_worker(scenario_.topology, rank)} : host);
             site.levels.push_back(adds ? site.membership->place(rank).hop : (one_rack ? 0 : 1));
         }
+        if (scenario_.in_path) return plan_path(site, host);
         if (scenario_.aggregation == Aggregation::nowhere) return;
         if (scenario_.aggregation == Aggregation::racks && !one_rack) {
             site.root = host;
@@ -132,6 +134,16 @@ class Builder {
         } else if (apart) {
             site.server = host;
         }
+    }
+
+    // All ranks join the switch, or the host, of the server.
+    void plan_path(Site& site, const SwitchPlace& host) const {
+        const bool on_switch = scenario_.server == ServerPlacement::on_switch;
+        const SwitchPlace last = on_switch ? SwitchPlace{.node = site.server_host} : host;
+        const bool one_unit = std::has_single_bit(site.membership->all_units());
+        site.entrances.assign(site.membership->workers(), last);
+        site.levels.assign(site.membership->workers(), one_unit ? 0 : 1);
+        if (!one_unit) site.root = last;
     }
 
     [[nodiscard]] LinkId link(NodeId from, NodeId to) const { return cables_.at({from, to}); }
@@ -164,6 +176,12 @@ class Builder {
 };
 
 }  // namespace
+
+std::optional<std::uint8_t> Fabric::path_level(NodeId at, const Scenario& scenario) const {
+    const bool is_last = at + 1 == switches;
+    if (!scenario.in_path || (is_last && scenario.server == ServerPlacement::on_switch)) return std::nullopt;
+    return is_last && switches > 1 ? 1 : 0;
+}
 
 Fabric build_fabric(const Scenario& scenario) { return Builder(scenario).build(); }
 

@@ -72,6 +72,9 @@ struct Fabric {
 
     // The link towards node `to`.
     [[nodiscard]] LinkId next_hop(NodeId at, NodeId to) const { return at < switches ? routes[at][to] : uplinks[at]; }
+    [[nodiscard]] NodeId switch_of(NodeId host) const { return links[uplinks[host]].to; }
+    // At which a switch in the path aggregates; nullopt: the switch is none.
+    [[nodiscard]] std::optional<std::uint8_t> path_level(NodeId at, const Scenario& scenario) const;
 };
 
 // Requires problem_of(scenario) to be empty.

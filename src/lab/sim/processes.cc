@@ -8,7 +8,9 @@
 #include <cstring>
 #include <utility>
 
+#include "control/branch.h"
 #include "random/random.h"
+#include "sim/truth.h"
 #include "wire/bytes.h"
 #include "wire/control.h"
 #include "wire/trace.h"
@@ -18,15 +20,19 @@ namespace {
 
 constexpr std::uint64_t boot_stream = 0xb007;
 constexpr std::uint16_t first_port = 4790;
-constexpr std::uint32_t first_host = 0x0A00'0001;  // 10.0.0.1
+constexpr std::uint32_t first_host = 0x0A00'0001;   // 10.0.0.1
+constexpr std::uint32_t first_group = 0xEF00'0001;  // 239.0.0.1
+// A process with this bit is a group, whose number the others are.
+constexpr ProcessId group_bit = 1U << 31U;
+static_assert(no_process >= group_bit);
 // A switch of the product handles packets in batches, and gathers ACKs at least for the length of one.
 constexpr Duration usual_batch_time = std::chrono::microseconds(1);
 
-wire::Address address_at(NodeId node, std::size_t port) {
+wire::Address address_at(std::uint32_t host, std::size_t port) {
     sockaddr_in v4{};
     v4.sin_family = AF_INET;
     v4.sin_port = htons(static_cast<std::uint16_t>(first_port + port));
-    v4.sin_addr.s_addr = htonl(first_host + node);
+    v4.sin_addr.s_addr = htonl(host);
     sockaddr bytes{};
     static_assert(sizeof v4 == sizeof bytes);
     std::memcpy(&bytes, &v4, sizeof v4);
@@ -43,10 +49,10 @@ wire::Ecn ecn_of(const Arrival& arrival) { return arrival.congested ? wire::Ecn:
 
 }  // namespace
 
-wire::Address address_of_switch(NodeId node) { return address_at(node, 0); }
+wire::Address address_of_switch(NodeId node) { return address_at(first_host + node, 0); }
 
 Processes::Processes(const Shared& shared, ProgramId id)
-    : Program(shared, id, shared.scenario.host_cost), ports_(shared.fabric.nodes.size()) {
+    : Program(shared, id, shared.scenario.host_cost), ports_(shared.fabric.nodes.size()), paths_(shared) {
     const Scenario& s = shared.scenario;
     if (s.ack_lists && s.owned_share > 0) batch_time_ = usual_batch_time;
     if (!s.partition && !s.linear) return;
@@ -64,7 +70,7 @@ ProcessId Processes::reserve(NodeId at) {
     const auto process = static_cast<ProcessId>(processes_.size());
     std::vector<ProcessId>& ports = ports_[at];
     assert(ports.size() < std::size_t{0x10000} - first_port);
-    processes_.push_back({.node = at, .address = address_at(at, ports.size())});
+    processes_.push_back({.node = at, .address = address_at(first_host + at, ports.size())});
     ports.push_back(process);
     return process;
 }
@@ -73,7 +79,9 @@ ProcessId Processes::find(const wire::Address& address) const {
     if (address.family() != wire::Family::ipv4) return no_process;
     sockaddr_in v4{};
     std::memcpy(&v4, address.data(), sizeof v4);
-    const NodeId node = ntohl(v4.sin_addr.s_addr) - first_host;
+    const std::uint32_t host = ntohl(v4.sin_addr.s_addr);
+    if (host >= first_group) return host - first_group < groups_.size() ? group_bit | (host - first_group) : no_process;
+    const NodeId node = host - first_host;
     const std::uint32_t port = std::uint32_t{ntohs(v4.sin_port)} - first_port;
     return node < ports_.size() && port < ports_[node].size() ? ports_[node][port] : no_process;
 }
@@ -84,8 +92,21 @@ void Processes::start_rank(ProcessId process, const endpoint::ChannelMachineConf
     each.rank = std::make_unique<host::RankHost>(config, each.address, shared_.scenario.blind_resend);
     each.user = &user;
     each.tag = tag;
+    for (Group& group : groups_) {
+        const bool is_member = control::address_of(config.terms.group) == group.address;
+        if (is_member && std::ranges::find(group.members, process) == group.members.end()) {
+            group.members.push_back(process);
+        }
+    }
     each.rank->handle_timeout(now);
     drive(process, now);
+}
+
+const wire::Address& Processes::group_address(std::uint32_t number) {
+    while (groups_.size() <= number) {
+        groups_.push_back({address_at(first_group + static_cast<std::uint32_t>(groups_.size()), 0)});
+    }
+    return groups_[number].address;
 }
 
 const wire::Address& Processes::switch_address(const SwitchPlace& place) {
@@ -98,14 +119,10 @@ ProcessId Processes::start_switch(const SwitchPlace& place) {
     const Scenario& s = shared_.scenario;
     const ProcessId process = entry->second = reserve(place.node);
     host::SwitchHostConfig config{.address = processes_[process].address};
-    // Each incarnation of a job may have left the one before behind.
-    constexpr std::uint32_t incarnations = 8;
-    config.shard.table = {.aggregators = place.only_serves ? 0 : s.aggregators,
-                          .lanes = s.lanes,
-                          .jobs = incarnations * s.jobs,
-                          .ageing = s.ageing};
-    config.shard.tree.jobs = incarnations * s.jobs;
-    config.shard.tree.channels = incarnations * s.jobs * s.channels;
+    config.shard.table = table_of(s);
+    if (place.only_serves) config.shard.table.aggregators = 0;
+    config.shard.tree.jobs = incarnations_kept * s.jobs;
+    config.shard.tree.channels = incarnations_kept * s.jobs * s.channels;
     config.shard.tree.server_bytes = ~std::uint64_t{0} >> 1U;
     config.shard.indices = indices();
     if (!s.ack_lists) config.shard.ack_hold = Duration::zero();
@@ -120,13 +137,32 @@ const SwitchProcess* Processes::switch_at(const SwitchPlace& place) const {
     return found == switches_.end() ? nullptr : processes_[found->second].at_switch.get();
 }
 
+const protocol::Switch* Processes::table_at(NodeId node) const {
+    if (paths_.contains(node)) return paths_.table_at(node);
+    const SwitchProcess* const at = switch_at({.node = node});
+    return at == nullptr || at->host() == nullptr ? nullptr : &at->host()->shard().table();
+}
+
+std::optional<SwitchCounters> Processes::counters_at(NodeId node) const {
+    bool is_switch = paths_.contains(node);
+    SwitchCounters sum = paths_.counters_at(node);
+    for (const bool only_serves : {false, true}) {
+        const SwitchProcess* const at = switch_at({node, only_serves});
+        if (at == nullptr) continue;
+        is_switch = true;
+        add_to(at->counters(), sum);
+    }
+    return is_switch ? std::optional(sum) : std::nullopt;
+}
+
 SwitchTotals Processes::totals_of(std::uint32_t job) const {
-    SwitchTotals totals;
+    SwitchTotals totals{.added = paths_.added_for(job)};
     for (const auto& [place, process] : switches_) processes_[process].at_switch->add_totals(job, totals);
     return totals;
 }
 
 void Processes::crash_switch(const SwitchPlace& place, Duration lasts, Time now) {
+    paths_.crash(place.node, now + lasts);
     const auto found = switches_.find({place.node, place.only_serves});
     if (found == switches_.end()) return;
     Process& each = processes_[found->second];
@@ -147,7 +183,15 @@ void Processes::receive(const Arrival& arrival, Time now) {
 
 void Processes::forward(const Arrival& arrival, Time now) { deliver(arrival, now); }
 
-void Processes::deliver(const Arrival& arrival, Time now) {
+void Processes::deliver(Arrival arrival, Time now) {
+    paths_.mark(arrival);
+    const bool is_for_group = (arrival.process & group_bit) != 0;
+    const bool passes = is_for_group || processes_[arrival.process].node != arrival.to;
+    if (passes && paths_.contains(arrival.to)) {
+        check_flush(arrival);
+        if (!paths_.pass(arrival, now)) return;
+    }
+    if (is_for_group) return deliver_to_group(arrival, now);
     Process& each = processes_[arrival.process];
     if (each.node != arrival.to) {
         const Network::Onward onward{
@@ -155,13 +199,18 @@ void Processes::deliver(const Arrival& arrival, Time now) {
         return send_on(arrival.to, arrival.packet, onward, now);
     }
     if (each.rank != nullptr) {
-        deliver_to_rank(arrival, now);
+        deliver_to_rank(arrival, false, now);
     } else if (each.at_switch != nullptr && each.at_switch->host() != nullptr) {
         deliver_to_switch(arrival, now);
     } else {
         report_closed(arrival, now);
         pool().release(arrival.packet);
     }
+}
+
+void Processes::check_flush(const Arrival& arrival) {
+    const auto objection = shared_.truth.objection_to_flush(arrival.to, pool().bytes(arrival.packet));
+    if (objection) fail(*objection);
 }
 
 namespace {
@@ -175,15 +224,45 @@ wire::SendError send_error_of(std::span<const std::byte> quoted, const wire::Add
 
 }  // namespace
 
-void Processes::deliver_to_rank(const Arrival& arrival, Time now) {
+// The links form a tree: a copy goes over each link that leads to members, but not back.
+void Processes::deliver_to_group(const Arrival& arrival, Time now) {
+    const NodeId at = arrival.to;
+    const NodeId from = processes_[pool().sender(arrival.packet)].node;
+    std::vector<LinkId> links;
+    if (at != from) links.push_back(shared_.fabric.next_hop(at, from));
+    const std::size_t first = links.size();
+    for (const ProcessId member : groups_[arrival.process & ~group_bit].members) {
+        const Process& each = processes_[member];
+        if (each.rank == nullptr) continue;
+        if (each.node == at) {
+            Arrival own = arrival;
+            own.process = member;
+            pool().retain(arrival.packet);
+            own.packet = pool().exclusive(arrival.packet);  // a member writes the token of its job into it
+            deliver_to_rank(own, true, now);
+            continue;
+        }
+        const LinkId link = shared_.fabric.next_hop(at, each.node);
+        if (std::ranges::find(links, link) == links.end()) links.push_back(link);
+    }
+    for (const LinkId link : std::span(links).subspan(first)) {
+        pool().retain(arrival.packet);
+        shared_.network.send(link, arrival.packet, {.congested = arrival.congested, .process = arrival.process}, now);
+    }
+    pool().release(arrival.packet);
+}
+
+void Processes::deliver_to_rank(const Arrival& arrival, bool by_group, Time now) {
     Process& each = processes_[arrival.process];
     const std::span<std::byte> bytes = pool().bytes(arrival.packet);
     const wire::Address& from = processes_[pool().sender(arrival.packet)].address;
+    const wire::Datagram datagram{.bytes = bytes, .capacity = bytes.size(), .from = &from, .ecn = ecn_of(arrival)};
     if (arrival.is_report) {
         each.rank->handle_send_error(send_error_of(bytes, from), now);
+    } else if (by_group) {
+        each.rank->handle_group_datagram(datagram, now);
     } else {
-        each.rank->handle_datagram({.bytes = bytes, .capacity = bytes.size(), .from = &from, .ecn = ecn_of(arrival)},
-                                   now);
+        each.rank->handle_datagram(datagram, now);
     }
     pool().release(arrival.packet);
     drive(arrival.process, now);
@@ -200,6 +279,7 @@ void Processes::deliver_to_switch(const Arrival& arrival, Time now) {
         set_timer(arrival.process, at.host()->poll_timeout());
         return;
     }
+    check_flush(arrival);
     const PacketId packet = pool().exclusive(arrival.packet);
     if (batch_time_ == Duration::zero()) {
         const wire::Datagram datagram = datagram_of(packet, from, arrival.congested);
@@ -269,6 +349,11 @@ void Processes::report_closed(const Arrival& arrival, Time now) {
 void Processes::send(ProcessId from, PacketId packet, const wire::Address& to, bool congested, Time now) {
     const ProcessId process = find(to);
     if (process == no_process) return pool().release(packet);
+    if ((process & group_bit) != 0) {
+        Arrival arrival{.time = now, .packet = packet, .to = processes_[from].node, .congested = congested};
+        arrival.process = process;
+        return deliver_to_group(arrival, now);
+    }
     send_on(processes_[from].node, packet, {.congested = congested, .process = process}, now);
 }
 
@@ -309,9 +394,12 @@ void Processes::bypass_forced(std::byte* packet) const {
 void Processes::drive(ProcessId process, Time now) {
     Process& each = processes_[process];
     while (const auto event = each.rank->poll_event(now)) each.user->on_rank_event(each.tag, *event, now);
-    PoolOutbox out(*this, process, {}, now);
-    each.rank->transmit(out, now);
+    {
+        PoolOutbox out(*this, process, {}, now);
+        each.rank->transmit(out, now);
+    }
     set_timer(process, each.rank->poll_timeout());
+    each.user->on_driven(each.tag, now);
 }
 
 // ------------------------------------------------------------------------------------------------------------- Timers

@@ -12,6 +12,7 @@
 #include "endpoint/channel_machine.h"
 #include "host/rank_host.h"
 #include "policy/aggregators.h"
+#include "sim/path_switches.h"
 #include "sim/program.h"
 #include "sim/switch_process.h"
 #include "wire/address.h"
@@ -26,6 +27,8 @@ class RankUser {
   public:
     // `tag`: as given to start_rank().
     virtual void on_rank_event(std::uint32_t tag, const endpoint::ChannelEvent& event, Time now) = 0;
+    // The process has sent what it had to send.
+    virtual void on_driven(std::uint32_t tag, Time now) = 0;
 
   protected:
     ~RankUser() = default;
@@ -56,6 +59,8 @@ class Processes final : public Program {
                     Time now);
     // The process ends at once.
     void stop(ProcessId process) { processes_[process].rank.reset(); }
+    // Running ranks whose terms name this group receive what is sent to it.
+    [[nodiscard]] const wire::Address& group_address(std::uint32_t number);
     // nullptr: the process does not run.
     [[nodiscard]] host::RankHost* rank(ProcessId process) const { return processes_[process].rank.get(); }
     // Reports the events of a rank and sends what it has to send.
@@ -66,6 +71,10 @@ class Processes final : public Program {
     // It ends, and starts again, empty, after `lasts`. No effect if there is none.
     void crash_switch(const SwitchPlace& place, Duration lasts, Time now);
     [[nodiscard]] const SwitchProcess* switch_at(const SwitchPlace& place) const;
+    // Of the switch with aggregators at this node. nullptr: there is none, or it does not run.
+    [[nodiscard]] const protocol::Switch* table_at(NodeId node) const;
+    // Of all switches at this node, also before restarts; nullopt: there was none.
+    [[nodiscard]] std::optional<SwitchCounters> counters_at(NodeId node) const;
     // What all switches did for a job.
     [[nodiscard]] SwitchTotals totals_of(std::uint32_t job) const;
 
@@ -92,9 +101,11 @@ class Processes final : public Program {
     };
 
     [[nodiscard]] ProcessId find(const wire::Address& address) const;
+    void check_flush(const Arrival& arrival);
     [[nodiscard]] ProcessId start_switch(const SwitchPlace& place);
-    void deliver(const Arrival& arrival, Time now);
-    void deliver_to_rank(const Arrival& arrival, Time now);
+    void deliver(Arrival arrival, Time now);
+    void deliver_to_rank(const Arrival& arrival, bool by_group, Time now);
+    void deliver_to_group(const Arrival& arrival, Time now);
     void deliver_to_switch(const Arrival& arrival, Time now);
     [[nodiscard]] wire::Datagram datagram_of(PacketId packet, ProcessId from, bool congested);
     void run_batch(ProcessId process, Time now);
@@ -109,6 +120,12 @@ class Processes final : public Program {
     std::deque<Process> processes_;
     std::vector<std::vector<ProcessId>> ports_;  // by node
     std::map<std::pair<NodeId, bool>, ProcessId> switches_;
+    PathSwitches paths_;
+    struct Group {
+        wire::Address address;
+        std::vector<ProcessId> members{};  // that were started; some may have ended
+    };
+    std::vector<Group> groups_;
     std::optional<policy::Aggregators> indices_;
     Duration batch_time_{};
     std::map<NodeId, Time> reported_;  // by node: its last report of a closed port

@@ -36,6 +36,12 @@ std::optional<Duration> Scenario::effective_deadline() const {
     return std::nullopt;
 }
 
+std::uint64_t Scenario::elements_of_packet() const {
+    const std::uint8_t form =
+        tensor::NumberForm{.scaling = scaling, .lane_type = lane_type}.form_of(numeric::ElementType::float32);
+    return std::uint64_t{payload_lanes()} * (int32_switch ? 1 : atp_elements_per_word(form));
+}
+
 unsigned Scenario::workers_of(unsigned job) const {
     return job_workers.empty() ? workers() : job_workers[job % job_workers.size()];
 }
@@ -259,6 +265,18 @@ std::optional<std::string> problem_of(const Scenario& s) {
     }
     if (s.straggler && *s.straggler >= s.workers()) {
         return fmt::format("--straggler {} is out of range; there are {} workers", *s.straggler, s.workers());
+    }
+    if (s.in_path && (s.server == ServerPlacement::colocated || s.aggregation != Aggregation::everywhere)) {
+        return "--in-path needs a server that is not on a worker's host, and switches that all aggregate: remove "
+               "--server colocated and --aggregation";
+    }
+    if (s.has_numbers() && (s.overflow_share > 0 || s.plain_share > 0 || s.owned_share > 0 || s.gradients)) {
+        return "--scaling dynamic and narrow --lane-type have numbers of their own: remove --overflow-share, "
+               "--plain-share, --owned-share and --gradients";
+    }
+    if (s.int32_switch && *s.int32_switch >= count_switches(s.topology)) {
+        return fmt::format("--int32-switch {} is out of range; the topology has {} switches", *s.int32_switch,
+                           count_switches(s.topology));
     }
     if (auto problem = problem_of_systems(s)) return problem;
     return problem_of_outages(s);

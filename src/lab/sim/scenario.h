@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "random/random.h"
 #include "switchml/job.h"
+#include "tensor/number_form.h"
 #include "wire/format.h"
 #include "workload/training.h"
 
@@ -201,6 +202,9 @@ struct Scenario {
     TopologySpec topology;
     ServerPlacement server = ServerPlacement::on_switch;
     Aggregation aggregation = Aggregation::everywhere;
+    // Switches have no address, and ranks join the switch or the host of the server. Switches add packets that pass.
+    bool in_path = false;
+    bool groups = false;  // results go to a multicast group of each channel
     Placement placement = Placement::shared;
 
     // Links. Switches have bounded queues. The queue of a host has no bound of its own, but the window of each sender
@@ -272,6 +276,12 @@ struct Scenario {
     bool ack_lists = true;               // switches hold ACKs without lanes back, to gather them
     std::optional<LogNormal> gradients;  // of the largest magnitude in a fragment; empty: all elements are small
 
+    // Unless both are the defaults, ranks sum numbers in memory instead of synthetic gradients.
+    tensor::Scaling scaling = tensor::Scaling::fixed;
+    tensor::LaneType lane_type = tensor::LaneType::int32;
+    // A switch in the path here adds only int32, and makes ranks send narrow integers as such.
+    std::optional<unsigned> int32_switch;
+
     std::optional<unsigned> straggler;  // rank whose uplink is slower, in every job; empty: none
     double straggler_factor = 100;      // divisor of the rate of this uplink
     Faults faults;
@@ -282,6 +292,11 @@ struct Scenario {
     [[nodiscard]] bool ends_incarnations() const;  // a worker or server crashes
     [[nodiscard]] std::optional<Duration> effective_deadline() const;
     [[nodiscard]] std::uint16_t payload_lanes() const { return static_cast<std::uint16_t>(lanes - (audit ? 1 : 0)); }
+    [[nodiscard]] bool has_numbers() const {
+        return scaling != tensor::Scaling::fixed || lane_type != tensor::LaneType::int32;
+    }
+    // That a packet of integers has.
+    [[nodiscard]] std::uint64_t elements_of_packet() const;
     [[nodiscard]] unsigned workers() const;  // of the topology: the maximum for each job
     [[nodiscard]] unsigned workers_of(unsigned job) const;
     [[nodiscard]] System system_of(unsigned job) const;

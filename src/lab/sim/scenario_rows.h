@@ -35,6 +35,10 @@ void add_switchml_rows(Rows& rows);
 void add_train_row(Rows& rows);
 void add_owner_row(Rows& rows);
 void add_list_row(Rows& rows);
+void add_number_rows(Rows& rows);
+
+// Numbers in memory instead of gradients: tensors of at most so many elements.
+void draw_numbers(Random& random, Scenario& scenario, unsigned most_elements);
 
 // A field of a scenario, or of a part of it: field_of<&Scenario::faults, &Faults::loss>(scenario).
 template <auto... Path, class S>

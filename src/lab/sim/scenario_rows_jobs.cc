@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "sim/fabric.h"
 #include "sim/scenario_rows.h"
 #include "sim/scenario_text.h"
 #include "workload/models.h"
@@ -88,6 +89,22 @@ void draw_ageing(Random& random, Scenario& s) {
 constexpr std::array<double, 5> drawn_shares{0, 0, 0.02, 0.2, 1.0};
 
 }  // namespace
+
+// A tensor of few elements is summed exactly, and needs no scale (tensor::exact_elements).
+void draw_numbers(Random& random, Scenario& s, unsigned most_elements) {
+    using tensor::LaneType;
+    static constexpr std::array<LaneType, 4> types{LaneType::int32, LaneType::int32, LaneType::int16, LaneType::int8};
+    static constexpr std::array<std::uint16_t, 3> lanes{16, 33, 62};
+    s.scaling = random.chance(0.8) ? tensor::Scaling::dynamic : tensor::Scaling::fixed;
+    s.lane_type = random.pick(types);
+    s.overflow_share = s.plain_share = s.owned_share = 0;
+    s.ack_lists = true;
+    s.lanes = random.pick(lanes);
+    s.bytes = sizeof(float) * s.tensors * between(random, 200, most_elements);
+    if (s.lane_type != LaneType::int32 && random.chance(0.3)) {
+        s.int32_switch = between(random, 0, count_switches(s.topology) - 1);
+    }
+}
 
 void add_packet_rows(Rows& rows) {
     rows.push_back(toggle<&Scenario::audit>(protocol, "--no-audit", false, "no audit lane in packets",
@@ -243,6 +260,36 @@ void add_list_row(Rows& rows) {
         [](Random& random, Scenario& s) {
             if (s.owned_share > 0) s.ack_lists = random.chance(0.7);
         }));
+}
+
+// Drawn after add_list_row(), for the same reason.
+void add_number_rows(Rows& rows) {
+    using tensor::LaneType;
+    using tensor::Scaling;
+    static constexpr std::array<Word<Scaling>, 2> scalings{{{"fixed", Scaling::fixed}, {"dynamic", Scaling::dynamic}}};
+    static constexpr std::array<Word<LaneType>, 3> types{
+        {{"int32", LaneType::int32}, {"int16", LaneType::int16}, {"int8", LaneType::int8}}};
+    rows.push_back(row<&Scenario::scaling>(
+        jobs, "--scaling", words("SCALING", scalings),
+        "dynamic: as the product, numbers in memory whose scales follow from earlier sums [fixed]",
+        [](Random& random, Scenario& s) {
+            if (random.chance(0.15)) draw_numbers(random, s, random.chance(0.1) ? 12'000 : 1'200);
+        }));
+    rows.push_back(row<&Scenario::lane_type>(jobs, "--lane-type", words("TYPE", types),
+                                             "integers of numbers in packets: int32, int16 or int8 [int32]"));
+    rows.push_back(row<&Scenario::int32_switch>(
+        jobs, "--int32-switch", number<unsigned>(0, 1023),
+        "number of a switch behind one in the path that adds only int32: narrow integers then travel as int32 [none]"));
+    rows.push_back(toggle<&Scenario::in_path>(
+        network, "--in-path", true,
+        "switches have no address: ranks join the switch or the host of the server, and packets are added as they pass",
+        [](Random& random, Scenario& s) {
+            const bool possible = s.aggregation == Aggregation::everywhere && s.server != ServerPlacement::colocated;
+            s.in_path = possible && random.chance(0.15);
+        }));
+    rows.push_back(toggle<&Scenario::groups>(network, "--groups", true,
+                                             "results go to a multicast group of each channel",
+                                             [](Random& random, Scenario& s) { s.groups = random.chance(0.2); }));
 }
 
 }  // namespace atp::sim

@@ -37,6 +37,7 @@ const std::vector<ScenarioRow>& scenario_table() {
         add_train_row(rows);
         add_owner_row(rows);
         add_list_row(rows);
+        add_number_rows(rows);
         return rows;
     }();
     return table;

@@ -30,7 +30,7 @@ std::vector<Step> steps_for(const Scenario& scenario) {
         steps.emplace_back(
             [i](Scenario& s) { s.faults.outages.erase(s.faults.outages.begin() + static_cast<std::ptrdiff_t>(i)); });
     }
-    const std::array<Step, 24> others{
+    const std::array<Step, 28> others{
         [](Scenario& s) { s.jobs = 1; },
         [](Scenario& s) { remove_rank(s.topology.first); },
         [](Scenario& s) { remove_rank(s.topology.second); },
@@ -47,6 +47,8 @@ std::vector<Step> steps_for(const Scenario& scenario) {
         [](Scenario& s) { s.paths = 1; },
         [](Scenario& s) { s.float_share = s.overflow_share = s.plain_share = 0; },
         [](Scenario& s) { s.owned_share = 0; },
+        [](Scenario& s) { s.scaling = tensor::Scaling::fixed; },
+        [](Scenario& s) { s.lane_type = tensor::LaneType::int32, s.int32_switch.reset(); },
         [](Scenario& s) { s.systems.clear(); },
         [](Scenario& s) { s.aggregators = 4096; },
         [](Scenario& s) { s.first_seq = 0; },
@@ -54,6 +56,8 @@ std::vector<Step> steps_for(const Scenario& scenario) {
         [](Scenario& s) { s.train = 1; },
         [](Scenario& s) { s.server = ServerPlacement::on_switch; },
         [](Scenario& s) { s.aggregation = Aggregation::everywhere; },
+        [](Scenario& s) { s.in_path = false; },
+        [](Scenario& s) { s.groups = false; },
         [](Scenario& s) { s.queue_bytes = Scenario{}.queue_bytes, s.rate_bits_per_s = Scenario{}.rate_bits_per_s; },
     };
     steps.insert(steps.end(), others.begin(), others.end());
@@ -100,6 +104,8 @@ std::string text_of(const Scenario& s) {
     add(s.server == ServerPlacement::colocated, "servers on hosts of workers");
     add(s.aggregation == Aggregation::racks, "only racks aggregate");
     add(s.aggregation == Aggregation::nowhere, "switches only forward");
+    add(s.in_path, "switches in the path");
+    add(s.groups, "results by group");
     add(s.placement == Placement::separate && s.jobs > 1, "hosts apart");
     add(!s.systems.empty(), "SwitchML");
     add(s.first_seq != 0, fmt::format("first sequence number {:#x}", s.first_seq));
@@ -107,6 +113,10 @@ std::string text_of(const Scenario& s) {
     add(s.overflow_share > 0, fmt::format("{:.0f} % near overflow", 100 * s.overflow_share));
     add(s.plain_share > 0, fmt::format("{:.0f} % integers", 100 * s.plain_share));
     add(s.owned_share > 0, fmt::format("{:.0f} % with owners", 100 * s.owned_share));
+    add(s.scaling == tensor::Scaling::dynamic, "dynamic scaling");
+    add(s.lane_type == tensor::LaneType::int16, "int16");
+    add(s.lane_type == tensor::LaneType::int8, "int8");
+    add(s.int32_switch.has_value(), fmt::format("only int32 past s{}", s.int32_switch.value_or(0)));
     add(s.train > 1, fmt::format("trains of {}", s.train));
     add(s.paths > 1, plural(s.paths, "path"));
     add(s.queue_bytes != Scenario{}.queue_bytes, fmt::format("queues of {} bytes", s.queue_bytes));

@@ -8,7 +8,7 @@
 #include "parallel/for_each.h"
 #include "random/random.h"
 #include "sim/fabric.h"
-#include "sim/scenario_table.h"
+#include "sim/scenario_rows.h"
 #include "sim/simulation.h"
 
 namespace atp::sim {
@@ -85,6 +85,12 @@ Scenario draw_outage_scenario(std::uint64_t seed, bool calm) {
     if (!calm) s.faults.outages = {draw_outage(random, s)};
     s.deadline = std::chrono::seconds(20);  // later than any process is taken for lost
     s.time_limit = Time(std::chrono::seconds(120));
+    if (random.chance(0.15)) {
+        draw_numbers(random, s, 600);
+        s.window_log2 = 4;  // so that no sum takes seconds
+    }
+    s.in_path = random.chance(0.1);
+    s.groups = random.chance(0.2);
     return s;
 }
 

@@ -5,13 +5,17 @@
 #include "wire/packet.h"
 
 namespace atp::sim {
-namespace {
+
+protocol::SwitchConfig table_of(const Scenario& scenario) {
+    return {.aggregators = scenario.aggregators,
+            .lanes = scenario.lanes,
+            .jobs = incarnations_kept * scenario.jobs,
+            .ageing = scenario.ageing};
+}
 
 std::uint64_t added_of(const SwitchCounters& counters) {
     return counters.events[ATP_EVENT_ADDED] + counters.events[ATP_EVENT_COMPLETED];
 }
-
-}  // namespace
 
 void add_to(const SwitchCounters& from, SwitchCounters& to) {
     for (std::size_t i = 0; i < from.events.size(); ++i) to.events[i] += from.events[i];

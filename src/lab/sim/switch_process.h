@@ -10,10 +10,16 @@
 #include "host/switch_host.h"
 #include "sim/counters.h"
 #include "sim/pool_outbox.h"
+#include "sim/scenario.h"
 #include "sim/trace.h"
 
 namespace atp::sim {
 
+// Each incarnation of a job may have left the one before behind.
+inline constexpr std::uint32_t incarnations_kept = 8;
+[[nodiscard]] protocol::SwitchConfig table_of(const Scenario& scenario);
+
+[[nodiscard]] std::uint64_t added_of(const SwitchCounters& counters);
 void add_to(const SwitchCounters& from, SwitchCounters& to);
 
 // What switches did for one job, in all of its incarnations.

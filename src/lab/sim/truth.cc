@@ -7,6 +7,7 @@
 
 #include "control/timing.h"
 #include "sim/processes.h"
+#include "wire/bytes.h"
 
 namespace atp::sim {
 namespace {
@@ -38,7 +39,8 @@ bool Truth::is_known() const {
                       !faults.interfere && scenario_.queue_bytes >= least_queue_bytes && !scenario_.straggler;
     const Duration deadline = scenario_.effective_deadline().value_or(least_deadline);
     return mild && faults.outages.size() <= 1 && deadline >= least_deadline &&
-           scenario_.server == ServerPlacement::on_switch && scenario_.aggregation == Aggregation::everywhere;
+           scenario_.server == ServerPlacement::on_switch && scenario_.aggregation == Aggregation::everywhere &&
+           !scenario_.in_path;
 }
 
 // A node may have processes of several jobs.
@@ -80,6 +82,27 @@ std::optional<std::string> Truth::objection_to(unsigned job, const Error& error,
     if (is_harmless()) return "the fault is too short";
     if (!is_culprit(job, error)) return "it is not at fault";
     return std::nullopt;
+}
+
+std::optional<std::string> Truth::objection_to_flush(NodeId at, std::span<const std::byte> packet) const {
+    const auto byte = [&](std::size_t offset) { return wire::load_u8(packet.data() + offset); };
+    if (packet.size() < ATP_HEADER_BYTES || byte(ATP_OFFSET_TYPE) != ATP_TYPE_FLUSH || byte(ATP_OFFSET_HOP) != 0) {
+        return std::nullopt;
+    }
+    const std::uint32_t job = wire::load_u32(packet.data() + ATP_OFFSET_JOB) - scenario_.first_job;
+    if (job >= fabric_.sites.size()) return std::nullopt;
+    const Site& site = fabric_.sites[job];
+    if (at == site.root.node || at + 1 == fabric_.switches) return std::nullopt;  // on its way down
+    const std::uint32_t units = wire::load_u32(packet.data() + ATP_OFFSET_BITMAP1);
+    bool is_rack = false;
+    for (std::uint16_t rank = 0; rank < site.membership->workers(); ++rank) {
+        if (fabric_.switch_of(site.worker_hosts[rank]) != at) continue;
+        if ((units >> site.membership->place(rank).unit & 1U) != 0) return std::nullopt;
+        is_rack = true;
+    }
+    if (!is_rack) return std::nullopt;
+    return fmt::format("{}: a FLUSH for the racks {:#x} of job {}, of which none is here", fabric_.nodes[at].name,
+                       units, scenario_.first_job + job);
 }
 
 bool Truth::stops(unsigned job) const {

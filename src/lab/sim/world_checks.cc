@@ -25,14 +25,14 @@ Report World::finish() {
         report.series = sampler_->series();
     }
     for (NodeId node = 0; node < fabric_.nodes.size(); ++node) {
-        const SwitchProcess* const at = processes_->switch_at({.node = node});
-        const SwitchProcess* const server = processes_->switch_at({.node = node, .only_serves = true});
-        if (node >= fabric_.switches && server == nullptr) continue;
+        const std::optional<SwitchCounters> counters = processes_->counters_at(node);
+        const protocol::Switch* const table = processes_->table_at(node);
+        if (node >= fabric_.switches && !counters) continue;
+        const bool adds = processes_->switch_at({.node = node}) != nullptr || fabric_.path_level(node, scenario_);
         SwitchReport entry{.name = fabric_.nodes[node].name,
-                           .forwards_only = at == nullptr && scenario_.switchml_jobs(scenario_.jobs) == 0};
-        if (server != nullptr) add_to(server->counters(), entry.counters);
-        if (at != nullptr) add_to(at->counters(), entry.counters);
-        if (at != nullptr && at->host() != nullptr) entry.occupied = at->host()->shard().table().occupied();
+                           .forwards_only = !adds && scenario_.switchml_jobs(scenario_.jobs) == 0};
+        if (counters) entry.counters = *counters;
+        if (table != nullptr) entry.occupied = table->occupied();
         report.switches.push_back(std::move(entry));
     }
     for (LinkId id = 0; id < network_.links(); ++id) {
@@ -66,10 +66,10 @@ void World::check_reclaimable() {
     const Time later = now_ + scenario_.ageing + std::chrono::milliseconds(1);
     const auto microseconds = [](Duration time) { return static_cast<std::uint32_t>(time.count() / 1000); };
     for (NodeId s = 0; s < fabric_.switches; ++s) {
-        const SwitchProcess* const at = processes_->switch_at({.node = s});
-        if (at == nullptr || at->host() == nullptr) continue;
+        const protocol::Switch* const table = processes_->table_at(s);
+        if (table == nullptr) continue;
         for (std::uint32_t index = 0; index < scenario_.aggregators; ++index) {
-            atp_aggregator aggregator = at->host()->shard().table().aggregator(index);
+            atp_aggregator aggregator = table->aggregator(index);
             if (aggregator.status == ATP_AGGREGATOR_FREE) continue;
             atp_header header{};
             header.type = ATP_TYPE_GRADIENT;

@@ -7,7 +7,8 @@
 #define ATP_ROUTING_BREAKS(X)                                                               \
     X(result_goes_up, 18, "a rank takes a result for a packet to the server that it hosts") \
     X(answer_to_another, 8, "a switch sends a packet for one worker to another child")      \
-    X(results_to_other_racks, 17, "a packet for racks goes to the others")
+    X(results_to_other_racks, 17, "a packet for racks goes to the others")                  \
+    X(flush_to_another_rack, 17, "a FLUSH goes to the racks that it is not for")
 
 #ifdef ATP_BREAKABLE
 namespace atp::endpoint {

@@ -49,7 +49,9 @@ void for_each_receiver(const Downward& packet, const Below& below, Visit&& visit
     const auto visit_user = [&](const auto& child) {
         if (packet.type != ATP_TYPE_FLUSH || below.is_switch(child)) visit(child);
     };
-    const std::uint32_t units = ATP_ROUTING_BREAK(results_to_other_racks) ? ~packet.units : packet.units;
+    const bool astray = ATP_ROUTING_BREAK(results_to_other_racks) ||
+                        (ATP_ROUTING_BREAK(flush_to_another_rack) && packet.type == ATP_TYPE_FLUSH);
+    const std::uint32_t units = astray ? ~packet.units : packet.units;
     if (packet.worker != ATP_WORKER_ALL) {
         const unsigned another = ATP_ROUTING_BREAK(answer_to_another) ? 1 : 0;
         below.visit_worker(static_cast<std::uint16_t>(packet.worker ^ another), visit_user);

@@ -15,6 +15,16 @@
 #include "wire/packet.h"
 
 namespace atp::protocol {
+
+struct SwitchCounters {
+    std::array<std::uint64_t, ATP_EVENT_COUNT> events{};  // by atp_switch_event
+    std::array<std::uint64_t, wire::decode_error_count> refused{};
+    std::uint64_t forged = 0;     // of a job that is not admitted, or with another token
+    std::uint64_t ecn = 0;        // packets that arrived with CE
+    std::uint64_t overflows = 0;  // additions that overflowed
+    std::uint64_t no_room = 0;    // FLUSHes dropped for lack of buffer capacity
+};
+
 inline namespace ATP_VARIANT {
 
 struct SwitchConfig {
@@ -54,15 +64,6 @@ struct PacketBuffer {
     // sets the ECN flag of a gradient instead.
     bool congested = false;
     Verdict verdict;  // output
-};
-
-struct SwitchCounters {
-    std::array<std::uint64_t, ATP_EVENT_COUNT> events{};  // by atp_switch_event
-    std::array<std::uint64_t, wire::decode_error_count> refused{};
-    std::uint64_t forged = 0;     // of a job that is not admitted, or with another token
-    std::uint64_t ecn = 0;        // packets that arrived with CE
-    std::uint64_t overflows = 0;  // additions that overflowed
-    std::uint64_t no_room = 0;    // FLUSHes dropped for lack of buffer capacity
 };
 
 // Software switch: a table of aggregators that all admitted jobs share, and atp_decide() on it.

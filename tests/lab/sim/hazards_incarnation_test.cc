@@ -37,7 +37,7 @@ TEST(Hazard, H26_RestartedServerFailsAllWorkersWithTheReason) {
         EXPECT_NE(error.find("no longer has the sums of this job"), std::string::npos) << error;
         EXPECT_NE(error.find("10.0.0.3:4790"), std::string::npos) << error;
     }
-    EXPECT_LT(milliseconds_of(job), 500.0);
+    EXPECT_LT(milliseconds_of(job), 110.0);  // the deadline, and the time to form again
 }
 
 TEST(Hazard, H27_OldPacketsOfARestartedJobAreDroppedByAllNodes) {
@@ -62,7 +62,8 @@ TEST(Hazard, H27_ReplayedPacketsOfAnEarlierIncarnationAreRefused) {
         s.aggregation = aggregation;  // nowhere: switches only forward, and do not filter old packets
         const Report report = run_verified(s);
         EXPECT_EQ(report.jobs[0].incarnations, 2U);
-        std::uint64_t forged = workers_of(report).forged;
+        // A rank's channel drops packets of another token before its worker counts them.
+        std::uint64_t forged = 0;
         for (const SwitchReport& at : report.switches) forged += at.counters.forged;
         EXPECT_GT(forged, 0U);
         EXPECT_EQ(report.audit_failures(), 0U);
@@ -73,7 +74,8 @@ TEST(Hazard, H28_DeadWorkerRejoinsANewIncarnationWithExactSums) {
     for (unsigned rank = 0; rank < 6; ++rank) {
         const Report report = run_verified(with_crash(Outage::Node::worker, rank));
         EXPECT_EQ(report.jobs[0].incarnations, 2U);
-        EXPECT_GE(report.jobs[0].failed_ranks, 5U);  // every survivor got the error
+        EXPECT_EQ(report.jobs[0].failed_ranks, 5U);  // every survivor got the error
+        EXPECT_EQ(report.jobs[0].timed_out, 5U);     // at its deadline
     }
 }
 

@@ -70,14 +70,16 @@ TEST_P(RoutingFault, FailsASeedOfTheSwarm) {
 }
 
 std::string name_of(endpoint::RoutingBreak value) {
-    constexpr std::array names{"", "result_goes_up", "answer_to_another", "results_to_other_racks"};
+    constexpr std::array names{"", "result_goes_up", "answer_to_another", "results_to_other_racks",
+                               "flush_to_another_rack"};
     return names[static_cast<std::size_t>(value)];
 }
 
 INSTANTIATE_TEST_SUITE_P(EachAlone, RoutingFault,
                          testing::Values(endpoint::RoutingBreak::result_goes_up,
                                          endpoint::RoutingBreak::answer_to_another,
-                                         endpoint::RoutingBreak::results_to_other_racks),
+                                         endpoint::RoutingBreak::results_to_other_racks,
+                                         endpoint::RoutingBreak::flush_to_another_rack),
                          [](const auto& build) { return name_of(build.param); });
 
 }  // namespace

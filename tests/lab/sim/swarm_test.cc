@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -54,6 +55,10 @@ TEST(Swarm, SeedsDrawEveryTopologyPlacementAndFault) {
     unsigned switchml = 0;
     unsigned beside_atp = 0;
     unsigned lossless = 0;
+    unsigned in_path = 0;
+    unsigned groups = 0;
+    unsigned dynamic = 0;
+    unsigned int32_paths = 0;
     for (std::uint64_t seed = 1; seed <= 900; ++seed) {
         const Scenario s = draw_scenario(seed);
         ASSERT_FALSE(problem_of(s).has_value());
@@ -68,6 +73,10 @@ TEST(Swarm, SeedsDrawEveryTopologyPlacementAndFault) {
         switchml += jobs != 0 ? 1 : 0;
         beside_atp += jobs != 0 && jobs != s.jobs ? 1 : 0;
         lossless += s.switchml.mode == switchml::Mode::lossless ? 1 : 0;
+        in_path += s.in_path ? 1U : 0U;
+        groups += s.groups ? 1U : 0U;
+        dynamic += s.scaling == tensor::Scaling::dynamic ? 1U : 0U;
+        int32_paths += s.int32_switch ? 1U : 0U;
     }
     EXPECT_EQ(shapes.size(), 4U);
     EXPECT_EQ(places.size(), 3U);
@@ -77,6 +86,8 @@ TEST(Swarm, SeedsDrawEveryTopologyPlacementAndFault) {
     EXPECT_GT(switchml, 20U);
     EXPECT_GT(beside_atp, 0U);
     EXPECT_GT(lossless, 0U);
+    EXPECT_GT(std::min({in_path, groups, dynamic}), 50U);
+    EXPECT_GT(int32_paths, 10U);
 }
 
 }  // namespace

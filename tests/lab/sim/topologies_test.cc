@@ -123,5 +123,73 @@ TEST(Topologies, AggregationDividesTheServersPacketsByTheNumberOfWorkers) {
     EXPECT_EQ(run_verified(s).jobs[0].server.packets, 8 * with);
 }
 
+// --------------------------------------------------------------------------------------------- Switches in the path
+
+Scenario in_path(const char* shape, ServerPlacement server) {
+    Scenario s;
+    s.topology = topology(shape);
+    s.server = server;
+    s.in_path = true;
+    s.bytes = 100'000;
+    s.iterations = 3;
+    s.pause = std::chrono::milliseconds(2);
+    s.aggregators = 1U << 16U;
+    return s;
+}
+
+TEST(PathSwitches, OfAllLevelsAddWhatPasses) {
+    for (const char* const shape : {"star:4", "racks:2x3", "dumbbell:3x2", "fig9"}) {
+        const Report report = run_verified(in_path(shape, ServerPlacement::dedicated));
+        EXPECT_GT(report.jobs[0].share_aggregated(), 0.9) << shape;
+        EXPECT_LT(report.jobs[0].server.packets, 1.1 * static_cast<double>(report.jobs[0].server.completed)) << shape;
+        for (const SwitchReport& at : report.switches) {
+            if (at.name.front() != 's') continue;
+            EXPECT_GT(at.counters.events[ATP_EVENT_COMPLETED], 0U) << shape << at.name;
+        }
+    }
+}
+
+TEST(PathSwitches, BelowASwitchWithAnAddressAddForTheirRacks) {
+    const Report report = run_verified(in_path("racks:3x2", ServerPlacement::on_switch));
+    for (const SwitchReport& at : report.switches) EXPECT_GT(at.counters.events[ATP_EVENT_COMPLETED], 0U) << at.name;
+}
+
+TEST(PathSwitches, AnswerFlushesAmongLossesAndRestarts) {
+    Scenario s = in_path("racks:2x3", ServerPlacement::dedicated);
+    s.overflow_share = 0.2;
+    s.faults.loss = 0.02;
+    s.faults.reorder = 0.1;
+    s.faults.outages = {{.kind = Outage::Kind::crash, .index = 0, .at = Time(std::chrono::microseconds(60))},
+                        {.kind = Outage::Kind::kill, .index = 2, .at = Time(std::chrono::microseconds(80))}};
+    const Report report = run_verified(s);
+    EXPECT_EQ(report.jobs[0].incarnations, 1U);
+    EXPECT_GT(switch_events(report, ATP_EVENT_FLUSHED), 0U);
+}
+
+TEST(PathSwitches, NeedAServerBehindThem) {
+    Scenario s = in_path("star:4", ServerPlacement::colocated);
+    EXPECT_NE(problem_of(s).value_or("").find("--server colocated"), std::string::npos);
+}
+
+// -------------------------------------------------------------------------------------------------------------- Groups
+
+// A switch sends to a group if all of its children are ranks that have proven to receive it.
+TEST(Groups, ResultsCrossEachLinkOnce) {
+    const auto results = [](bool groups) {
+        Scenario s = in_path("racks:2x3", ServerPlacement::dedicated);
+        s.groups = groups;
+        s.bytes = 20'000;
+        s.iterations = 40;
+        s.pause = std::chrono::milliseconds(100);
+        s.faults.loss = 0.001;
+        std::uint64_t packets = 0;
+        for (const LinkReport& link : run_verified(s).links) {
+            if (link.from == "p0" || (link.from == "s2" && link.to != "p0")) packets += link.counters.packets;
+        }
+        return static_cast<double>(packets);
+    };
+    EXPECT_LT(results(true), 0.5 * results(false));
+}
+
 }  // namespace
 }  // namespace atp::sim

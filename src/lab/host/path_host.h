@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/time.h"
+#include "control/data_plane_agent.h"
+#include "control/timing.h"
+#include "protocol/switch.h"
+#include "protocol/variant.h"
+
+namespace atp::host {
+inline namespace ATP_VARIANT {
+
+struct PathHostConfig {
+    protocol::SwitchConfig table{};
+    std::uint8_t level = 0;  // at which it aggregates
+    Duration hold = control::timing.hold;
+};
+
+// A switch in the path, without an address: the shipped table and agent, as the switches of `xdp` and P4 have them. It
+// learns jobs from the JOINs and JOINEDs that pass.
+//
+// Ownership: owns the machines. Calling order: handle_packet() for each packet that passes.
+// Threads: none. Failure: a packet of a job that it has not admitted passes unchanged.
+class PathHost final : private control::DataPlane {
+  public:
+    enum class Passage : std::uint8_t {
+        on,       // to its destination
+        back,     // to its sender: the answer to a FLUSH
+        dropped,  // its lanes wait in the table
+    };
+
+    explicit PathHost(const PathHostConfig& config)
+        : table_(config.table), agent_(*this, config.table.jobs, config.hold, config.level), level_(config.level) {}
+
+    // Rewrites the packet in place. `packet.verdict` tells what the table did; its route is no answer.
+    [[nodiscard]] Passage handle_packet(protocol::PacketBuffer& packet, Time now);
+    [[nodiscard]] const protocol::Switch& table() const { return table_; }
+
+  private:
+    struct Admitted {
+        control::AdmittedJob job;
+        std::map<std::uint16_t, std::uint64_t> groups{};  // by channel: the number that results by group carry
+    };
+
+    [[nodiscard]] bool admit(const control::AdmittedJob& job) override;
+    void dismiss(const control::JobKey& job) override;
+    void learn_group(const control::ChannelKey& channel, std::uint64_t group_number) override;
+    void set_level(const control::JobKey& job, std::uint8_t level) override;
+    [[nodiscard]] std::vector<control::AdmittedJob> jobs() const override;
+    [[nodiscard]] std::optional<protocol::SwitchCounters> packets_of(const control::JobKey& job) const override;
+
+    // nullptr: of no admitted job.
+    [[nodiscard]] const control::AdmittedJob* job_of(const std::byte* packet) const;
+
+    protocol::Switch table_;
+    control::DataPlaneAgent agent_;
+    std::uint8_t level_;
+    std::map<control::JobKey, Admitted> jobs_;
+    Time polls_at_{};
+};
+
+}  // namespace ATP_VARIANT
+}  // namespace atp::host

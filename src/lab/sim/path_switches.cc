@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/path_switches.h"
+
+#include <utility>
+
+#include "protocol/switch_event.h"
+#include "wire/control.h"
+
+namespace atp::sim {
+
+PathSwitches::PathSwitches(const Shared& shared) : shared_(shared) {
+    for (NodeId node = 0; node < shared.fabric.switches; ++node) {
+        if (const auto level = shared.fabric.path_level(node, shared.scenario)) {
+            switches_[node].config = {.table = table_of(shared.scenario), .level = *level};
+        }
+    }
+}
+
+bool PathSwitches::pass(Arrival& arrival, Time now) {
+    using host::PathHost;
+    PathSwitch& own = switches_.at(arrival.to);
+    if (!own.host && own.starts_at <= now) own.host.emplace(own.config);
+    if (arrival.is_report || !own.host) return true;
+    PacketPool& pool = shared_.network.pool();
+    arrival.packet = pool.exclusive(arrival.packet);
+    protocol::PacketBuffer packet{.data = pool.data(arrival.packet),
+                                  .size = pool.size(arrival.packet),
+                                  .capacity = static_cast<std::uint32_t>(pool.capacity()),
+                                  .congested = arrival.congested,
+                                  .verdict = {}};
+    const PathHost::Passage passage = own.host->handle_packet(packet, now);
+    pool.resize(arrival.packet, packet.size);
+    const bool drops = passage == PathHost::Passage::dropped;
+    shared_.network.notify(arrival.to, protocol::trace_event(packet.verdict.event, drops), arrival.packet, now);
+    if (passage == PathHost::Passage::back) {
+        const ProcessId asked = std::exchange(arrival.process, pool.sender(arrival.packet));
+        pool.set_sender(arrival.packet, asked);
+    }
+    if (drops) pool.release(arrival.packet);
+    return !drops;
+}
+
+void PathSwitches::mark(Arrival& arrival) const {
+    if (shared_.scenario.int32_switch != arrival.to) return;
+    PacketPool& pool = shared_.network.pool();
+    auto join = wire::decode_join(pool.bytes(arrival.packet));
+    if (!join) return;
+    join->int32_path = true;
+    arrival.packet = pool.exclusive(arrival.packet);
+    const std::size_t bytes = wire::encode(*join, pool.room(arrival.packet), pool.size(arrival.packet));
+    pool.resize(arrival.packet, bytes);
+}
+
+void PathSwitches::crash(NodeId at, Time starts_again) {
+    const auto found = switches_.find(at);
+    if (found == switches_.end() || !found->second.host) return;
+    PathSwitch& own = found->second;
+    add_to(own.host->table().counters(), own.past);
+    own.host.reset();
+    own.starts_at = starts_again;
+}
+
+const protocol::Switch* PathSwitches::table_at(NodeId at) const {
+    const auto found = switches_.find(at);
+    return found == switches_.end() || !found->second.host ? nullptr : &found->second.host->table();
+}
+
+SwitchCounters PathSwitches::counters_at(NodeId at) const {
+    const auto found = switches_.find(at);
+    if (found == switches_.end()) return {};
+    SwitchCounters sum = found->second.past;
+    if (found->second.host) add_to(found->second.host->table().counters(), sum);
+    return sum;
+}
+
+std::uint64_t PathSwitches::added_for(std::uint32_t job) const {
+    std::uint64_t added = 0;
+    for (const auto& [node, own] : switches_) {
+        if (!own.host) continue;
+        own.host->table().for_each_job([&](std::uint32_t each, const SwitchCounters& packets) {
+            if (each == job) added += added_of(packets);
+        });
+    }
+    return added;
+}
+
+}  // namespace atp::sim

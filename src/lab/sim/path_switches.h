@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "host/path_host.h"
+#include "sim/program.h"
+#include "sim/switch_process.h"
+
+namespace atp::sim {
+
+// The switches in the path, which may restart. The first packet starts a switch.
+//
+// Ownership: owns the switches. Borrows the objects in Shared.
+// Threads: none. Failure: while a switch does not run, packets pass unchanged.
+class PathSwitches {
+  public:
+    explicit PathSwitches(const Shared& shared);
+
+    [[nodiscard]] bool contains(NodeId at) const { return switches_.contains(at); }
+    // Hands a packet that passes a node to the switch there. False: the switch has taken it.
+    [[nodiscard]] bool pass(Arrival& arrival, Time now);
+    // In front of the node that the scenario names, a switch that adds only int32 says so in each JOIN.
+    void mark(Arrival& arrival) const;
+    // It ends, and starts again, empty, at this time. No effect if there is none.
+    void crash(NodeId at, Time starts_again);
+
+    // nullptr: no switch runs there.
+    [[nodiscard]] const protocol::Switch* table_at(NodeId at) const;
+    [[nodiscard]] SwitchCounters counters_at(NodeId at) const;  // also before restarts
+    [[nodiscard]] std::uint64_t added_for(std::uint32_t job) const;
+
+  private:
+    struct PathSwitch {
+        host::PathHostConfig config;
+        std::optional<host::PathHost> host{};
+        SwitchCounters past{};  // before the last restart
+        Time starts_at{};       // !host
+    };
+    Shared shared_;
+    std::map<NodeId, PathSwitch> switches_;
+};
+
+}  // namespace atp::sim
