@@ -135,16 +135,6 @@ TEST(Rendezvous, GenerationsAreSeparate) {
     EXPECT_EQ(eleventh.all_gather("addresses", "eleventh", longest_wait()), Values{"eleventh"});
 }
 
-TEST(Rendezvous, SecondProcessOfARankIsMismatched) {
-    MemoryStore store;
-    Rendezvous first(store, party(1, 2));
-    Rendezvous second(store, party(1, 2));
-    ASSERT_TRUE(failed_with(first.barrier("ready", net::now()), Reason::timed_out));
-    const auto met = second.barrier("ready", longest_wait());
-    ASSERT_TRUE(failed_with(met, Reason::mismatched)) << error_of(met);
-    EXPECT_TRUE(says(met.error().text, "rank 1 arrived twice")) << met.error().text;
-}
-
 const std::vector<std::string_view> all_names{"addresses", "token"};
 
 Error refused_by_switch() {
@@ -215,27 +205,6 @@ TEST(Rendezvous, SecondProcessOfARankLeavesTheOthersRunning) {
     EXPECT_FALSE(one.given_up());
 }
 
-TEST(Rendezvous, MalformedReasonFailsTheOthers) {
-    for (const std::string_view value :
-         {"", " ", "1", "1 ", "x 2 text", "1 99 text", "1 4294967296 text", "-1 -1 -1"}) {
-        MemoryStore store;
-        ASSERT_TRUE(store.set("job/0/addresses/1", std::string(4, '\0') + std::string(value)));
-        Rendezvous zero(store, party(0, 2));
-        const auto values = zero.all_gather("addresses", "", longest_wait());
-        EXPECT_TRUE(failed_with(values, Reason::failed)) << value << ": " << error_of(values);
-    }
-}
-
-TEST(Rendezvous, RanksWithDifferentCountsAreMismatched) {
-    MemoryStore store;
-    Rendezvous zero(store, party(0, 2));
-    Rendezvous one(store, party(1, 3));
-    ASSERT_TRUE(failed_with(one.barrier("ready", net::now()), Reason::timed_out));
-    const auto met = zero.barrier("ready", longest_wait());
-    ASSERT_TRUE(failed_with(met, Reason::mismatched)) << error_of(met);
-    EXPECT_EQ(met.error().text, "rank 1 expects a world of 3 ranks, the others 2: use one world size");
-}
-
 TEST(Rendezvous, RankOfAWiderWorldLearnsFromTheOthersThatItDiffers) {
     MemoryStore store;
     run_ranks(4, [&](std::uint32_t rank) {
@@ -265,16 +234,6 @@ TEST(Rendezvous, RankZeroThatGivesUpWaitsUntilTheOthersKnow) {
     zero.give_up(refused_by_switch(), all_names);
     EXPECT_TRUE(told) << "rank 2 never came, so nobody waits for it";
     late.join();
-}
-
-TEST(Rendezvous, RankZeroWaitsASecondForARankThatDoesNotAnswer) {
-    MemoryStore store;
-    Rendezvous one(store, party(1, 2));
-    ASSERT_TRUE(one.announce("addresses", ""));
-    Rendezvous zero(store, party(0, 2));
-    const Time begin = net::now();
-    zero.give_up(refused_by_switch(), all_names);
-    EXPECT_GE(net::now() - begin, std::chrono::milliseconds(900));
 }
 
 TEST(Rendezvous, InvalidNameOrPartyIsRefused) {

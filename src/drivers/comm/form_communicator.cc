@@ -10,7 +10,7 @@
 #include "comm/formation.h"
 #include "comm/host_formation.h"
 #include "comm/option_table.h"
-#include "control/fact_round.h"
+#include "control/formation_rounds.h"
 #include "control/layout.h"
 #include "net/affinity.h"
 #include "net/clock.h"
@@ -45,7 +45,7 @@ Result<std::unique_ptr<Communicator>> Communicator::form(store::Store& store, st
         store, {.prefix = options.name, .generation = options.generation, .rank = rank, .world = world});
     if (auto done = communicator->set_up(rendezvous, deadline); !done) {
         communicator->log_failure(done.error());
-        rendezvous.give_up(done.error(), formation_rounds());
+        rendezvous.give_up(done.error(), control::formation_rounds);
         return tl::unexpected(done.error());
     }
     communicator->options_.use_network = {};  // borrows from the caller
@@ -105,12 +105,10 @@ Result<void> Communicator::set_up_over_network(store::Rendezvous& rendezvous, Me
         if (!opened) return tl::unexpected(opened.error());
         adopt(*opened);
         if (own_host.size() > 1) {
-            if (auto left = rendezvous.announce(round_plan, control::message_text(*opened)); !left) return left;
+            if (auto left = rendezvous.announce_message(control::round_plan, *opened); !left) return left;
         }
     } else {
-        const auto values = rendezvous.collect(round_plan, speaker, deadline);
-        if (!values) return tl::unexpected(values.error());
-        const auto plans = control::messages_of(*values, speaker, wire::decode_plan);
+        const auto plans = rendezvous.collect_messages(control::round_plan, speaker, deadline, wire::decode_plan);
         if (!plans) return tl::unexpected(plans.error());
         adopt(plans->front());
     }

@@ -4,14 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <thread>
 #include <utility>
 
 #include "client/switch_client.h"
 #include "comm/own_server.h"
 #include "comm/switch_reach.h"
-#include "control/fact_round.h"
+#include "control/formation_rounds.h"
 #include "control/job_plan.h"
 #include "control/join_tree.h"
 #include "net/clock.h"
@@ -26,19 +25,10 @@ namespace {
 using control::JobPlanner;
 using control::LayoutKind;
 
-// A switch detects within a second that its parent changed. Until then, ranks may see different trees.
-constexpr std::size_t placing_attempts = 5;
-constexpr Duration placing_pause = std::chrono::milliseconds(400);
 // A rank on a host that answers does so within milliseconds.
 constexpr Duration longest_answer = std::chrono::seconds(2);
 // Aggregators that one job needs of a host: many times its packets in flight, so that few of them collide.
 constexpr std::uint64_t memory_of_leaf = 16'000'000;
-
-constexpr std::array<std::string_view, placing_attempts> rounds_network{"network-0", "network-1", "network-2",
-                                                                        "network-3", "network-4"};
-constexpr std::array<std::string_view, 11> all_rounds{
-    round_facts,       round_shared,      round_switch,  rounds_network[0], rounds_network[1], rounds_network[2],
-    rounds_network[3], rounds_network[4], round_servers, round_reached,     round_plan};
 
 std::optional<LayoutKind> layout_named(const Options& options) {
     switch (options.server) {
@@ -125,18 +115,6 @@ class Forming {
     }
 
   private:
-    // Leaves a message, and reads those of the ranks that speak for their hosts.
-    template <class Message>
-    [[nodiscard]] Result<std::vector<Message>> exchange(std::string_view name, const Message& own,
-                                                        std::optional<Message> (*decode)(std::span<const std::byte>)) {
-        if (auto left = rendezvous_.announce(name, control::message_text(own)); !left) {
-            return tl::unexpected(left.error());
-        }
-        const auto values = rendezvous_.collect(name, ranks_, deadline_);
-        if (!values) return tl::unexpected(values.error());
-        return control::messages_of(*values, ranks_, decode);
-    }
-
     [[nodiscard]] Result<void> describe(const control::JobRules& rules) {
         if (!options_.switch_address.empty() || options_.listen.empty()) {
             auto reached = reach_switch(options_, deadline_);
@@ -162,16 +140,13 @@ class Forming {
         return {};
     }
 
-    // All ranks see the same facts, so either all of them try again or none does.
     [[nodiscard]] Result<JobPlanner> plan(const control::JobRules& rules) {
-        for (std::size_t attempt = 0;; ++attempt) {
-            auto all = exchange(rounds_network[attempt], facts_, wire::decode_network);
+        for (control::NetworkAttempts attempts;;) {
+            auto all = rendezvous_.exchange(attempts.name(), facts_, ranks_, deadline_, wire::decode_network);
             if (!all) return tl::unexpected(all.error());
             auto planner = JobPlanner::make(rules, name_, ranks_, *std::move(all));
-            if (planner || planner.error().reason != Reason::mismatched || attempt + 1 == placing_attempts) {
-                return planner;
-            }
-            std::this_thread::sleep_for(placing_pause);
+            if (planner || !attempts.look_again(planner.error())) return planner;
+            std::this_thread::sleep_for(control::NetworkAttempts::pause);
             auto client = client::SwitchClient::open(reach_->address);
             if (!client) return tl::unexpected(client.error());
             auto welcome = greet(**client, deadline_);
@@ -191,11 +166,11 @@ class Forming {
             own.address = control::endpoint_of((*node)->address());
             server_ = *std::move(node);
         }
-        auto servers = exchange(round_servers, own, wire::decode_server);
+        auto servers = rendezvous_.exchange(control::round_servers, own, ranks_, deadline_, wire::decode_server);
         if (!servers) return tl::unexpected(servers.error());
         auto reached = reach_servers(planner, *servers);
         if (!reached) return tl::unexpected(reached.error());
-        auto all = exchange(round_reached, *reached, wire::decode_reached);
+        auto all = rendezvous_.exchange(control::round_reached, *reached, ranks_, deadline_, wire::decode_reached);
         if (!all) return tl::unexpected(all.error());
         if (auto settled = planner.settle(*std::move(servers), *std::move(all)); !settled) return settled;
         const std::vector<std::uint16_t> still = planner.servers();
@@ -297,17 +272,12 @@ class Forming {
 
 }  // namespace
 
-std::span<const std::string_view> formation_rounds() { return all_rounds; }
-
 Result<void> prepare_network(store::Rendezvous& rendezvous, const wire::RankFacts& first, Options& options,
                              Time deadline) {
     const bool is_first = rendezvous.party().rank == 0;
     std::string offered = first.switch_address;
     if (first.starts_switch && !is_first) {
-        const std::vector<std::uint32_t> zero{0};
-        const auto values = rendezvous.collect(round_switch, zero, deadline);
-        if (!values) return tl::unexpected(values.error());
-        const auto found = control::messages_of(*values, zero, wire::decode_server);
+        const auto found = rendezvous.collect_messages(control::round_switch, {0}, deadline, wire::decode_server);
         if (!found) return tl::unexpected(found.error());
         offered = to_string(control::address_of(found->front().address));
     }
@@ -317,8 +287,8 @@ Result<void> prepare_network(store::Rendezvous& rendezvous, const wire::RankFact
     if (!first.starts_switch || !is_first) return {};
     const auto address = wire::Address::parse(options.switch_address);
     if (!address) return tl::unexpected(address.error());
-    const wire::ServerFacts own{.address = control::endpoint_of(*address)};
-    return rendezvous.announce(round_switch, control::message_text(own));
+    return rendezvous.announce_message(control::round_switch,
+                                       wire::ServerFacts{.address = control::endpoint_of(*address)});
 }
 
 Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& options, const Meeting& meeting,

@@ -4,9 +4,7 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "comm/channel_driver.h"
@@ -18,16 +16,6 @@
 #include "wire/control.h"
 
 namespace atp::comm {
-
-// Names under which ranks meet in the store. After `facts`, only ranks that need a round take part.
-inline constexpr std::string_view round_facts = "facts";      // of all ranks
-inline constexpr std::string_view round_shared = "shared";    // if some ranks expect to share memory
-inline constexpr std::string_view round_switch = "switch";    // if rank 0 starts one: its address
-inline constexpr std::string_view round_servers = "servers";  // if hosts serve the sums
-inline constexpr std::string_view round_reached = "reached";  // likewise
-inline constexpr std::string_view round_plan = "plan";        // for ranks that share memory on several hosts
-// All names, for Rendezvous::give_up().
-[[nodiscard]] std::span<const std::string_view> formation_rounds();
 
 struct Formed {
     wire::JobPlan plan;

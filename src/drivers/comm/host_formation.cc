@@ -8,9 +8,9 @@
 #include <fstream>
 #include <utility>
 
-#include "comm/formation.h"
 #include "comm/option_table.h"
 #include "control/fact_round.h"
+#include "control/formation_rounds.h"
 #include "net/random.h"
 #include "tensor/span_scales.h"
 
@@ -104,8 +104,9 @@ class Sharing {
 
     // A rank that cannot connect says so in the store, and then this rank need not wait for it.
     [[nodiscard]] bool someone_failed() const {
-        return std::ranges::any_of(
-            host_, [&](std::uint16_t rank) { return rank != own_ && rendezvous_.has_come(round_shared, rank); });
+        return std::ranges::any_of(host_, [&](std::uint16_t rank) {
+            return rank != own_ && rendezvous_.has_come(control::round_shared, rank);
+        });
     }
 
     store::Rendezvous& rendezvous_;
@@ -123,7 +124,7 @@ Result<Meeting> meet(store::Rendezvous& rendezvous, const Options& options, Time
     const store::Party& party = rendezvous.party();
     std::optional<shm::HostLink> listener;
     const wire::RankFacts own = own_facts(options, party.world, listener);
-    const auto values = rendezvous.all_gather(round_facts, control::message_text(own), deadline);
+    const auto values = rendezvous.all_gather(control::round_facts, control::message_text(own), deadline);
     if (!values) return tl::unexpected(values.error());
     auto facts = control::agreed_facts(*values, party.rank);
     if (!facts) return tl::unexpected(facts.error());
@@ -136,9 +137,8 @@ Result<Meeting> meet(store::Rendezvous& rendezvous, const Options& options, Time
     std::vector<wire::SharedFacts> outcomes{{.problem = shared ? std::string() : to_string(shared.error())}};
     if (shared) meeting.shared = *std::move(shared);
     if (party.world > 1) {
-        const auto texts = rendezvous.all_gather(round_shared, control::message_text(outcomes.front()), deadline);
-        if (!texts) return tl::unexpected(texts.error());
-        auto all = control::messages_of(*texts, party.ranks(), wire::decode_shared);
+        auto all =
+            rendezvous.exchange(control::round_shared, outcomes.front(), party.ranks(), deadline, wire::decode_shared);
         if (!all) return tl::unexpected(all.error());
         outcomes = *std::move(all);
     }

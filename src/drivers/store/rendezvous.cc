@@ -16,8 +16,6 @@
 namespace atp::store {
 namespace {
 
-// Rank 0 waits so long for ranks that have not read why the formation failed.
-constexpr Duration longest_farewell = std::chrono::seconds(1);
 constexpr std::string_view informed = "informed";
 
 std::string did_not_come(std::string_view name, const std::vector<std::string>& ranks, std::uint32_t world) {
@@ -55,69 +53,49 @@ Result<void> Rendezvous::barrier(std::string_view name, Time deadline) {
     return {};
 }
 
+// Errors of the store are ignored: this rank fails anyway.
 void Rendezvous::give_up(const Error& error, std::span<const std::string_view> names) {
-    if (displaced_ || names.empty() || !check(names.front())) return;
-    report(error, names);
+    if (names.empty() || !check(names.front())) return;
+    const auto farewell = giving_up_.give_up(error, names.front());
+    if (!farewell) return;
+    leave(*farewell, names);
     static_cast<void>(store_.set(key_of(informed, party_.rank), "1"));
-    if (party_.rank == 0) wait_until_informed(names.front());
+    if (farewell->waits) wait_until_informed(names.front(), farewell->ranks);
 }
 
-void Rendezvous::report(const Error& error, std::span<const std::string_view> names) {
-    if (std::exchange(notified_, true)) {
-        // A rank that waits for this one may be past the operation in which the first reason came.
-        static_cast<void>(repeat(std::exchange(notice_, {}), names));
-        return;
+void Rendezvous::leave(const control::Farewell& farewell, std::span<const std::string_view> names) {
+    if (farewell.is_new && !store_.set(key_of_giving_up(), farewell.value)) return;
+    if (farewell.value.empty()) return;
+    for (const std::string_view name : names) {
+        if (!store_.set(key_of(name, party_.rank), farewell.value)) return;
     }
-    const std::string value = control::stamped(control::notice_of(party_.rank, error));
-    if (!store_.set(key_of_giving_up(), value)) return;
-    if (!repeat(value, names)) return;
-    // Ranks that wait in that operation wait for all values, so this rank sets the missing values.
-    const std::string_view last = last_name_.empty() ? names.front() : std::string_view(last_name_);
-    const auto missing = store_.missing(keys_of(last, first_ranks(widest_)));
+    if (!farewell.is_new) return;
+    const auto missing = store_.missing(keys_of(farewell.round, first_ranks(farewell.ranks)));
     if (!missing) return;
     for (const std::string& key : *missing) {
-        if (!store_.set(key, value)) return;
+        if (!store_.set(key, farewell.value)) return;
     }
 }
 
-void Rendezvous::wait_until_informed(std::string_view first_name) {
-    const std::vector<std::uint32_t> others = first_ranks(widest_);
-    std::vector<std::string> arrivals;
-    for (const std::uint32_t rank : others) arrivals.push_back(arrival_of(key_of(first_name, rank)));
+void Rendezvous::wait_until_informed(std::string_view first_name, std::uint32_t ranks) {
+    std::vector<std::string> arrivals = keys_of(first_name, first_ranks(ranks));
+    for (std::string& key : arrivals) key = arrival_of(key);
     const auto missing = store_.missing(arrivals);
     if (!missing) return;
     std::vector<std::string> awaited;
-    auto absent = missing->begin();  // in the order of the keys
-    for (std::size_t rank = 0; rank < arrivals.size(); ++rank) {
-        if (absent != missing->end() && *absent == arrivals[rank]) {
-            ++absent;
-        } else {
-            awaited.push_back(key_of(informed, others[rank]));
-        }
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        const bool came = std::ranges::find(*missing, arrivals[rank]) == missing->end();
+        if (came) awaited.push_back(key_of(informed, rank));
     }
-    static_cast<void>(store_.wait(awaited, net::after(net::now(), longest_farewell)));
-}
-
-bool Rendezvous::repeat(const std::string& notice, std::span<const std::string_view> names) {
-    return notice.empty() || std::ranges::all_of(names, [&](std::string_view name) {
-               return store_.set(key_of(name, party_.rank), notice).has_value();
-           });
+    static_cast<void>(store_.wait(awaited, net::after(net::now(), control::longest_farewell)));
 }
 
 std::optional<Failure> Rendezvous::given_up() {
     const auto value = store_.get(key_of_giving_up(), net::now());
-    if (!value) return std::nullopt;
-    control::FactRound round(party_.world, {party_.rank});
-    round.take(party_.rank, *value);
-    const auto notice = round.notice();
+    const auto notice = value ? control::notice_in(*value) : std::nullopt;
     if (!notice) return std::nullopt;
-    learn(*notice);
+    giving_up_.handle_notice(*notice);
     return control::failure_of(*notice);
-}
-
-void Rendezvous::learn(const wire::GaveUp& notice) {
-    notified_ = true;
-    notice_ = control::stamped(notice);
 }
 
 Result<void> Rendezvous::check(std::string_view name) const {
@@ -153,24 +131,18 @@ std::string Rendezvous::key_of_giving_up() const {
 
 Result<void> Rendezvous::announce(std::string_view name, std::string_view value) {
     if (auto checked = check(name); !checked) return checked;
-    last_name_ = name;
+    giving_up_.enter(name);
     const std::string key = key_of(name, party_.rank);
     const auto arrivals = store_.add(arrival_of(key), 1);
     if (!arrivals) return Failure(arrivals.error());
-    if (*arrivals > 1) {
-        displaced_ = true;
-        return fail(Operation::rendezvous, Reason::mismatched, {},
-                    fmt::format("'{}': rank {} arrived twice: give each process its own rank, and each communicator "
-                                "its own name",
-                                name, party_.rank));
-    }
+    if (auto alone = giving_up_.handle_arrivals(*arrivals); !alone) return alone;
     return store_.set(key, control::stamped(party_.world, value));
 }
 
 Result<std::vector<std::string>> Rendezvous::collect(std::string_view name, const std::vector<std::uint32_t>& ranks,
                                                      Time deadline) {
     if (auto checked = check(name); !checked) return Failure(std::move(checked).error());
-    last_name_ = name;
+    giving_up_.enter(name);
     const Time begin = net::now();
     auto values = store_.get_all(keys_of(name, ranks), deadline);
     if (!values && values.error().reason == Reason::timed_out) {
@@ -179,13 +151,9 @@ Result<std::vector<std::string>> Rendezvous::collect(std::string_view name, cons
     if (!values) return values;
     control::FactRound round(party_.world, ranks);
     for (std::size_t at = 0; at < ranks.size(); ++at) round.take(ranks[at], (*values)[at]);
-    widest_ = std::max(widest_, round.widest());
+    giving_up_.handle_round(round);
     auto messages = round.values();
-    if (messages) return messages;
-    if (const auto notice = round.notice()) {
-        learn(*notice);
-        messages.error().elapsed = net::now() - begin;
-    }
+    if (!messages && round.notice()) messages.error().elapsed = net::now() - begin;
     return messages;
 }
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "control/giving_up.h"
 #include "store/store.h"
-#include "wire/control.h"
 
 namespace atp::store {
 
@@ -39,7 +39,8 @@ struct Party {
 //   error names the rank that differs from most others, on all ranks.
 class Rendezvous {
   public:
-    Rendezvous(Store& store, Party party) : store_(store), party_(std::move(party)), widest_(party_.world) {}
+    Rendezvous(Store& store, Party party)
+        : store_(store), party_(std::move(party)), giving_up_(party_.rank, party_.world) {}
 
     // Leaves the value of this rank, which has at most max_value_bytes - 4 bytes.
     [[nodiscard]] Result<void> announce(std::string_view name, std::string_view value);
@@ -51,6 +52,26 @@ class Rendezvous {
     // announce() and collect(), of all ranks.
     [[nodiscard]] Result<std::vector<std::string>> all_gather(std::string_view name, std::string_view value,
                                                               Time deadline);
+    // The same with messages of wire/formation_messages.h. The error names a rank whose message cannot be read.
+    template <class Message>
+    [[nodiscard]] Result<void> announce_message(std::string_view name, const Message& message) {
+        return announce(name, control::message_text(message));
+    }
+    template <class Message>
+    [[nodiscard]] Result<std::vector<Message>> collect_messages(
+        std::string_view name, const std::vector<std::uint32_t>& ranks, Time deadline,
+        std::optional<Message> (*decode)(std::span<const std::byte>)) {
+        const auto values = collect(name, ranks, deadline);
+        if (!values) return Failure(values.error());
+        return control::messages_of(*values, ranks, decode);
+    }
+    template <class Message>
+    [[nodiscard]] Result<std::vector<Message>> exchange(std::string_view name, const Message& own,
+                                                        const std::vector<std::uint32_t>& ranks, Time deadline,
+                                                        std::optional<Message> (*decode)(std::span<const std::byte>)) {
+        if (auto left = announce_message(name, own); !left) return Failure(std::move(left).error());
+        return collect_messages(name, ranks, deadline, decode);
+    }
     // No rank returns before all ranks have called.
     [[nodiscard]] Result<void> barrier(std::string_view name, Time deadline);
     // Reports to the other ranks that this rank gives up, and why. Ranks that wait in the last operation of this rank
@@ -70,19 +91,12 @@ class Rendezvous {
                                                    const std::vector<std::uint32_t>& ranks) const;
     [[nodiscard]] std::string key_of_giving_up() const;
     [[nodiscard]] Failure missing_parties(std::string_view name, const std::vector<std::uint32_t>& ranks, Error error);
-    void report(const Error& error, std::span<const std::string_view> names);
-    void wait_until_informed(std::string_view first_name);
-    // In the place of this rank's values.
-    [[nodiscard]] bool repeat(const std::string& notice, std::span<const std::string_view> names);
-    void learn(const wire::GaveUp& notice);
+    void leave(const control::Farewell& farewell, std::span<const std::string_view> names);
+    void wait_until_informed(std::string_view first_name, std::uint32_t ranks);
 
     Store& store_;
     Party party_;
-    std::uint32_t widest_;    // most ranks that any rank expects, as far as this rank knows
-    std::string last_name_;   // of the operation that this rank called last
-    bool notified_ = false;   // this rank gave up, or knows that another rank did
-    std::string notice_;      // of that rank; empty: none, or passed on
-    bool displaced_ = false;  // another process has this rank: its errors must not end the other ranks
+    control::GivingUp giving_up_;
 };
 
 }  // namespace atp::store

@@ -13,7 +13,7 @@ namespace atp::check {
 namespace {
 
 // Faults that star2 (two workers, one fragment at a time) cannot detect, each with a configuration that detects it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 58> shown_by = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 59> shown_by = {{
     {"resend_claims", "star2-shared"},
     {"complete_early", "star3"},
     {"ignore_token", "incarnation"},
@@ -72,6 +72,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 58> shown_by
     {"plans_from_part", "form3"},
     {"values_as_read", "form3"},
     {"blames_first_other", "form3-differs"},
+    {"leaves_ranks_waiting", "form3-world"},
 }};
 
 std::string_view configuration_for(std::string_view name) {

@@ -55,8 +55,7 @@ std::vector<std::uint32_t> FormationMachines::all_ranks(unsigned rank) const {
 }
 
 std::string FormationMachines::value_of(unsigned round, unsigned rank, const Key& key) const {
-    if (key.state == Key::State::notice)
-        return control::stamped(*wire::decode_gave_up(std::as_bytes(std::span(states_[key.by].notice))));
+    if (key.state == Key::State::notice) return states_[key.by].notice;
     const bool differs = !configuration_.differs_in_world && static_cast<int>(rank) == configuration_.mismatched_worker;
     return control::stamped(world_of(rank), round == 0 ? control::message_text(facts_of(rank, differs))
                                                        : control::message_text(network_of(rank)));
@@ -154,15 +153,15 @@ void FormationMachines::read(unsigned rank, unsigned round, unsigned from, Step&
     const control::FactRound all = round_of(rank);
     if (!all.complete()) return;
     const auto values = all.values();
-    if (!values) return fail(rank, values.error(), all.notice().has_value(), step);
+    if (!values) return fail(rank, values.error(), step);
     if (round == 0) {
         const auto facts = control::agreed_facts(*values, rank);
-        if (!facts) return fail(rank, facts.error(), false, step);
+        if (!facts) return fail(rank, facts.error(), step);
         if (facts->front().job != job_of_rank_0) step.violate("a rank takes the job of another rank than rank 0");
         return enter(rank, Phase::network, step);
     }
     const auto facts = control::messages_of(*values, all_ranks(rank), wire::decode_network);
-    if (!facts) return fail(rank, facts.error(), false, step);
+    if (!facts) return fail(rank, facts.error(), step);
     plan(rank, *facts, step);
 }
 
@@ -173,7 +172,7 @@ void FormationMachines::plan(unsigned rank, const std::vector<wire::NetworkFacts
         if (left != 0) step.violate("a rank formed although another one has not come");
     }
     const auto planner = control::JobPlanner::make({}, {.job = job_of_rank_0, .token = 1}, all_ranks(rank), facts);
-    if (!planner) return fail(rank, planner.error(), false, step);
+    if (!planner) return fail(rank, planner.error(), step);
     std::string plan = control::message_text(planner->plan());
     if (plan_.empty()) plan_ = plan;
     if (plan != plan_) step.violate("two ranks have different plans");
@@ -194,27 +193,25 @@ void FormationMachines::end_time(unsigned rank, Step& step) {
         const bool is_behind = phase == Phase::waits || phase == Phase::facts || phase == Phase::killed;
         if (!came && !is_behind) step.violate("an error names a rank that came");
     }
-    fail(rank, {.operation = Operation::rendezvous, .reason = Reason::timed_out, .text = text}, false, step);
+    fail(rank, {.operation = Operation::rendezvous, .reason = Reason::timed_out, .text = text}, step);
 }
 
-// As Rendezvous::give_up(). `is_read`: another rank gave up first.
-void FormationMachines::fail(unsigned rank, const Error& error, bool is_read, Step& step) {
+void FormationMachines::fail(unsigned rank, const Error& error, Step& step) {
     const bool differs = configuration_.mismatched_worker >= 0;
     if (!differs && configuration_.killed < 0) step.violate("a rank failed although all agree and came");
     const std::string culprit = fmt::format("rank {} ", configuration_.mismatched_worker);
     if (differs && !error.text.starts_with(culprit)) step.violate("an error does not name the rank that differs");
     Rank& own = states_[rank];
-    const Phase phase = own.phase;
-    const wire::GaveUp notice = is_read ? *round_of(rank).notice() : control::notice_of(rank, error);
-    std::uint32_t widest = round_of(rank).widest();
-    own = {.phase = Phase::failed, .taken = {}, .notice = control::message_text(notice)};
+    const unsigned last = own.phase == Phase::facts ? 0 : 1;
+    control::GivingUp giving_up(rank, world_of(rank));
+    if (const control::FactRound round = round_of(rank); round.complete()) giving_up.handle_round(round);
+    const auto farewell = giving_up.give_up(error, {});
+    own = {.phase = Phase::failed, .taken = {}, .notice = farewell->value};
     const Key key{.state = Key::State::notice, .by = static_cast<std::uint8_t>(rank)};
     for (unsigned round = 0; round < rounds; ++round) set(round, rank, key, step);
-    if (is_read) return;
-    widest = std::min<std::uint32_t>(widest, most_keys);
-    for (unsigned other = 0; other < widest; ++other) {
-        const unsigned round = phase == Phase::facts ? 0 : 1;
-        if (store_[round][other].state == Key::State::absent) set(round, other, key, step);
+    if (!farewell->is_new) return;
+    for (unsigned other = 0; other < std::min(farewell->ranks, most_keys); ++other) {
+        if (store_[last][other].state == Key::State::absent) set(last, other, key, step);
     }
 }
 

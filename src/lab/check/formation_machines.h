@@ -11,7 +11,7 @@
 
 #include "check/configuration.h"
 #include "check/system.h"
-#include "control/fact_round.h"
+#include "control/giving_up.h"
 #include "protocol/variant.h"
 
 namespace atp::check {
@@ -61,7 +61,7 @@ class FormationMachines final : public System {
     struct Rank {
         Phase phase = Phase::waits;
         std::vector<Taken> taken{};  // of its round, in the order of reading
-        std::string notice{};        // why it gave up
+        std::string notice{};        // that it left
     };
 
     template <class Archive>
@@ -73,7 +73,7 @@ class FormationMachines final : public System {
     void read(unsigned rank, unsigned round, unsigned from, Step& step);
     void end_time(unsigned rank, Step& step);
     void plan(unsigned rank, const std::vector<wire::NetworkFacts>& facts, Step& step);
-    void fail(unsigned rank, const Error& error, bool is_read, Step& step);
+    void fail(unsigned rank, const Error& error, Step& step);
 
     [[nodiscard]] unsigned world_of(unsigned rank) const;
     [[nodiscard]] control::FactRound round_of(unsigned rank) const;

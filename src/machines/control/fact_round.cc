@@ -21,12 +21,6 @@ std::uint32_t world_of(std::string_view value) {
     return reader.u32();
 }
 
-std::optional<wire::GaveUp> notice_in(std::string_view value) {
-    if (value.size() < world_bytes || world_of(value) != 0) return std::nullopt;
-    const auto notice = wire::decode_gave_up(std::as_bytes(std::span(value.substr(world_bytes))));
-    return notice.value_or(wire::GaveUp{.rank = 0, .reason = wire::most_reason, .text = "for an unknown reason"});
-}
-
 }  // namespace
 
 std::string stamped(std::uint32_t world, std::string_view message) {
@@ -36,6 +30,12 @@ std::string stamped(std::uint32_t world, std::string_view message) {
 }
 
 std::string stamped(const wire::GaveUp& notice) { return stamped(0, message_text(notice)); }
+
+std::optional<wire::GaveUp> notice_in(std::string_view value) {
+    if (value.size() < world_bytes || world_of(value) != 0) return std::nullopt;
+    const auto notice = wire::decode_gave_up(std::as_bytes(std::span(value.substr(world_bytes))));
+    return notice.value_or(wire::GaveUp{.rank = 0, .reason = wire::most_reason, .text = "for an unknown reason"});
+}
 
 FactRound::FactRound(std::uint32_t world, std::vector<std::uint32_t> ranks) : world_(world), ranks_(std::move(ranks)) {}
 

@@ -22,6 +22,8 @@ inline namespace ATP_VARIANT {
 [[nodiscard]] std::string stamped(std::uint32_t world, std::string_view message);
 // In place of a value, with 0 as the number of ranks.
 [[nodiscard]] std::string stamped(const wire::GaveUp& notice);
+// nullopt: the value is none of those.
+[[nodiscard]] std::optional<wire::GaveUp> notice_in(std::string_view value);
 
 // Collects the values of some ranks.
 //

@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "control/branch.h"
 #include "control/breaks.h"
 #include "control/quoted_channel.h"
 
