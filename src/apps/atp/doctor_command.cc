@@ -14,11 +14,11 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/atp/pair_findings.h"
 #include "apps/common/flags.h"
 #include "base/units.h"
-#include "comm/host_pairs.h"
 #include "doctor/examination.h"
+#include "doctor/host_pairs.h"
+#include "doctor/pair_checks.h"
 #include "net/clock.h"
 #include "net/resolve.h"
 #include "store/rendezvous.h"
@@ -106,9 +106,9 @@ Result<std::vector<doctor::Finding>> findings_about_pairs(const DoctorOptions& o
         const auto store = store::TcpStore::connect(addresses->front(), deadline, {});
         if (!store) return tl::unexpected(store.error());
         store::Rendezvous rendezvous(**store, {.prefix = "doctor", .rank = options.rank, .world = options.world});
-        const auto facts = comm::measure_pairs(rendezvous, options.listen, options.request.timeout, deadline);
+        const auto facts = doctor::measure_pairs(rendezvous, options.listen, options.request.timeout, deadline);
         if (!facts) return tl::unexpected(facts.error());
-        findings = check_pairs(*facts);
+        findings = doctor::check_pairs(*facts);
     }
     if (server != nullptr) static_cast<void>(server->wait_deserted(net::now() + store_grace));
     return findings;

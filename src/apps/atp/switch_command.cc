@@ -55,12 +55,6 @@ int misused(const std::string& why) {
 
 int misused(const Error& error) { return misused(to_string(error)); }
 
-// Whole vectors of 8 lanes that fit a packet of this MTU.
-std::uint16_t lanes_of_mtu(std::uint32_t mtu_bytes, wire::Family family) {
-    const std::uint32_t payload = std::min(control::payload_of_mtu(mtu_bytes, family), ATP_MAX_PACKET_BYTES);
-    return static_cast<std::uint16_t>((payload - ATP_HEADER_BYTES) / ATP_LANE_BYTES / 8 * 8);
-}
-
 Result<void> complete(SwitchOptions& options) {
     switchd::SwitchNodeConfig& config = options.config;
     const auto listen = net::resolve(options.listen);
@@ -78,7 +72,8 @@ Result<void> complete(SwitchOptions& options) {
     } else {
         const auto mtu = net::interface_mtu(config.udp.local);
         if (!mtu) return tl::unexpected(mtu.error());
-        config.lanes = lanes_of_mtu(*mtu, config.udp.local.family());
+        const std::uint32_t payload = control::payload_of_mtu(*mtu, config.udp.local.family());
+        config.lanes = static_cast<std::uint16_t>(control::usual_lanes(control::lanes_of_payload(payload)));
     }
     if (options.pin) {
         const auto cores = net::allowed_cores();

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "net/clock.h"
@@ -17,6 +18,9 @@ namespace atp::client {
 namespace {
 
 constexpr Duration ask_again = std::chrono::milliseconds(200);
+constexpr Duration pause_after_refusal = std::chrono::milliseconds(100);
+// A running switch answers at once; a switch that is starting may take this long.
+constexpr Duration longest_start = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -118,6 +122,19 @@ Result<Greeting> SwitchClient::hello(Time deadline, std::uint32_t bytes, Duratio
     return silent(Operation::join, begin);
 }
 
+Result<Greeting> SwitchClient::greet(Time deadline) {
+    std::optional<Error> refusal;
+    while (true) {
+        auto greeting = hello(std::min(deadline, net::after(net::now(), longest_start)));
+        if (greeting) return greeting;
+        // The last reason of the switch helps more than the timeout.
+        if (greeting.error().reason == Reason::timed_out && refusal) return tl::unexpected(*std::move(refusal));
+        if (greeting.error().reason != Reason::rejected || net::now() + pause_after_refusal > deadline) return greeting;
+        refusal = std::move(greeting).error();
+        std::this_thread::sleep_for(pause_after_refusal);
+    }
+}
+
 Result<ProbeOutcome> SwitchClient::probe(std::uint32_t bytes, Time deadline, Duration attempt) {
     using Kind = control::HelloAnswer::Kind;
     const Time begin = net::now();
@@ -150,15 +167,16 @@ Result<ProbeOutcome> SwitchClient::probe(std::uint32_t bytes, Time deadline, Dur
     return silent(Operation::join, begin);
 }
 
-Result<wire::Report> SwitchClient::part(const wire::Stats& question, Time deadline) {
+Result<wire::Report> SwitchClient::part(const wire::Stats& question, Time deadline, std::uint32_t bytes,
+                                        Duration attempt) {
     const Time begin = net::now();
-    std::array<std::byte, 2 * wire::report_part_bytes> buffer{};
+    std::vector<std::byte> buffer(std::max<std::size_t>(bytes, 2 * wire::report_part_bytes));
     std::optional<wire::Report> report;
     while (net::now() < deadline) {
-        const std::size_t size = wire::encode(question, buffer);
+        const std::size_t size = std::max<std::size_t>(wire::encode(question, buffer), bytes);
         if (auto passed = send({buffer.data(), size}); !passed) return tl::unexpected(passed.error());
         const auto answered =
-            await(std::min(deadline, net::now() + ask_again), [&](const wire::Datagram& datagram) -> Result<bool> {
+            await(std::min(deadline, net::now() + attempt), [&](const wire::Datagram& datagram) -> Result<bool> {
                 report = wire::decode_report(datagram.bytes);
                 return report && report->nonce == question.nonce && report->part == question.part;
             });
@@ -168,13 +186,20 @@ Result<wire::Report> SwitchClient::part(const wire::Stats& question, Time deadli
     return silent(Operation::receive, begin);
 }
 
+Result<bool> SwitchClient::receives(std::uint32_t bytes, Time deadline, Duration attempt) {
+    const auto answer = part({.nonce = ++stats_nonce_, .snapshot = 0, .part = 0}, deadline, bytes, attempt);
+    if (answer) return true;
+    if (answer.error().reason == Reason::timed_out || answer.error().reason == Reason::too_large) return false;
+    return tl::unexpected(answer.error());
+}
+
 Result<std::string> SwitchClient::report(Time deadline) {
     wire::Stats question{.nonce = ++stats_nonce_, .snapshot = 0, .part = 0};
     std::string text;
     std::uint32_t parts = 1;
     for (std::uint32_t number = 0; number < parts; ++number) {
         question.part = static_cast<std::uint16_t>(number);
-        auto part = this->part(question, deadline);
+        auto part = this->part(question, deadline, 0, ask_again);
         if (!part) return tl::unexpected(part.error());
         question.snapshot = part->snapshot;
         parts = part->parts;

@@ -33,12 +33,18 @@ class SwitchClient {
     // refuses to send a packet of that length. `attempt`: interval of requests.
     [[nodiscard]] Result<Greeting> hello(Time deadline, std::uint32_t bytes = 0,
                                          Duration attempt = std::chrono::milliseconds(200));
+    // hello() of a short request that also asks again if the switch refuses, since it may still look for its parent. At
+    // the deadline, its last reason is the error.
+    [[nodiscard]] Result<Greeting> greet(Time deadline);
     // Tests whether a packet of `bytes` reaches the switch and an answer of the same length returns. A busy switch
     // answers late, so a missing answer alone proves nothing. The outcome is `lost` only if the switch answers a short
     // request that was sent later. Repeats until the deadline, then fails with timed_out, or with the refusal if the
     // switch sent one. `attempt`: interval of requests.
     [[nodiscard]] Result<ProbeOutcome> probe(std::uint32_t bytes, Time deadline,
                                              Duration attempt = std::chrono::milliseconds(100));
+    // Whether the switch answers a question of `bytes` bytes whose answer is short. False also if this host cannot send
+    // it. `attempt`: interval of requests.
+    [[nodiscard]] Result<bool> receives(std::uint32_t bytes, Time deadline, Duration attempt);
     // The report, as JSON.
     [[nodiscard]] Result<std::string> report(Time deadline);
 
@@ -55,7 +61,9 @@ class SwitchClient {
     [[nodiscard]] Result<void> ask(Time now);
     [[nodiscard]] Failure refusal(const control::HelloAnswer& answer) const;
     [[nodiscard]] Failure silent(Operation operation, Time since) const;
-    [[nodiscard]] Result<wire::Report> part(const wire::Stats& question, Time deadline);
+    // `bytes`: least length of the request.
+    [[nodiscard]] Result<wire::Report> part(const wire::Stats& question, Time deadline, std::uint32_t bytes,
+                                            Duration attempt);
 
     wire::Address address_;
     std::unique_ptr<net::UdpSocket> socket_;

@@ -18,7 +18,7 @@ struct SwitchReach {
     std::uint32_t lanes = 0;  // of the longest packet on the path
 };
 
-// Asks a running switch that still looks for its parent again, up to the deadline.
+// Asks until the deadline, also a switch that still looks for its parent.
 [[nodiscard]] Result<wire::Welcome> greet(client::SwitchClient& client, Time deadline);
 [[nodiscard]] Result<SwitchReach> reach_address(const wire::Address& address, const Options& options, Time deadline);
 // The switch that the options name.

@@ -17,7 +17,7 @@ constexpr std::uint64_t telling_fragments = 1000;
 
 // Packets that this host sends over loopback do not pass the kernel's program.
 void check_lanes_of_kernel(const PathFacts& facts, const client::KernelReport& kernel, Finding& finding) {
-    const std::uint32_t pass = facts.stays_on_this_host ? 0 : lanes_of(facts.found_payload_bytes);
+    const std::uint32_t pass = facts.stays_on_this_host ? 0 : lanes_of(facts);
     if (kernel.oversized == 0 && pass <= kernel.lanes) return;
     const bool generic =
         std::ranges::any_of(kernel.interfaces, [](const auto& each) { return each.second == "generic"; });

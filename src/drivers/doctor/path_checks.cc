@@ -172,8 +172,7 @@ Finding check_aggregators(const PathFacts& facts) {
         return finding;
     }
     // With fewer aggregators than packets in flight, a channel collides with itself.
-    const std::uint32_t window =
-        protocol::usual_window(std::min(lanes_of(facts.found_payload_bytes), lanes_added(facts)));
+    const std::uint32_t window = protocol::usual_window(std::min(lanes_of(facts), lanes_added(facts)));
     if (*least < window) {
         finding.status = Status::warn;
         finding.found += fmt::format(": fewer than the packets that a channel may have in flight ({})", window);
@@ -227,11 +226,11 @@ Finding check_symmetry(const PathFacts& facts) {
 }
 
 Finding check_lanes(const PathFacts& facts) {
-    const std::uint32_t pass = lanes_of(facts.found_payload_bytes);
+    const std::uint32_t pass = lanes_of(facts);
     const std::uint32_t aggregate = lanes_added(facts);
     Finding finding{.name = named("lanes", facts),
                     .found = fmt::format("the path carries packets of {} lanes, aggregators hold {}", pass, aggregate)};
-    if (aggregate / 8 * 8 < std::min(pass, ATP_MAX_LANES / 8 * 8)) {
+    if (control::usual_lanes(aggregate) < pass) {
         finding.status = Status::warn;
         finding.found +=
             ": workers send at most the lanes of an aggregator; longer packets (--lanes) would be forwarded "

@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "control/path_mtu_search.h"
 #include "doctor/finding.h"
 #include "doctor/path_probe.h"
-#include "wire/format.h"
 
 namespace atp::doctor {
 
@@ -18,10 +18,9 @@ inline std::string named(std::string_view what, const PathFacts& facts) {
     return fmt::format("{} {}", what, to_string(facts.address));
 }
 
-// Whole vectors of 8 lanes, as switches and workers count them.
-inline std::uint32_t lanes_of(std::uint32_t payload_bytes) {
-    if (payload_bytes <= ATP_HEADER_BYTES) return 0;
-    return (payload_bytes - ATP_HEADER_BYTES) / ATP_LANE_BYTES / 8 * 8;
+// That the path carries.
+inline std::uint32_t lanes_of(const PathFacts& facts) {
+    return control::usual_lanes(control::lanes_of_payload(facts.found_payload_bytes));
 }
 
 // A further problem of the same check.

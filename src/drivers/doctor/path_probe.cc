@@ -39,7 +39,8 @@ Duration longest_wait_of(const PathFacts& facts, Duration timeout) {
 void greet(client::SwitchClient& client, Duration timeout, PathFacts& facts) {
     const Time deadline = net::now() + timeout;
     for (std::uint32_t i = 0; i < questions; ++i) {
-        const auto greeting = client.hello(i == 0 ? deadline : std::min(deadline, net::now() + timeout / questions));
+        const auto greeting =
+            i == 0 ? client.greet(deadline) : client.hello(std::min(deadline, net::now() + timeout / questions));
         if (!greeting) {
             if (i == 0) facts.silence = greeting.error();
             break;
@@ -68,25 +69,21 @@ bool stays_on_this_host(const wire::Address& address) {
     return address.is_loopback() || (local && *local == address.with_port(0));
 }
 
-void find_payload(client::SwitchClient& client, PathProbe& probe, Duration longest_wait, PathFacts& facts) {
+void find_payload(client::SwitchClient& client, Duration timeout, Duration longest_wait, PathFacts& facts) {
+    constexpr int attempts = 3;
     const auto mtu = net::route_mtu(facts.address);
     if (!mtu) return;
     facts.interface_payload_bytes =
         std::min(control::payload_of_mtu(*mtu, facts.address.family()), ATP_MAX_PACKET_BYTES);
-    const auto ask = [&](std::uint32_t bytes) -> Result<client::ProbeOutcome> {
-        const auto answer =
-            client.hello(net::now() + longest_wait, std::min(bytes, ATP_MAX_PACKET_BYTES), longest_wait);
-        if (answer) return client::ProbeOutcome::arrived;
-        if (answer.error().reason == Reason::too_large) return client::ProbeOutcome::too_long;
-        if (answer.error().reason == Reason::timed_out) return client::ProbeOutcome::lost;
-        return tl::unexpected(answer.error());
-    };
+    const auto ask = [&](std::uint32_t bytes) { return client.probe(bytes, net::now() + timeout, longest_wait); };
     if (const auto payload = client::discover_path_payload(facts.address, ask)) {
         facts.found_payload_bytes = std::min(*payload, ATP_MAX_PACKET_BYTES);
     }
     if (facts.found_payload_bytes >= facts.interface_payload_bytes) return;
-    if (const auto received = probe.receives(facts.interface_payload_bytes, longest_wait))
+    const Time deadline = net::now() + attempts * longest_wait;
+    if (const auto received = client.receives(facts.interface_payload_bytes, deadline, longest_wait)) {
         facts.long_question_arrives = *received;
+    }
 }
 
 }  // namespace
@@ -104,10 +101,7 @@ Result<std::unique_ptr<PathProbe>> PathProbe::open(const wire::Address& address)
 }
 
 PathProbe::PathProbe(const wire::Address& address, std::unique_ptr<net::UdpSocket> socket)
-    : address_(address),
-      socket_(std::move(socket)),
-      hellos_({.peer = address, .first_nonce = net::random_bits()}),
-      stats_nonce_(net::random_bits()) {}
+    : address_(address), socket_(std::move(socket)), hellos_({.peer = address, .first_nonce = net::random_bits()}) {}
 
 Result<TrainReport> PathProbe::run_train(std::uint32_t count, std::uint32_t bytes, std::uint32_t per_millisecond,
                                          Duration longest_wait) {
@@ -159,33 +153,6 @@ void PathProbe::take_answers(Train& train, Time until) {
             if (answer && answer->number) train.handle_answer(*answer->number, datagrams[i].ecn);
         }
     }
-}
-
-Result<bool> PathProbe::receives(std::uint32_t bytes, Duration longest_wait) {
-    constexpr int attempts = 3;
-    std::array<wire::Datagram, 8> datagrams;
-    for (int attempt = 0; attempt < attempts; ++attempt) {
-        const wire::Stats question{.nonce = ++stats_nonce_, .snapshot = 0, .part = 0};
-        std::span<std::byte> room = socket_->reserve(std::max<std::size_t>(bytes, 2 * wire::report_part_bytes));
-        if (room.empty()) return fail(Operation::send, Reason::exhausted, to_string(address_), "");
-        std::ranges::fill(room, std::byte{0});
-        const std::size_t least = wire::encode(question, room);
-        socket_->commit(std::max<std::size_t>(least, bytes), address_);
-        if (socket_->flush().refused != 0) return false;  // this host cannot send it
-        const Time end = net::now() + longest_wait;
-        for (Time at = net::now(); at < end; at = net::now()) {
-            pollfd waiting{.fd = socket_->descriptor(), .events = POLLIN, .revents = 0};
-            const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - at).count();
-            if (::poll(&waiting, 1, static_cast<int>(left)) <= 0) continue;
-            const auto count = socket_->receive(datagrams);
-            if (!count) return tl::unexpected(count.error());
-            for (std::size_t i = 0; i < *count; ++i) {
-                const auto report = wire::decode_report(datagrams[i].bytes);
-                if (report && report->nonce == question.nonce) return true;
-            }
-        }
-    }
-    return false;
 }
 
 namespace {
@@ -256,7 +223,7 @@ PathFacts measure_path(const wire::Address& address, Duration timeout, const Pro
     const Duration longest_wait = longest_wait_of(facts, timeout);
     measure_distances(facts, longest_wait);
     progress(fmt::format("{}: measuring the path MTU", name));
-    find_payload(**client, **probe, longest_wait, facts);
+    find_payload(**client, timeout, longest_wait, facts);
     facts.reads_marks = (*probe)->reads_marks();
     measure_trains(**client, **probe, longest_wait, progress, facts);
     // A switch that lost its parent meanwhile refuses each HELLO: the packets were not lost.

@@ -59,8 +59,6 @@ class PathProbe {
     // Sends `count` HELLOs of `bytes`, `per_millisecond` per ms, then waits at most `longest_wait` for missing answers.
     [[nodiscard]] Result<TrainReport> run_train(std::uint32_t count, std::uint32_t bytes, std::uint32_t per_millisecond,
                                                 Duration longest_wait);
-    // Whether the switch answers a question of `bytes` bytes whose answer is short.
-    [[nodiscard]] Result<bool> receives(std::uint32_t bytes, Duration longest_wait);
 
     [[nodiscard]] bool reads_marks() const { return socket_->report().in_use(net::Feature::ecn); }
 
@@ -74,7 +72,6 @@ class PathProbe {
     wire::Address address_;
     std::unique_ptr<net::UdpSocket> socket_;
     control::HelloClient hellos_;
-    std::uint64_t stats_nonce_;  // of the last STATS
 };
 
 // Runs all measurements in turn. Waits at most `timeout` for each answer.

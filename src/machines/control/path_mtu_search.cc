@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "wire/datagram.h"
+#include "wire/format.h"
 
 namespace atp::control {
 namespace {
@@ -18,6 +19,10 @@ std::uint32_t payload_of_mtu(std::uint32_t mtu_bytes, wire::Family family) {
     const std::uint32_t headers =
         udp_header_bytes + (family == wire::Family::ipv6 ? ipv6_header_bytes : ipv4_header_bytes);
     return mtu_bytes <= headers ? 0 : std::min(mtu_bytes - headers, wire::max_udp_payload_bytes);
+}
+
+std::uint32_t lanes_of_payload(std::uint32_t payload_bytes) {
+    return (std::clamp(payload_bytes, ATP_HEADER_BYTES, ATP_MAX_PACKET_BYTES) - ATP_HEADER_BYTES) / ATP_LANE_BYTES;
 }
 
 PathMtuSearch::PathMtuSearch(std::uint32_t least_bytes, std::uint32_t ceiling_bytes, std::uint32_t step_bytes,

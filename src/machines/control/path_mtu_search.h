@@ -13,6 +13,10 @@ namespace atp::control {
 inline constexpr std::uint32_t least_path_payload_bytes = 1232;
 
 [[nodiscard]] std::uint32_t payload_of_mtu(std::uint32_t mtu_bytes, wire::Family family);
+// Most lanes of a packet with at most this payload.
+[[nodiscard]] std::uint32_t lanes_of_payload(std::uint32_t payload_bytes);
+// What jobs and switches use of these lanes unless they are told otherwise: whole vectors of 8.
+[[nodiscard]] constexpr std::uint32_t usual_lanes(std::uint32_t lanes) { return lanes / 8 * 8; }
 
 // Searches the longest packet that arrives at the peer, as RFC 8899 does. The caller decides when to probe. The ceiling
 // is probed first, because most paths carry the length of their first link; then the interval is halved. A probe can be

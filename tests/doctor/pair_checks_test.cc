@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/atp/pair_findings.h"
+#include "doctor/pair_checks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace atp::apps {
+namespace atp::doctor {
 namespace {
 
 using testing::HasSubstr;
 
 const std::vector<std::string> addresses{"10.0.0.1:9", "10.0.0.2:9", "10.0.0.3:9"};
 
-TEST(PairFindings, OneLineSaysThatAllReachEachOther) {
+TEST(PairChecks, OneLineSaysThatAllReachEachOther) {
     const auto findings = check_pairs({.addresses = addresses, .faults = {}, .lanes = 352});
     ASSERT_EQ(findings.size(), 1U);
-    EXPECT_EQ(findings[0].status, doctor::Status::ok);
+    EXPECT_EQ(findings[0].status, Status::ok);
     EXPECT_EQ(findings[0].found, "all 3 ranks reach each other by UDP; every path carries packets of 352 lanes");
 }
 
-TEST(PairFindings, RankThatCannotReceiveIsNamed) {
+TEST(PairChecks, RankThatCannotReceiveIsNamed) {
     const auto findings = check_pairs({.addresses = addresses, .faults = {{1, 1, "port in use"}}, .lanes = 352});
     ASSERT_EQ(findings.size(), 1U);
     EXPECT_EQ(findings[0].name, "rank 1");
     EXPECT_EQ(findings[0].found, "it cannot receive: port in use");
 }
 
-TEST(PairFindings, RankThatNoOtherReachesIsOneFinding) {
+TEST(PairChecks, RankThatNoOtherReachesIsOneFinding) {
     const auto findings = check_pairs({.addresses = addresses,
                                        .faults = {{0, 2, "no answer"}, {1, 2, "no answer"}, {2, 0, "refused"}},
                                        .lanes = 352});
@@ -38,4 +38,4 @@ TEST(PairFindings, RankThatNoOtherReachesIsOneFinding) {
 }
 
 }  // namespace
-}  // namespace atp::apps
+}  // namespace atp::doctor

@@ -10,7 +10,7 @@
 #include "base/time.h"
 #include "store/rendezvous.h"
 
-namespace atp::comm {
+namespace atp::doctor {
 
 struct PairFault {
     std::uint32_t from = 0;
@@ -29,4 +29,4 @@ struct PairFacts {
 [[nodiscard]] Result<PairFacts> measure_pairs(store::Rendezvous& rendezvous, const std::string& listen,
                                               Duration timeout, Time deadline);
 
-}  // namespace atp::comm
+}  // namespace atp::doctor

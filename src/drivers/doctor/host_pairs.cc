@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/host_pairs.h"
+#include "doctor/host_pairs.h"
 
 #include <algorithm>
 #include <future>
@@ -8,19 +8,10 @@
 #include "comm/own_server.h"
 #include "comm/switch_reach.h"
 #include "control/branch.h"
-#include "control/fact_round.h"
 #include "net/clock.h"
 
-namespace atp::comm {
+namespace atp::doctor {
 namespace {
-
-template <class Message>
-Result<std::vector<Message>> exchange(store::Rendezvous& rendezvous, std::string_view name, const Message& own,
-                                      Time deadline, std::optional<Message> (*decode)(std::span<const std::byte>)) {
-    const auto values = rendezvous.all_gather(name, control::message_text(own), deadline);
-    if (!values) return tl::unexpected(values.error());
-    return control::messages_of(*values, rendezvous.party().ranks(), decode);
-}
 
 void add_to(PairFacts& facts, std::uint32_t from, const wire::ReachedFacts& answers) {
     for (const wire::ReachFault& fault : answers.faults) {
@@ -35,18 +26,19 @@ void add_to(PairFacts& facts, std::uint32_t from, const wire::ReachedFacts& answ
 
 Result<PairFacts> measure_pairs(store::Rendezvous& rendezvous, const std::string& listen, Duration timeout,
                                 Time deadline) {
+    const std::vector<std::uint32_t> ranks = rendezvous.party().ranks();
     const auto own = static_cast<std::uint16_t>(rendezvous.party().rank);
-    const auto node = serve_at(listen, {});
+    const auto node = comm::serve_at(listen, {});
     wire::ServerFacts place;
     if (node) place.address = control::endpoint_of((*node)->address());
-    const auto places = exchange(rendezvous, "pair-addresses", place, deadline, wire::decode_server);
+    const auto places = rendezvous.exchange("pair-addresses", place, ranks, deadline, wire::decode_server);
     if (!places) return tl::unexpected(places.error());
 
-    using Answer = std::pair<std::uint16_t, Result<SwitchReach>>;
+    using Answer = std::pair<std::uint16_t, Result<comm::SwitchReach>>;
     std::vector<std::future<Answer>> asked;
     const Time until = std::min(deadline, net::after(net::now(), timeout));
     const auto ask = [until](std::uint16_t to, const wire::Address& address) {
-        return Answer(to, reach_address(address, Options{}, until));
+        return Answer(to, comm::reach_address(address, {}, until));
     };
     PairFacts facts;
     for (std::uint16_t rank = 0; rank < places->size(); ++rank) {
@@ -62,10 +54,10 @@ Result<PairFacts> measure_pairs(store::Rendezvous& rendezvous, const std::string
         answers.lanes.push_back(reach ? reach->lanes : 0);
         if (!reach) answers.faults.push_back({.to = to, .why = reach.error().text});
     }
-    const auto all = exchange(rendezvous, "pair-answers", answers, deadline, wire::decode_reached);
+    const auto all = rendezvous.exchange("pair-answers", answers, ranks, deadline, wire::decode_reached);
     if (!all) return tl::unexpected(all.error());
     for (std::uint32_t rank = 0; rank < all->size(); ++rank) add_to(facts, rank, (*all)[rank]);
     return facts;
 }
 
-}  // namespace atp::comm
+}  // namespace atp::doctor

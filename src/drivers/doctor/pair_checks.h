@@ -4,11 +4,11 @@
 
 #include <vector>
 
-#include "comm/host_pairs.h"
 #include "doctor/finding.h"
+#include "doctor/host_pairs.h"
 
-namespace atp::apps {
+namespace atp::doctor {
 
-[[nodiscard]] std::vector<doctor::Finding> check_pairs(const comm::PairFacts& facts);
+[[nodiscard]] std::vector<Finding> check_pairs(const PairFacts& facts);
 
-}  // namespace atp::apps
+}  // namespace atp::doctor

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/host_pairs.h"
+#include "doctor/host_pairs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include "net/udp_socket.h"
 #include "store/memory_store.h"
 
-namespace atp::comm {
+namespace atp::doctor {
 namespace {
 
 using testing::HasSubstr;
@@ -80,4 +80,4 @@ TEST(HostPairs, RankThatDoesNotAnswerIsNamed) {
 }
 
 }  // namespace
-}  // namespace atp::comm
+}  // namespace atp::doctor
