@@ -201,7 +201,10 @@ TEST(JobPlan, LayoutThatTheRanksCannotFormIsRefused) {
                    "which the layout \"leaves\" needs of all ranks");
     std::vector<wire::NetworkFacts> many;
     for (int host = 0; host < 33; ++host) many.push_back(serving(host));
-    expect_refused(planned({.layout = LayoutKind::hosts}, many), Reason::unsupported, "", "more than 32 units");
+    for (const auto layout : {std::optional<LayoutKind>(), std::optional(LayoutKind::hosts)}) {
+        expect_refused(planned({.layout = layout}, many), Reason::unsupported, "",
+                       "\"hosts\" would need more than 32 units");
+    }
 }
 
 TEST(JobPlan, MoreRanksThanABitmapHasBitsAreRefused) {
@@ -328,23 +331,26 @@ TEST(JobPlan, OneHostServesAllIfSomeDoNotReachEachOther) {
     EXPECT_EQ(planner->channels(), 1U);
 }
 
+// Two racks without a switch of their own, below slow links: hosts of a rack add before these.
 TEST(JobPlan, OneSwitchServesAllIfRanksNameOneAndDoNotReachEachOther) {
     std::vector<wire::NetworkFacts> facts;
-    for (int rank = 0; rank < 3; ++rank) {
+    for (int rank = 0; rank < 4; ++rank) {
         facts.push_back(below(root));
         facts.back().serves = true;
         facts.back().host = std::to_string(rank);
+        facts.back().uplink = rank < 2 ? "a" : "b";
         facts.back().uplink_bits_per_s = 1e6;
         facts.back().host_bits_per_s = 1e9;
     }
-    for (const auto layout : {std::optional<LayoutKind>(), std::optional(LayoutKind::hosts)}) {
+    for (const auto layout : {std::optional<LayoutKind>(), std::optional(LayoutKind::racks)}) {
         auto planner = planned({.layout = layout}, facts);
-        ASSERT_TRUE(planner) << to_string(planner.error());
-        if (!planner->has_servers()) continue;
-        Served served(*planner, 3);
+        ASSERT_TRUE(planner && planner->has_servers());
+        Served served(*planner, 4);
         cut(served, 1, 2);
         ASSERT_TRUE(planner->settle(served.servers, served.reached));
         EXPECT_EQ(planner->has_servers(), layout.has_value()) << planner->text();
+        EXPECT_EQ(planner->text(), std::string(layout ? "rank 0 serves all sums" : "one switch above all ranks adds") +
+                                       ", because rank 1 does not reach rank 2: no answer");
     }
 }
 
