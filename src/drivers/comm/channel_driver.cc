@@ -40,10 +40,7 @@ ChannelDriver::ChannelDriver(std::shared_ptr<ChannelThread> thread, std::unique_
       transport_(std::move(transport)),
       machine_(plan.machine),
       datagrams_(batch_packets),
-      on_end_(plan.ended),
-      on_slow_(plan.slow),
-      on_floats_(plan.floats),
-      on_int32_lanes_(plan.int32_lanes) {}
+      hooks_(plan.hooks) {}
 
 ChannelDriver::~ChannelDriver() { stop(); }
 
@@ -164,12 +161,12 @@ void ChannelDriver::take_events(Time now) {
                 break;
             case endpoint::ChannelEvent::Kind::ready:
                 ready_ = true;
-                if (event->int32_lanes && on_int32_lanes_) on_int32_lanes_();
+                if (event->int32_lanes && hooks_.int32_lanes) hooks_.int32_lanes();
                 exchange_.set_ready();
                 break;
             case endpoint::ChannelEvent::Kind::group_forgotten: group_forgotten_ = true; break;
             case endpoint::ChannelEvent::Kind::slow:
-                if (on_slow_) on_slow_(endpoint::slow_text(event->pace, machine_.config()));
+                if (hooks_.slow) hooks_.slow(endpoint::slow_text(event->pace, machine_.config()));
                 break;
             case endpoint::ChannelEvent::Kind::differs:
                 machine_.state(in_flight_[event->number].work->called(), now);
@@ -267,7 +264,7 @@ void ChannelDriver::fail(const Error& error, Time now) {
     waiting_.clear();
     exchange_.close(error, parts);
     if (!std::exchange(ended_, true)) {
-        if (on_end_) on_end_(error);
+        if (hooks_.ended) hooks_.ended(error);
         // Without LEAVE, the other members would wait for this rank.
         machine_.transmit_control(*transport_);
         static_cast<void>(transport_->flush());
@@ -283,11 +280,10 @@ void ChannelDriver::fail(const Error& error, Time now) {
 // Only after some fragments: the first ones alone say little.
 void ChannelDriver::report_floats() {
     constexpr std::uint64_t tolerated = 100;  // one fragment in so many
-    if (!on_floats_) return;
+    if (!hooks_.floats) return;
     const protocol::WorkerCounters counters = machine_.worker().counters();
     if (counters.sent < tolerated || counters.float_fragments * tolerated <= counters.sent) return;
-    on_floats_(counters);
-    on_floats_ = nullptr;
+    std::exchange(hooks_.floats, {})(counters);
 }
 
 void ChannelDriver::publish(Time now) {

@@ -19,17 +19,22 @@
 
 namespace atp::comm {
 
+// What a channel tells its owner, each on its thread. Empty: nobody listens.
+struct ChannelHooks {
+    std::function<void(const Error&)> ended{};       // once; maybe in stop()
+    std::function<void(const std::string&)> slow{};  // for whom the others wait
+    // Once: more than 1 % of its fragments travelled as floats.
+    std::function<void(const protocol::WorkerCounters&)> floats{};
+    // Once: a switch in the path adds int32 lanes alone.
+    std::function<void()> int32_lanes{};
+};
+
 struct ChannelPlan {
     endpoint::ChannelMachineConfig machine;
     std::optional<net::UdpConfig> group{};  // socket for the multicast group of the terms; nullopt: none
     net::LoopConfig loop;
-    std::size_t thread = 0;                     // number of its I/O thread; channels of one thread have equal loops
-    std::function<void(const Error&)> ended{};  // called once when the channel ends, on its thread or in stop()
-    std::function<void(const std::string&)> slow{};  // called on its thread: for whom the others wait
-    // Called on its thread, once: more than 1 % of its fragments travelled as floats.
-    std::function<void(const protocol::WorkerCounters&)> floats{};
-    // Called on its thread, once: a switch in the path adds int32 lanes alone.
-    std::function<void()> int32_lanes{};
+    std::size_t thread = 0;  // number of its I/O thread; channels of one thread have equal loops
+    ChannelHooks hooks{};
 };
 
 // Drives one channel of one rank on an I/O thread: moves datagrams, time and operations between sockets, callers
@@ -100,10 +105,7 @@ class ChannelDriver final : private ThreadedChannel {
     std::unique_ptr<net::UdpSocket> group_socket_;
     endpoint::ChannelMachine machine_;
     std::vector<wire::Datagram> datagrams_;
-    std::function<void(const Error&)> on_end_;
-    std::function<void(const std::string&)> on_slow_;
-    std::function<void(const protocol::WorkerCounters&)> on_floats_;  // empty after its call
-    std::function<void()> on_int32_lanes_;
+    ChannelHooks hooks_;              // `floats` is empty after its call
     std::deque<WorkPart> in_flight_;  // accepted by the machine, in its order
     std::deque<WorkPart> waiting_;    // not accepted yet: the worker's queue is full
     bool ready_ = false;              // the tree was ready

@@ -150,11 +150,14 @@ void Communicator::end_service() {
     while (net::now() < until && serves()) std::this_thread::sleep_for(pause);
 }
 
+void Communicator::log_reason(observe::LogEvent event, std::string reason) {
+    log_->write(event, {observe::job_field(formation_.job), {"rank", rank_}, {"reason", std::move(reason)}});
+}
+
 // The first failure of a channel ends all of them. The end by the caller is none.
 void Communicator::log_failure(const Error& error) {
     if (error.reason == Reason::closed || failed_.exchange(true)) return;
-    log_->write(observe::LogEvent::job_failed,
-                {observe::job_field(formation_.job), {"rank", rank_}, {"reason", to_string(error)}});
+    log_reason(observe::LogEvent::job_failed, to_string(error));
 }
 
 // Each channel notices a slow rank by itself.
@@ -163,36 +166,28 @@ void Communicator::log_slow(const std::string& text) {
     const Duration::rep now = net::now().time_since_epoch().count();
     Duration::rep next = slow_next_;
     if (now < next || !slow_next_.compare_exchange_strong(next, now + pause.count())) return;
-    log_->write(observe::LogEvent::rank_slow, {observe::job_field(formation_.job), {"rank", rank_}, {"reason", text}});
+    log_reason(observe::LogEvent::rank_slow, text);
 }
 
 void Communicator::log_floats(const protocol::WorkerCounters& counters) {
     if (floats_logged_.exchange(true)) return;
     const bool fixed = options_.scaling == tensor::Scaling::fixed;
-    log_->write(
-        observe::LogEvent::floats_sent,
-        {observe::job_field(formation_.job),
-         {"rank", rank_},
-         {"reason", fmt::format("{} packets of {} fragments have float32, which no switch adds, since numbers "
-                                "of some rank fit no integer at their scale{}",
-                                counters.float_fragments, counters.sent, fixed ? "; try dynamic scaling" : "")}});
+    log_reason(observe::LogEvent::floats_sent,
+               fmt::format("{} packets of {} fragments have float32, which no switch adds, since numbers of some rank "
+                           "fit no integer at their scale{}",
+                           counters.float_fragments, counters.sent, fixed ? "; try dynamic scaling" : ""));
 }
 
 // Each channel learns it by itself.
 void Communicator::log_int32_lanes() {
     if (int32_logged_.exchange(true)) return;
-    log_->write(observe::LogEvent::lanes_widened,
-                {observe::job_field(formation_.job),
-                 {"rank", rank_},
-                 {"reason", "a switch in the path adds only int32, so integers of int16 and int8 travel as int32"}});
+    log_reason(observe::LogEvent::lanes_widened,
+               "a switch in the path adds only int32, so integers of int16 and int8 travel as int32");
 }
 
 void Communicator::log_type(numeric::ElementType type) {
     if (type != numeric::ElementType::float64 || lowered_.exchange(true)) return;
-    log_->write(observe::LogEvent::precision_lowered,
-                {observe::job_field(formation_.job),
-                 {"rank", rank_},
-                 {"reason", "float64 is summed with the precision and the range of float32"}});
+    log_reason(observe::LogEvent::precision_lowered, "float64 is summed with the precision and the range of float32");
 }
 
 Result<Handle> Communicator::submit(const OperationCall& call, std::unique_ptr<protocol::Tensor> tensor,

@@ -163,6 +163,7 @@ class Communicator {
     [[nodiscard]] Result<void> open_trace();
     void log_ready();
     void end_service();
+    void log_reason(observe::LogEvent event, std::string reason);
     void log_failure(const Error& error);
     void log_slow(const std::string& text);
     // Floats pass all switches unadded, which a user must learn once.

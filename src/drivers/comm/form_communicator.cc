@@ -80,20 +80,17 @@ Result<void> Communicator::open_trace() {
 void Communicator::start_host(Meeting& meeting, std::optional<HostNetwork> network) {
     const auto cores = net::allowed_cores();
     const bool spins = !network && cores && world_ <= cores->size();
-    std::function<void(const Error&)> ended = [this](const Error& error) { log_failure(error); };
-    if (network) {
-        ended = [this](const Error& error) {
-            log_failure(error);
-            channels_.abort(error);
-        };
-    }
+    const auto ended = [this](const Error& error) {
+        log_failure(error);
+        channels_.abort(error);
+    };
     host_ = HostDriver::start({.memory = std::move(meeting.shared.memory),
                                .link = std::move(meeting.shared.link),
                                .ranks = meeting.groups.ranks[meeting.groups.host_of(rank_)],
                                .network = std::move(network),
                                .scale = options_.scale,
                                .spins = spins,
-                               .ended = std::move(ended)});
+                               .ended = ended});
 }
 
 Result<void> Communicator::set_up_over_network(store::Rendezvous& rendezvous, Meeting& meeting, Time deadline) {
@@ -159,10 +156,11 @@ Result<wire::JobPlan> Communicator::open_channels(store::Rendezvous& rendezvous,
     for (std::size_t i = 0; i < formed->channels.size(); ++i) {
         auto& socket = formed->sockets[i];
         if (trace_ != nullptr) socket = observe::trace_transport(std::move(socket), trace_);
-        formed->channels[i].ended = [this](const Error& error) { log_failure(error); };
-        formed->channels[i].slow = [this](const std::string& text) { log_slow(text); };
-        formed->channels[i].floats = [this](const protocol::WorkerCounters& counters) { log_floats(counters); };
-        formed->channels[i].int32_lanes = [this] { log_int32_lanes(); };
+        formed->channels[i].hooks = {
+            .ended = [this](const Error& error) { log_failure(error); },
+            .slow = [this](const std::string& text) { log_slow(text); },
+            .floats = [this](const protocol::WorkerCounters& counters) { log_floats(counters); },
+            .int32_lanes = [this] { log_int32_lanes(); }};
     }
     const std::span plans(formed->channels);
     const std::span sockets(formed->sockets);
