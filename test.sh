@@ -15,7 +15,7 @@ Installs missing packages, builds, and runs these steps. They are meant to end w
   check      the model checker over its default configurations, each up to 3 million states
   swarm      the simulator over 2,000 scenarios drawn from the commit
   tidy       clang-tidy over all C++ sources
-  coverage   lines that unit tests execute: at least 95 % of control and endpoint, 80 % of switchd, shm and capi
+  coverage   lines that unit tests execute: at least 95 % of control and endpoint, 80 % of comm, switchd, shm and capi
   asan       the tests of the machines and of code that reads bytes, under AddressSanitizer and
              UndefinedBehaviorSanitizer
   tsan       the tests of programs with threads, under ThreadSanitizer

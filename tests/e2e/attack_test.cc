@@ -31,10 +31,6 @@ sockaddr_in ipv4(const char* host, std::uint16_t port) {
     inet_pton(AF_INET, host, &address.sin_addr);
     return address;
 }
-wire::Address address_in(const sockaddr_in& v4) {
-    return wire::Address::from(reinterpret_cast<const sockaddr*>(&v4), sizeof v4);
-}
-
 // A host beside those of the job. Its address on loopback is 127.0.0.2, theirs is 127.0.0.1.
 class Outsider {
   public:
@@ -104,21 +100,6 @@ class Outsider {
     std::uint64_t cookie_ = 0;
     std::uint32_t epoch_ = 0;
 };
-
-// The UDP ports of this process on loopback, of ranks and switches alike.
-std::vector<wire::Address> ports_of_this_process() {
-    std::vector<wire::Address> ports;
-    for (int descriptor = 0; descriptor < 1024; ++descriptor) {
-        int type = 0;
-        socklen_t size = sizeof type;
-        if (getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_DGRAM) continue;
-        sockaddr_in at{};
-        socklen_t length = sizeof at;
-        if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&at), &length) != 0) continue;
-        if (at.sin_port != 0) ports.push_back(address_in(ipv4("127.0.0.1", ntohs(at.sin_port))));
-    }
-    return ports;
-}
 
 // Reads the results of a job, and forges those of the next fragments.
 class Listener {
@@ -196,7 +177,7 @@ TEST(Attack, H70_ListenerOfTheGroupWhoForgesResultsFromHisOwnAddressChangesNoSum
     const auto group = wire::Address::parse(node->snapshot().shards[0].channels[0].group);
     ASSERT_TRUE(group);
     const std::uint64_t strays = ranks[0]->counters()[0].strays;
-    Listener listener(*group, ports_of_this_process());
+    Listener listener(*group, open_ports());
     sum(60);
     EXPECT_TRUE(eventually([&] {
         sum(2);

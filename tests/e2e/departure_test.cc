@@ -23,8 +23,16 @@ TEST(Departure, OfARankFailsTheOthersWithItsNumber) {
     for (const std::uint32_t channels : {1U, 2U}) {
         comm::Options options = small_options();
         options.channels = channels;
-        Job job(3, {address_of(*node)}, options);
-        expect_departure_named(job);
+        auto ranks = Job(3, {address_of(*node)}, options).formed();
+        ASSERT_EQ(ranks.size(), 3U);
+        each(3, [&](std::uint32_t rank) {
+            if (rank == 1) return ranks[1].reset();
+            std::vector<float> values(several_windows, 1.0F);
+            const Error error = error_of(sum_in_place(*ranks[rank], values));
+            EXPECT_EQ(error.operation, Operation::all_reduce);
+            EXPECT_TRUE(says(error, "rank 1"));
+            EXPECT_EQ(error.reason, Reason::failed) << "not by the deadline";
+        });
     }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric.h"
 
+#include <sys/socket.h>
+
 #include <thread>
 #include <utility>
 
@@ -113,23 +115,19 @@ void each(std::uint32_t count, const std::function<void(std::uint32_t)>& body) {
     for (std::uint32_t number = 0; number < count; ++number) threads.emplace_back(body, number);
 }
 
-void expect_departure_named(Job& job) {
-    auto ranks = job.formed();
-    ASSERT_EQ(ranks.size(), 3U);
-    each(3, [&](std::uint32_t rank) {
-        if (rank == 1) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(50));
-            ranks[1].reset();
-            return;
-        }
-        std::vector<float> values(several_windows, 1.0F);
-        const Error error = error_of(ranks[rank]->all_reduce({values.data(), values.data(), values.size()},
-                                                             numeric::ElementType::float32, comm::Reduction::sum));
-        EXPECT_EQ(error.operation, Operation::all_reduce);
-        EXPECT_TRUE(says(error, "rank 1"));
-        EXPECT_EQ(error.reason, Reason::failed) << "not by the deadline";
-        EXPECT_GT(error.elapsed, std::chrono::milliseconds(1));
-    });
+std::vector<wire::Address> open_ports() {
+    std::vector<wire::Address> ports;
+    for (int descriptor = 0; descriptor < 1024; ++descriptor) {
+        int type = 0;
+        socklen_t size = sizeof type;
+        if (getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_DGRAM) continue;
+        sockaddr_storage storage{};
+        socklen_t length = sizeof storage;
+        if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&storage), &length) != 0) continue;
+        const wire::Address address = wire::Address::from(reinterpret_cast<sockaddr*>(&storage), length);
+        if (address.port() != 0) ports.push_back(wire::Address::loopback(wire::Family::ipv4, address.port()));
+    }
+    return ports;
 }
 
 bool eventually(const std::function<bool()>& condition) {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -81,6 +82,9 @@ void run_with(Job& job, const std::function<comm::Options(std::uint32_t)>& optio
 // Runs `body` in a thread for each number below `count`. Returns when all have ended.
 void each(std::uint32_t count, const std::function<void(std::uint32_t)>& body);
 
+// The UDP ports of this process on loopback, of ranks and switches alike.
+[[nodiscard]] std::vector<wire::Address> open_ports();
+
 // Polls the condition. False if it does not become true within longest_wait.
 [[nodiscard]] bool eventually(const std::function<bool()>& condition);
 
@@ -91,8 +95,21 @@ bool succeeds(const Result<void>& done);
 [[nodiscard]] Error error_of(const Result<comm::Handle>& work);
 [[nodiscard]] testing::AssertionResult says(const Error& error, std::string_view text);
 
-// One of three ranks leaves while the others sum: their error names it.
-void expect_departure_named(Job& job);
+// Sums the values of all ranks in place.
+template <class Value>
+[[nodiscard]] Result<comm::Handle> sum_in_place(comm::Communicator& communicator, std::vector<Value>& values,
+                                                comm::Reduction reduction = comm::Reduction::sum,
+                                                Time deadline = never) {
+    constexpr bool is_wide = sizeof(Value) == 8;
+    constexpr auto floats = is_wide ? numeric::ElementType::float64 : numeric::ElementType::float32;
+    constexpr auto integers = is_wide ? numeric::ElementType::int64 : numeric::ElementType::int32;
+    return communicator.all_reduce({values.data(), values.data(), values.size()},
+                                   std::is_integral_v<Value> ? integers : floats, reduction, deadline);
+}
+[[nodiscard]] inline Result<comm::Handle> sum_in_place(comm::Communicator& communicator, std::vector<float>& values,
+                                                       Time deadline) {
+    return sum_in_place(communicator, values, comm::Reduction::sum, deadline);
+}
 
 // Sum over all channels as last published, up to 1 s ago: poll with eventually().
 [[nodiscard]] protocol::WorkerCounters counters_of(const comm::Communicator& communicator);

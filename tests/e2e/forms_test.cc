@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fabric.h"
+#include "values.h"
 
 namespace atp::test {
 namespace {
@@ -96,8 +97,7 @@ TEST_P(Forms, SumsOfEveryRoundHaveTheSameBitsOnAllRanks) {
             Values all;
             for (std::uint32_t round = 0; round < 6; ++round) {
                 Values values = tensor_of(round, communicator.rank(), 5001);
-                const Buffer buffer{values.data(), values.data(), values.size()};
-                if (!succeeds(communicator.all_reduce(buffer, ElementType::float32, Reduction::sum))) return;
+                if (!succeeds(sum_in_place(communicator, values))) return;
                 expect_sums(values, round, GetParam().error);
                 all.insert(all.end(), values.begin(), values.end());
             }
@@ -116,8 +116,7 @@ TEST_P(Forms, ConcurrentOperationsOfOneFormHaveTheSameBits) {
         std::vector<comm::Handle> works;
         for (std::uint32_t i = 0; i < operations; ++i) tensors.push_back(tensor_of(i, communicator.rank(), 700));
         for (Values& tensor : tensors) {
-            auto work = communicator.all_reduce({tensor.data(), tensor.data(), tensor.size()}, ElementType::float32,
-                                                Reduction::sum);
+            auto work = sum_in_place(communicator, tensor);
             ASSERT_TRUE(work);
             works.push_back(*work);
         }
@@ -132,26 +131,13 @@ TEST_P(Forms, ConcurrentOperationsOfOneFormHaveTheSameBits) {
     collected.expect_equal_bits();
 }
 
-TEST_P(Forms, IntegersBroadcastsAndAveragesAreUnaffected) {
+TEST_P(Forms, OtherOperationsAreUnaffected) {
     const auto node = start(small_switch());
     Job(form_ranks, {address_of(*node)}, GetParam().options(1)).run([](comm::Communicator& communicator) {
-        for (int round = 0; round < 3; ++round) {
-            std::vector<std::int64_t> integers(301, (std::int64_t{1} << 50) + communicator.rank());
-            if (!succeeds(communicator.all_reduce({integers.data(), integers.data(), integers.size()},
-                                                  ElementType::int64, Reduction::sum))) {
-                return;
-            }
-            EXPECT_EQ(integers, std::vector<std::int64_t>(301, (std::int64_t{4} << 50) + 6));
-            Values averages(500, static_cast<float>(communicator.rank()));
-            if (!succeeds(communicator.all_reduce({averages.data(), averages.data(), averages.size()},
-                                                  ElementType::float32, Reduction::average))) {
-                return;
-            }
-            EXPECT_EQ(averages, Values(500, 1.5F));
-            std::uint64_t secret = communicator.rank() == 2 ? 0x0123456789abcdefU : 0;
-            if (!succeeds(communicator.broadcast(&secret, sizeof secret, 2))) return;
-            EXPECT_EQ(secret, 0x0123456789abcdefU);
-        }
+        work_through(communicator);
+        Values averages(500, static_cast<float>(communicator.rank()));
+        EXPECT_TRUE(succeeds(sum_in_place(communicator, averages, Reduction::average)));
+        EXPECT_EQ(averages, Values(500, 1.5F));
     });
 }
 
@@ -170,27 +156,11 @@ TEST(LogOfForms, NumbersThatVanishAreLoggedOnceByEachRank) {
         for (int round = 0; round < 3; ++round) {
             Values values(5000, 1e-9F);
             values[4000] = 1;
-            const Buffer buffer{values.data(), values.data(), values.size()};
-            if (!succeeds(communicator.all_reduce(buffer, ElementType::float32, Reduction::sum))) return;
+            if (!succeeds(sum_in_place(communicator, values))) return;
             EXPECT_EQ(values[4000], 4.0F);
         }
     });
     EXPECT_EQ(lines, static_cast<int>(form_ranks));
-}
-
-TEST(DifferentForms, AreMismatched) {
-    const auto node = start(small_switch());
-    Job job(2, {address_of(*node)});
-    std::vector<Job::Formed> formed(2);
-    each(2, [&](std::uint32_t rank) {
-        comm::Options options = job.options_of(rank);
-        if (rank == 1) options.lane_type = LaneType::int16;
-        formed[rank] = comm::Communicator::form(job.store(), rank, 2, options);
-    });
-    for (const Job::Formed& each_rank : formed) {
-        ASSERT_FALSE(each_rank);
-        EXPECT_EQ(each_rank.error().reason, Reason::mismatched);
-    }
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "fabric.h"
 #include "numeric/half.h"
 #include "tensor/span_scales.h"
+#include "values.h"
 
 namespace atp::test {
 namespace {
@@ -175,8 +176,7 @@ std::vector<std::uint32_t> bits_of_rounds(HostsJob& job) {
             std::vector<std::uint16_t> halves(values.size());
             numeric::floats_to_bfloats(cells.data(), cells.size(), shorts.data());
             numeric::floats_to_halves(cells.data(), cells.size(), halves.data());
-            const auto first = communicator.all_reduce({values.data(), values.data(), values.size()},
-                                                       ElementType::float32, Reduction::sum);
+            const auto first = sum_in_place(communicator, values);
             const auto second = communicator.all_reduce({shorts.data(), shorts.data(), shorts.size()},
                                                         ElementType::bfloat16, Reduction::average);
             ASSERT_TRUE(succeeds(first));
@@ -245,44 +245,11 @@ TEST(Hosts, H50_ScalesDoNotDependOnLossesAndSwitches) {
     }
 }
 
-TEST(Hosts, OneRankOfEachHostUsesTheNetwork) {
-    const auto node = start(small_switch());
-    HostsJob(placed(2, 3), {address_of(*node)}).run([](Communicator& communicator) {
-        EXPECT_FALSE(communicator.formation().on_host);
-        EXPECT_EQ(communicator.formation().host_ranks, 3U);
-        EXPECT_EQ(communicator.formation().channels, 1U);
-        EXPECT_EQ(communicator.counters().size(), communicator.rank() % 3 == 0 ? 1U : 0U);
-        EXPECT_TRUE(succeeds(communicator.barrier()));
-    });
-}
-
 TEST(Hosts, AllOperationsWork) {
     const auto node = start(small_switch());
     comm::Options options = small_options();
     options.channels = 3;
-    HostsJob({0, 0, 1, 1, 2}, {address_of(*node)}, options).run([](Communicator& communicator) {
-        const std::uint32_t rank = communicator.rank();
-        for (int round = 0; round < 10; ++round) {
-            std::vector<std::int64_t> wide(7001, (std::int64_t{1} << 40) + rank);
-            std::vector<std::int32_t> narrow(20'001, std::int32_t{1} << 30);
-            const std::vector<double> halves(333, 0.5);
-            std::vector<double> doubles(333);
-            std::vector<std::byte> bytes(1001, rank == 2 ? std::byte{7} : std::byte{0});
-            const auto a =
-                communicator.all_reduce({wide.data(), wide.data(), wide.size()}, ElementType::int64, Reduction::sum);
-            const auto b = communicator.all_reduce({halves.data(), doubles.data(), doubles.size()},
-                                                   ElementType::float64, Reduction::average);
-            const auto c = communicator.broadcast(bytes.data(), bytes.size(), 2);
-            const auto d = communicator.all_reduce({narrow.data(), narrow.data(), narrow.size()}, ElementType::int32,
-                                                   Reduction::sum);
-            ASSERT_TRUE(succeeds(communicator.barrier()));
-            ASSERT_TRUE(succeeds(d) && succeeds(c) && succeeds(b) && succeeds(a));
-            ASSERT_EQ(wide, std::vector<std::int64_t>(7001, 5 * (std::int64_t{1} << 40) + 10));
-            ASSERT_EQ(narrow, std::vector<std::int32_t>(20'001, std::int32_t{1} << 30)) << "modulo 2^32";
-            ASSERT_EQ(doubles, halves);
-            ASSERT_EQ(bytes, std::vector<std::byte>(1001, std::byte{7}));
-        }
-    });
+    HostsJob({0, 0, 1, 1, 2}, {address_of(*node)}, options).run(work_through);
 }
 
 // docs/protocol.md#h45

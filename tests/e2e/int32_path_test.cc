@@ -108,8 +108,7 @@ Outcome sums(LaneType lane_type, const switchd::SwitchNodeConfig& second_leaf) {
             }
             // A number that is too large for the narrow form, in later rounds.
             if (round == rounds - 1 && communicator.rank() == 1) values[40] = 1e6F;
-            const comm::Buffer buffer{values.data(), values.data(), values.size()};
-            if (!succeeds(communicator.all_reduce(buffer, numeric::ElementType::float32, comm::Reduction::sum))) return;
+            if (!succeeds(sum_in_place(communicator, values))) return;
             for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
         }
         const std::scoped_lock lock(mutex);

@@ -80,11 +80,7 @@ class SumsOfRun {
             if (sum_.empty()) sum_ = sum;
             EXPECT_EQ(sum, sum_);
         }
-        expect_sum(communicator, ElementType::int64, Reduction::sum, 500, 2, true);
-        std::uint32_t word = communicator.rank() == 1 ? 0xDEADBEEF : 0;
-        EXPECT_TRUE(succeeds(communicator.broadcast(&word, sizeof word, 1)));
-        EXPECT_EQ(word, 0xDEADBEEF);
-        EXPECT_TRUE(succeeds(communicator.barrier()));
+        work_through(communicator);
     }
 
   private:
@@ -199,27 +195,6 @@ TEST(Layouts, EndOfAServerBehindASwitchNamesItsRank) {
         if (communicator.rank() == 3) return communicator.abort();
         const Error error = error_of(communicator.barrier());
         EXPECT_TRUE(says(error, "rank 3"));
-    });
-}
-
-TEST(Layouts, RankWithoutAnAddressIsNamed) {
-    Racks racks(2, 1, ServerPlace::automatic);
-    each(4, [&](std::uint32_t rank) {
-        comm::Options options = racks.options_of(rank);
-        if (rank == 1) options.listen.clear();
-        const auto formed = Communicator::form(racks.job.store(), rank, 4, options);
-        ASSERT_FALSE(formed);
-        EXPECT_TRUE(says(formed.error(), "rank 1"));
-        EXPECT_TRUE(says(formed.error(), "listen"));
-    });
-}
-
-TEST(Layouts, PlaceOnASwitchThatSomeRankDoesNotNameIsRefused) {
-    Racks racks(2, 1, ServerPlace::on_switch);
-    each(4, [&](std::uint32_t rank) {
-        const auto formed = Communicator::form(racks.job.store(), rank, 4, racks.options_of(rank));
-        ASSERT_FALSE(formed);
-        EXPECT_TRUE(says(formed.error(), "rank 2 names no switch"));
     });
 }
 

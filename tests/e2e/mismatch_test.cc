@@ -43,64 +43,43 @@ void expect_mismatch(const std::vector<std::string>& switches, std::uint32_t cha
     });
 }
 
-TEST(Mismatch, OfSizesFailsOnEveryRank) {
-    const auto node = start(small_switch());
-    expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
-        return communicator.all_reduce({values.data(), values.data(), communicator.rank() == 1 ? 100U : 101U},
-                                       ElementType::float32, Reduction::sum);
-    });
+// The call of a rank that differs from that of the others.
+DifferentCall all_reduce_of(std::uint32_t odd, std::size_t size, ElementType type, Reduction reduction) {
+    return [=](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+        if (communicator.rank() == odd)
+            return communicator.all_reduce({values.data(), values.data(), size}, type, reduction);
+        return sum_in_place(communicator, values);
+    };
 }
 
-TEST(Mismatch, OfSizesFailsOnEveryChannel) {
+TEST(Mismatch, OfAnyPartOfACallFailsOnEveryRank) {
     const auto node = start(small_switch());
-    expect_mismatch({address_of(*node)}, 3, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
-        const std::size_t size = communicator.rank() == 2 ? 10U : several_windows;
-        return communicator.all_reduce({values.data(), values.data(), size}, ElementType::float32, Reduction::sum);
-    });
+    const std::vector<DifferentCall> calls{all_reduce_of(1, 100, ElementType::float32, Reduction::sum),
+                                           all_reduce_of(0, several_windows, ElementType::int32, Reduction::sum),
+                                           all_reduce_of(0, several_windows, ElementType::float32, Reduction::average),
+                                           [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+                                               return communicator.broadcast(values.data(), 10,
+                                                                             communicator.rank() == 0 ? 0 : 1);
+                                           },
+                                           [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
+                                               // Rank 2 calls the barrier first.
+                                               if (communicator.rank() == 2) return communicator.barrier();
+                                               auto first = sum_in_place(communicator, values);
+                                               auto second = communicator.barrier();
+                                               return first;
+                                           }};
+    for (const DifferentCall& call : calls) {
+        SCOPED_TRACE(&call - calls.data());
+        expect_mismatch({address_of(*node)}, 1, call);
+    }
 }
 
-TEST(Mismatch, OfSizesFailsOverTwoLevels) {
+TEST(Mismatch, OfSizesFailsOnEveryChannelAndOverTwoLevels) {
+    const auto node = start(small_switch());
+    expect_mismatch({address_of(*node)}, 3, all_reduce_of(2, 10, ElementType::float32, Reduction::sum));
     TwoLevels fabric;
-    expect_mismatch(
-        {address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}, 1,
-        [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
-            const std::size_t size = communicator.rank() == 1 ? 1000U : 999U;
-            return communicator.all_reduce({values.data(), values.data(), size}, ElementType::float32, Reduction::sum);
-        });
-}
-
-TEST(Mismatch, OfTypesFailsOnEveryRank) {
-    const auto node = start(small_switch());
-    expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
-        const ElementType type = communicator.rank() == 0 ? ElementType::int32 : ElementType::float32;
-        return communicator.all_reduce({values.data(), values.data(), 500}, type, Reduction::sum);
-    });
-}
-
-TEST(Mismatch, OfReductionsFailsOnEveryRank) {
-    const auto node = start(small_switch());
-    expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
-        const Reduction reduction = communicator.rank() == 0 ? Reduction::average : Reduction::sum;
-        return communicator.all_reduce({values.data(), values.data(), 10}, ElementType::float32, reduction);
-    });
-}
-
-TEST(Mismatch, OfRootsFailsOnEveryRank) {
-    const auto node = start(small_switch());
-    expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
-        return communicator.broadcast(values.data(), 10, communicator.rank() == 0 ? 0 : 1);
-    });
-}
-
-TEST(Mismatch, OfTheOrderOfOperationsFailsOnEveryRank) {
-    const auto node = start(small_switch());
-    expect_mismatch({address_of(*node)}, 1, [](comm::Communicator& communicator, std::vector<float>& values) -> Call {
-        // Rank 2 calls the barrier first.
-        if (communicator.rank() == 2) return communicator.barrier();
-        auto first = communicator.all_reduce({values.data(), values.data(), 10}, ElementType::float32, Reduction::sum);
-        auto second = communicator.barrier();
-        return first;
-    });
+    expect_mismatch({address_of(*fabric.leaves[0]), address_of(*fabric.leaves[1])}, 1,
+                    all_reduce_of(1, 1000, ElementType::float32, Reduction::sum));
 }
 
 // They use channels of their own, and no rank calls a second operation.

@@ -65,30 +65,5 @@ TEST(Multicast, EmulatedPortsGetCopies) {
     EXPECT_EQ(sent_to_groups(*node), 0U);
 }
 
-TEST(Multicast, RanksWithDifferentGroupsAreMismatched) {
-    const auto node = start(small_switch());
-    Job job(2, {address_of(*node)});
-    const auto form = [&](std::uint32_t rank) {
-        comm::Options options = job.options_of(rank);
-        if (rank == 1) options.multicast = control::parse_multicast("on").value();
-        return comm::Communicator::form(job.store(), rank, 2, options);
-    };
-    each(2, [&](std::uint32_t rank) {
-        const auto formed = form(rank);
-        ASSERT_FALSE(formed);
-        EXPECT_TRUE(says(formed.error(), "multicast=239.192.0.0/16"));
-    });
-}
-
-TEST(Multicast, Ipv6IsUnsupported) {
-    switchd::SwitchNodeConfig config = small_switch();
-    config.udp.local = wire::Address::loopback(wire::Family::ipv6, 0);
-    const auto node = start(config);
-    Job job(1, {address_of(*node)}, by_multicast());
-    const auto formed = job.form(0);
-    ASSERT_FALSE(formed);
-    EXPECT_EQ(formed.error().reason, Reason::unsupported);
-}
-
 }  // namespace
 }  // namespace atp::test

@@ -193,8 +193,7 @@ TEST(RankLog, NumbersTooLargeForTheScaleAreSaidOnceToTravelAsFloats) {
         constexpr int most_calls = 1000;
         for (int call = 0; call < most_calls && log.count("floats sent", 0) == 0; ++call) {
             std::vector<float> values(20'000, 1e4F);
-            const comm::Buffer buffer{values.data(), values.data(), values.size()};
-            if (!succeeds(communicator.all_reduce(buffer, numeric::ElementType::float32, comm::Reduction::sum))) return;
+            if (!succeeds(sum_in_place(communicator, values))) return;
         }
     });
     EXPECT_EQ(log.count("floats sent", 0), 1);
@@ -243,9 +242,7 @@ void run_with_slow_rank(Job& job, LogOfNode& log, const switchd::SwitchNode& las
         std::vector<float> values(several_windows, 1.0F);
         for (int step = 0; step < most_steps; ++step) {
             if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(30));
-            const comm::Buffer buffer{values.data(), values.data(), values.size()};
-            if (!succeeds(communicator.all_reduce(buffer, numeric::ElementType::float32, comm::Reduction::average)))
-                return;
+            if (!succeeds(sum_in_place(communicator, values, comm::Reduction::average))) return;
             if (rank == 0) {
                 const auto report = last.snapshot();
                 const auto& channels = report.shards.at(0).channels;

@@ -14,10 +14,11 @@
 namespace atp::test {
 
 using JobBody = std::function<void(comm::Communicator&)>;
+using Run = std::function<void(std::uint32_t world, const comm::Options& options, const JobBody& body)>;
 
 struct Placement {
     std::string name;
-    std::function<void(std::uint32_t world, const JobBody& body)> run;
+    Run run;
 };
 
 // A switch, two levels of switches, the memory of one host, and several hosts of one or several ranks, with a switch
@@ -25,20 +26,11 @@ struct Placement {
 [[nodiscard]] const std::vector<Placement>& placements();
 [[nodiscard]] std::string name_of(const testing::TestParamInfo<Placement>& place);
 
-using HostOfRank = std::function<std::uint32_t(std::uint32_t rank)>;
-// Each host has as many ranks, which follow each other.
-[[nodiscard]] HostOfRank packed(std::uint32_t each);
-// `at`: the switch; empty: the hosts have the servers.
-void run_on_hosts(std::uint32_t world, const HostOfRank& host_of, const std::string& at, const JobBody& body);
-void run_on_full_hosts(std::uint32_t world, const JobBody& body);
+// Hosts of two ranks each, at a switch. Empty: the hosts have the servers.
+[[nodiscard]] Run on_full_hosts_at(const std::string& switch_address);
+void run_on_full_hosts(std::uint32_t world, const comm::Options& options, const JobBody& body);
 
-// While it exists, jobs of all placements have dynamic scaling. Otherwise their scale is fixed.
-class DynamicJobs {
-  public:
-    DynamicJobs();
-    ~DynamicJobs();
-    DynamicJobs(const DynamicJobs&) = delete;
-    DynamicJobs& operator=(const DynamicJobs&) = delete;
-};
+// small_options() have a fixed scale.
+[[nodiscard]] comm::Options dynamic_options(tensor::LaneType lane_type = tensor::LaneType::int32);
 
 }  // namespace atp::test

@@ -21,64 +21,10 @@ namespace atp::test {
 namespace {
 
 using Halves = std::vector<std::uint16_t>;
-using Body = std::function<void(Communicator&)>;
-using Runner = std::function<void(std::uint32_t world, const comm::Options& options, const Body& body)>;
 
-comm::Options dynamic_options(tensor::LaneType lane_type = tensor::LaneType::automatic) {
-    comm::Options options = small_options();
-    options.scaling = tensor::Scaling::dynamic;
-    options.lane_type = lane_type;
-    return options;
-}
-
-void on_switch(std::uint32_t world, const comm::Options& options, const Body& body) {
+void run_on_one_channel(std::uint32_t world, const comm::Options& options, const JobBody& body) {
     const auto node = start(small_switch());
     Job(world, {address_of(*node)}, options).run(body);
-}
-
-void on_switch_with_channels(std::uint32_t world, comm::Options options, const Body& body) {
-    options.channels = 3;
-    on_switch(world, options, body);
-}
-
-void on_long_packets(std::uint32_t world, comm::Options options, const Body& body) {
-    options.lanes = 352;
-    on_switch(world, options, body);
-}
-
-void on_one_host_alone(std::uint32_t world, comm::Options options, const Body& body) {
-    options.host_level = true;
-    Job(world, {""}, options).run(body);
-}
-
-// Hosts of two ranks, with a switch.
-void on_pairs(std::uint32_t world, comm::Options options, const Body& body) {
-    options.host_level = true;
-    const auto node = start(small_switch());
-    Job job(world, {address_of(*node)}, options);
-    run_with(
-        job,
-        [&](std::uint32_t rank) {
-            comm::Options own = job.options_of(rank);
-            own.host_name = "host" + std::to_string(rank / 2);
-            return own;
-        },
-        body);
-}
-
-// Hosts that are their own servers: three ranks on one, and one on the other.
-void on_uneven_hosts(std::uint32_t world, comm::Options options, const Body& body) {
-    options.host_level = true;
-    Job job(world, {""}, options);
-    run_with(
-        job,
-        [&](std::uint32_t rank) {
-            comm::Options own = job.options_of(rank);
-            own.host_name = "host" + std::to_string(rank / 3);
-            own.listen = "127.0.0." + std::to_string(2 + rank / 3) + ":0";
-            return own;
-        },
-        body);
 }
 
 Halves halves_of(ElementType type, const std::vector<float>& values) {
@@ -127,9 +73,9 @@ bool scatter(Communicator& communicator, ElementType type, float magnitude, Halv
 }
 
 // The sums of all ranks and rounds.
-std::vector<Halves> sums_on(const Runner& run, ElementType type, tensor::LaneType lane_type) {
+std::vector<Halves> sums_on(const Run& run, ElementType type, const comm::Options& options) {
     std::vector<Halves> sums(4);
-    run(4, dynamic_options(lane_type), [&](Communicator& communicator) {
+    run(4, options, [&](Communicator& communicator) {
         for (const float magnitude : {1.0F, 3.0F, 0.3F, 300.0F, 1e-2F, 0.0F, 1.0F, 1.0F}) {
             if (!scatter(communicator, type, magnitude, sums[communicator.rank()])) return;
         }
@@ -137,20 +83,23 @@ std::vector<Halves> sums_on(const Runner& run, ElementType type, tensor::LaneTyp
     return sums;
 }
 
+comm::Options usual() { return dynamic_options(tensor::LaneType::automatic); }
+
 TEST(ShardedHalves, SumsHaveEqualBitsInEveryPlacement) {
+    comm::Options long_packets = usual();
+    long_packets.lanes = 352;
     for (const ElementType type : {ElementType::bfloat16, ElementType::float16}) {
-        const auto expected = sums_on(on_switch, type, tensor::LaneType::automatic);
-        for (const Runner& run : {Runner(on_switch_with_channels), Runner(on_long_packets), Runner(on_one_host_alone),
-                                  Runner(on_pairs), Runner(on_uneven_hosts)}) {
-            EXPECT_EQ(sums_on(run, type, tensor::LaneType::automatic), expected);
-        }
+        const auto expected = sums_on(run_on_one_channel, type, usual());
+        EXPECT_EQ(sums_on(run_on_one_channel, type, long_packets), expected);
+        for (const Placement& place : placements())
+            EXPECT_EQ(sums_on(place.run, type, usual()), expected) << place.name;
     }
 }
 
 // Fragments of four steady reduce-scatters, of all ranks.
 std::uint64_t fragments_of(ElementType type, tensor::LaneType lane_type) {
     std::vector<std::uint64_t> fragments(4);
-    on_switch(4, dynamic_options(lane_type), [&](Communicator& communicator) {
+    run_on_one_channel(4, dynamic_options(lane_type), [&](Communicator& communicator) {
         Halves sums;
         for (int round = 0; round < 4; ++round) {
             if (!scatter(communicator, type, 1.0F, sums, lane_type == tensor::LaneType::int8 ? 1.0 : 0x1p-5)) return;
@@ -175,17 +124,17 @@ TEST(ShardedHalves, FragmentsHoldTwiceTheElements) {
 }
 
 TEST(ShardedHalves, LostPacketsChangeNothing) {
-    const auto lossy = [](std::uint32_t world, const comm::Options& options, const Body& body) {
+    const auto lossy = [](std::uint32_t world, const comm::Options& options, const JobBody& body) {
         const auto node = start(with_ports(small_switch(), {.loss = 0.02}));
         Job(world, {address_of(*node)}, options).run(body);
     };
-    EXPECT_EQ(sums_on(lossy, ElementType::bfloat16, tensor::LaneType::automatic),
-              sums_on(on_switch, ElementType::bfloat16, tensor::LaneType::automatic));
+    EXPECT_EQ(sums_on(lossy, ElementType::bfloat16, usual()),
+              sums_on(run_on_one_channel, ElementType::bfloat16, usual()));
 }
 
 TEST(ShardedHalves, AReduceOfEachRootHasTheScaleOfItsOwnSums) {
-    for (const Runner& run : {Runner(on_switch), Runner(on_one_host_alone), Runner(on_pairs)}) {
-        run(4, dynamic_options(), [](Communicator& communicator) {
+    for (const Placement& place : placements()) {
+        place.run(4, usual(), [](Communicator& communicator) {
             for (const std::uint32_t root : {2U, 0U, 2U, 0U, 2U}) {
                 const float number = root == 0 ? 1e3F : 3e-3F;
                 const Halves input = halves_of(ElementType::bfloat16, std::vector<float>(2000, number));

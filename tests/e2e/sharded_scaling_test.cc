@@ -22,7 +22,7 @@ float value_of(std::uint32_t rank, std::size_t at, float magnitude) {
 std::vector<std::uint32_t> sums_at(const std::vector<float>& magnitudes, const Placement& placement) {
     const Sizes sizes = {700, 5000, 0, 301};
     std::vector<std::vector<std::uint32_t>> of_rank(sizes.size());
-    placement.run(4, [&](Communicator& communicator) {
+    placement.run(4, dynamic_options(), [&](Communicator& communicator) {
         const std::uint32_t rank = communicator.rank();
         const std::size_t begin = first_of(sizes, rank);
         for (const float magnitude : magnitudes) {
@@ -46,7 +46,6 @@ std::vector<std::uint32_t> sums_at(const std::vector<float>& magnitudes, const P
 }
 
 TEST_P(ShardedScaling, DynamicScaleSuitsEveryMagnitudeAndEqualsThatOfEveryPlacement) {
-    const DynamicJobs dynamic;
     const std::vector<float> magnitudes = {1.0F, 1e4F, 1e-9F, 1e-25F, 6e8F, 0.0F, 2.0F, 3.0F};
     static const std::vector<std::uint32_t> expected = sums_at(magnitudes, placements().front());
     EXPECT_TRUE(sums_at(magnitudes, GetParam()) == expected);
@@ -54,10 +53,9 @@ TEST_P(ShardedScaling, DynamicScaleSuitsEveryMagnitudeAndEqualsThatOfEveryPlacem
 
 // A scale has room for numbers of up to 64 times the largest one of the step before.
 TEST_P(ShardedScaling, DynamicScaleFollowsTheStepBeforeWithoutFloats) {
-    const DynamicJobs dynamic;
     for (const float first : {1e4F, 1e-12F}) {
-        const Placement watched{GetParam().name, [&](std::uint32_t world, const auto& body) {
-                                    GetParam().run(world, [&](Communicator& communicator) {
+        const Placement watched{GetParam().name, [&](std::uint32_t world, const auto& options, const auto& body) {
+                                    GetParam().run(world, options, [&](Communicator& communicator) {
                                         body(communicator);
                                         EXPECT_TRUE(succeeds(communicator.barrier()));
                                         for (const auto& channel : communicator.counters()) {
@@ -70,8 +68,7 @@ TEST_P(ShardedScaling, DynamicScaleFollowsTheStepBeforeWithoutFloats) {
 }
 
 TEST_P(ShardedScaling, DynamicScaleOfAReduceSuitsItsNumbers) {
-    const DynamicJobs dynamic;
-    GetParam().run(3, [](Communicator& communicator) {
+    GetParam().run(3, dynamic_options(), [](Communicator& communicator) {
         for (const float number : {1e5F, 3e-10F}) {
             const std::vector<float> input(2000, number);
             std::vector<float> sums(2000);

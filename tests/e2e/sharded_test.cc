@@ -31,7 +31,7 @@ std::vector<float> input_of(std::uint32_t rank, std::size_t elements) {
 
 TEST_P(Sharded, ReduceScatterHasTheBitsOfAnAllReduce) {
     const std::vector<Sizes> all = {{700, 700, 700, 700}, {1, 0, 3001, 64}, {0, 0, 0, 5}, {20000, 20000, 20000, 20000}};
-    GetParam().run(4, [&](Communicator& communicator) {
+    GetParam().run(4, small_options(), [&](Communicator& communicator) {
         for (const Sizes& sizes : all) {
             for (const Reduction reduction : {Reduction::sum, Reduction::average}) {
                 const std::size_t elements = std::reduce(sizes.begin(), sizes.end());
@@ -52,7 +52,7 @@ TEST_P(Sharded, ReduceScatterHasTheBitsOfAnAllReduce) {
 }
 
 TEST_P(Sharded, ReduceScatterSumsEveryType) {
-    GetParam().run(3, [](Communicator& communicator) {
+    GetParam().run(3, small_options(), [](Communicator& communicator) {
         for (const ElementType type : numeric::element_types) {
             const Sizes sizes = {500, 70, 1000};
             Bytes input = tensor_of(type, communicator.rank(), 1570, 1);
@@ -73,7 +73,7 @@ TEST_P(Sharded, ReduceScatterSumsEveryType) {
 TEST_P(Sharded, AllGatherCopiesRawBytes) {
     const std::vector<Sizes> all = {
         {4000, 4000, 4000, 4000}, {1, 0, 9001, 64}, {0, 7, 0, 0}, {80000, 80000, 80000, 80001}};
-    GetParam().run(4, [&](Communicator& communicator) {
+    GetParam().run(4, small_options(), [&](Communicator& communicator) {
         for (const Sizes& sizes : all) {
             std::vector<std::uint8_t> own(sizes[communicator.rank()]);
             const auto byte = [](std::size_t rank, std::size_t at) {
@@ -92,46 +92,11 @@ TEST_P(Sharded, AllGatherCopiesRawBytes) {
     });
 }
 
-TEST_P(Sharded, ReduceGoesToTheRootAlone) {
-    GetParam().run(3, [](Communicator& communicator) {
-        for (std::uint32_t root = 0; root < 3; ++root) {
-            std::vector<float> values(3000, static_cast<float>(communicator.rank() + 1));
-            const bool gets = communicator.rank() == root;
-            if (!succeeds(communicator.reduce({values.data(), gets ? values.data() : nullptr, values.size()},
-                                              ElementType::float32, Reduction::sum, root)))
-                return;
-            EXPECT_EQ(values, std::vector<float>(3000, gets ? 6.0F : static_cast<float>(communicator.rank() + 1)));
-        }
-    });
-}
-
-TEST_P(Sharded, OperationsOverlap) {
-    GetParam().run(4, [](Communicator& communicator) {
-        constexpr std::size_t each = 5000;
-        const Sizes counts(4, each);
-        const Sizes bytes(4, each * sizeof(float));
-        for (int round = 0; round < 5; ++round) {
-            const std::vector<float> input(4 * each, static_cast<float>(communicator.rank() + 1));
-            std::vector<float> part(each);
-            std::vector<float> whole(4 * each);
-            std::vector<float> summed = input;
-            const auto scattered =
-                communicator.reduce_scatter(input.data(), part.data(), counts, ElementType::float32, Reduction::sum);
-            const auto gathered = communicator.all_gather(input.data(), whole.data(), bytes);
-            const auto reduced = communicator.all_reduce({summed.data(), summed.data(), summed.size()},
-                                                         ElementType::float32, Reduction::sum);
-            if (!succeeds(scattered) || !succeeds(gathered) || !succeeds(reduced)) return;
-            EXPECT_EQ(part, std::vector<float>(each, 10.0F));
-            EXPECT_EQ(summed, std::vector<float>(4 * each, 10.0F));
-            for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(whole[rank * each], static_cast<float>(rank + 1));
-        }
-    });
-}
+TEST_P(Sharded, EveryOperationPassesTheOthers) { GetParam().run(4, small_options(), work_through); }
 
 // The exponents and votes of sums pass between all-gathers. In each round another rank is late with each call.
 TEST_P(Sharded, H61_VotesAndAllGathersKeepOneOrderWhenRanksAreLate) {
-    const DynamicJobs dynamic;
-    GetParam().run(4, [](Communicator& communicator) {
+    GetParam().run(4, dynamic_options(), [](Communicator& communicator) {
         constexpr std::size_t each = 4'000;
         const std::uint32_t rank = communicator.rank();
         for (std::uint32_t round = 0; round < 4; ++round) {
@@ -173,7 +138,7 @@ TEST_P(Sharded, H61_VotesAndAllGathersKeepOneOrderWhenRanksAreLate) {
 }
 
 TEST_P(Sharded, DifferentSizesAreAnErrorOnEveryRank) {
-    GetParam().run(2, [](Communicator& communicator) {
+    GetParam().run(2, small_options(), [](Communicator& communicator) {
         const Sizes counts = communicator.rank() == 0 ? Sizes{1000, 1000} : Sizes{1000, 1400};
         const std::vector<float> input(2400, 1.0F);
         std::vector<float> part(1400);

@@ -139,22 +139,6 @@ class Stranger {
     std::uint32_t epoch_ = 0;
 };
 
-// Every open UDP port of this process, as the kernel lists them.
-std::vector<wire::Address> open_ports() {
-    std::vector<wire::Address> ports;
-    for (int descriptor = 0; descriptor < 1024; ++descriptor) {
-        int type = 0;
-        socklen_t size = sizeof type;
-        if (getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_DGRAM) continue;
-        sockaddr_storage storage{};
-        socklen_t length = sizeof storage;
-        if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&storage), &length) != 0) continue;
-        const wire::Address address = wire::Address::from(reinterpret_cast<sockaddr*>(&storage), length);
-        if (address.port() != 0) ports.push_back(wire::Address::loopback(wire::Family::ipv4, address.port()));
-    }
-    return ports;
-}
-
 // Two ranks sum while two strangers send to every open port.
 void sum_among_strangers(const std::vector<std::string>& switches, const comm::Options& options = small_options()) {
     Job job(2, switches, options);

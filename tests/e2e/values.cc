@@ -151,15 +151,48 @@ void expect_sum(comm::Communicator& communicator, std::size_t elements, std::uin
     expect_sum(communicator, ElementType::float32, Reduction::sum, elements, seed, false);
 }
 
-Result<comm::Handle> sum_in_place(comm::Communicator& communicator, std::vector<float>& values, Time deadline) {
-    return communicator.all_reduce({values.data(), values.data(), values.size()}, ElementType::float32, Reduction::sum,
-                                   deadline);
-}
-
 Result<comm::Handle> gather_in_place(comm::Communicator& communicator, std::vector<float>& values, Time deadline) {
     constexpr std::size_t part = 50;
     const std::vector<std::size_t> bytes(communicator.world(), part * sizeof(float));
     return communicator.all_gather(values.data() + communicator.rank() * part, values.data(), bytes, deadline);
+}
+
+void work_through(comm::Communicator& communicator) {
+    const std::uint32_t world = communicator.world();
+    const std::uint32_t rank = communicator.rank();
+    const std::uint32_t root = world - 1;
+    std::vector<std::size_t> counts(world, 1);
+    counts[root] = 541;
+    std::vector<std::size_t> bytes(world, 4);
+    bytes[root] = 4 * counts[root];
+    const std::vector<float> input(root + counts[root], static_cast<float>(rank + 1));
+    const std::vector<float> sum(input.size(), static_cast<float>(world * (world + 1)) / 2);
+    for (int round = 0; round < 2; ++round) {
+        std::vector<float> part(counts[rank]);
+        std::vector<float> whole(input.size());
+        std::vector<float> rooted(input.size());
+        std::vector<std::int64_t> integers(700, std::int64_t{1} << 40U);
+        std::uint32_t word = rank == root ? 0xDEADBEEF : 0;
+        for (const auto& work :
+             {communicator.reduce_scatter(input.data(), part.data(), counts, ElementType::float32, Reduction::sum),
+              communicator.all_gather(input.data(), whole.data(), bytes),
+              communicator.reduce({input.data(), rooted.data(), input.size()}, ElementType::float32, Reduction::sum,
+                                  root),
+              sum_in_place(communicator, integers), communicator.broadcast(&word, sizeof word, root),
+              communicator.barrier()}) {
+            if (!succeeds(work)) return;
+        }
+        EXPECT_EQ(part, std::vector<float>(counts[rank], sum[0]));
+        for (std::uint32_t from = 0; from < world; ++from) EXPECT_EQ(whole[from], static_cast<float>(from + 1));
+        EXPECT_EQ(whole.back(), static_cast<float>(world));
+        EXPECT_EQ(rooted, rank == root ? sum : std::vector<float>(input.size()));
+        EXPECT_EQ(integers, std::vector<std::int64_t>(700, std::int64_t{world} << 40U));
+        EXPECT_EQ(word, 0xDEADBEEF);
+        if (!succeeds(communicator.push(3, input.data(), input.size(), ElementType::float32))) return;
+    }
+    std::vector<float> pulled(input.size());
+    if (!succeeds(communicator.pull(3, pulled.data(), pulled.size(), ElementType::float32))) return;
+    EXPECT_EQ(pulled, sum);
 }
 
 }  // namespace atp::test

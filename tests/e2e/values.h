@@ -34,10 +34,11 @@ void expect_sum(comm::Communicator& communicator, numeric::ElementType type, com
 // float32 sums.
 void expect_sum(comm::Communicator& communicator, std::size_t elements, std::uint32_t seed);
 
-// Both in place. Rank r passes part r of the values to gather.
-[[nodiscard]] Result<comm::Handle> sum_in_place(comm::Communicator& communicator, std::vector<float>& values,
-                                                Time deadline = never);
+// In place: rank r passes part r of the values.
 [[nodiscard]] Result<comm::Handle> gather_in_place(comm::Communicator& communicator, std::vector<float>& values,
                                                    Time deadline = never);
+
+// Every operation twice, several in flight. Their results are exact at every scale.
+void work_through(comm::Communicator& communicator);
 
 }  // namespace atp::test
