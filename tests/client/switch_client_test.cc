@@ -59,7 +59,7 @@ class FakeSwitch {
         }
     }
     void take(const wire::Datagram& datagram) {
-        const auto hello = wire::decode_hello(datagram.bytes);
+        const auto hello = wire::decode<wire::Hello>(datagram.bytes);
         if (!hello || !passes_(datagram.bytes.size())) return;
         questions_.push_back({hello->nonce, datagram.bytes.size(), *datagram.from});
         if (questions_.size() <= late_) return;

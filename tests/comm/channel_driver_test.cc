@@ -69,8 +69,8 @@ class Switch {
         const auto count = socket_->receive(datagrams);
         ASSERT_TRUE(count);
         for (std::size_t i = 0; i < *count; ++i) {
-            if (const auto leave = wire::decode_leave(datagrams[i].bytes)) leaves.push_back(*leave);
-            if (const auto join = wire::decode_join(datagrams[i].bytes)) answer(*join, *datagrams[i].from);
+            if (const auto leave = wire::decode<wire::Leave>(datagrams[i].bytes)) leaves.push_back(*leave);
+            if (const auto join = wire::decode<wire::Join>(datagrams[i].bytes)) answer(*join, *datagrams[i].from);
         }
         static_cast<void>(socket_->flush());
     }

@@ -122,7 +122,7 @@ TEST(FindEachOther, RanksThatSeeDifferentRootsAskTheirSwitchesAgain) {
     const std::jthread other([&] {
         const auto leave = [&](std::string_view round, std::uint64_t root) {
             const wire::NetworkFacts seen{.path = {{.id = root, .aggregators = 9, .lanes = 64}}, .lanes = 64};
-            const auto all = job.one.exchange(round, seen, {0, 1}, patiently(), wire::decode_network);
+            const auto all = job.one.exchange(round, seen, {0, 1}, patiently(), wire::decode<wire::NetworkFacts>);
             EXPECT_TRUE(all) << to_string(all.error());
             return all ? all->front().path.front().id : 0;
         };

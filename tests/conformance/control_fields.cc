@@ -244,13 +244,13 @@ std::optional<std::string> store_fields(const std::vector<std::byte>& bytes) {
     if (bytes.size() < wire::control_prefix_bytes) return std::nullopt;
     const auto type = static_cast<StoreType>(std::to_integer<unsigned>(bytes[1]));
     switch (type) {
-        case StoreType::facts: return text_of(wire::decode_facts(bytes), type);
-        case StoreType::shared: return text_of(wire::decode_shared(bytes), type);
-        case StoreType::network: return text_of(wire::decode_network(bytes), type);
-        case StoreType::server: return text_of(wire::decode_server(bytes), type);
-        case StoreType::reached: return text_of(wire::decode_reached(bytes), type);
-        case StoreType::plan: return text_of(wire::decode_plan(bytes), type);
-        case StoreType::gave_up: return text_of(wire::decode_gave_up(bytes), type);
+        case StoreType::facts: return text_of(wire::decode<wire::RankFacts>(bytes), type);
+        case StoreType::shared: return text_of(wire::decode<wire::SharedFacts>(bytes), type);
+        case StoreType::network: return text_of(wire::decode<wire::NetworkFacts>(bytes), type);
+        case StoreType::server: return text_of(wire::decode<wire::ServerFacts>(bytes), type);
+        case StoreType::reached: return text_of(wire::decode<wire::ReachedFacts>(bytes), type);
+        case StoreType::plan: return text_of(wire::decode<wire::JobPlan>(bytes), type);
+        case StoreType::gave_up: return text_of(wire::decode<wire::GaveUp>(bytes), type);
     }
     return std::nullopt;
 }
@@ -261,15 +261,15 @@ std::optional<std::string> control_fields(const std::vector<std::byte>& bytes) {
     const auto type = wire::control_type(bytes);
     if (!type) return store_fields(bytes);
     switch (*type) {
-        case ControlType::join: return text_of(wire::decode_join(bytes), *type);
-        case ControlType::joined: return text_of(wire::decode_joined(bytes), *type);
-        case ControlType::refused: return text_of(wire::decode_refused(bytes), *type);
-        case ControlType::leave: return text_of(wire::decode_leave(bytes), *type);
-        case ControlType::hello: return text_of(wire::decode_hello(bytes), *type);
-        case ControlType::welcome: return text_of(wire::decode_welcome(bytes), *type);
-        case ControlType::stats: return text_of(wire::decode_stats(bytes), *type);
-        case ControlType::report: return text_of(wire::decode_report(bytes), *type);
-        case ControlType::retry: return text_of(wire::decode_retry(bytes), *type);
+        case ControlType::join: return text_of(wire::decode<wire::Join>(bytes), *type);
+        case ControlType::joined: return text_of(wire::decode<wire::Joined>(bytes), *type);
+        case ControlType::refused: return text_of(wire::decode<wire::Refused>(bytes), *type);
+        case ControlType::leave: return text_of(wire::decode<wire::Leave>(bytes), *type);
+        case ControlType::hello: return text_of(wire::decode<wire::Hello>(bytes), *type);
+        case ControlType::welcome: return text_of(wire::decode<wire::Welcome>(bytes), *type);
+        case ControlType::stats: return text_of(wire::decode<wire::Stats>(bytes), *type);
+        case ControlType::report: return text_of(wire::decode<wire::Report>(bytes), *type);
+        case ControlType::retry: return text_of(wire::decode<wire::Retry>(bytes), *type);
     }
     return std::nullopt;
 }

@@ -31,7 +31,7 @@ struct Client {
         std::vector<std::byte> buffer(machine.next_bytes());
         while (const auto size = machine.poll_transmit(buffer, now)) {
             lengths.push_back(*size);
-            nonces.push_back(wire::decode_hello(std::span(buffer).first(*size))->nonce);
+            nonces.push_back(wire::decode<wire::Hello>(std::span(buffer).first(*size))->nonce);
             buffer.resize(machine.next_bytes());
         }
         return nonces;

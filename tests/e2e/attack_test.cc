@@ -75,9 +75,9 @@ class Outsider {
         join.epoch = ++epoch_;
         say(wire::JoiningMessage(join), to);
         for (Bytes answer = receive(2000); !answer.empty(); answer = receive(2000)) {
-            const auto joined = wire::decode_joined(answer);
+            const auto joined = wire::decode<wire::Joined>(answer);
             if (joined && joined->token != join.terms.token) continue;  // the switch asks an earlier, silent member
-            const auto retry = wire::decode_retry(answer);
+            const auto retry = wire::decode<wire::Retry>(answer);
             if (!retry) return answer;
             join.cookie = cookie_ = retry->cookie;
             say(wire::JoiningMessage(join), to);
@@ -282,7 +282,7 @@ TEST(Attack, H70_AnswersToGuessedTokensRevealNothing) {
     std::set<Bytes> answers;
     for (std::uint64_t guess = 1; guess <= 100; ++guess) {
         for (const std::uint32_t of_job : {job, job + 1}) {
-            auto joined = wire::decode_joined(outsider.join(join_of(of_job, guess, 2), node->address()));
+            auto joined = wire::decode<wire::Joined>(outsider.join(join_of(of_job, guess, 2), node->address()));
             ASSERT_TRUE(joined) << "guess " << guess;
             EXPECT_FALSE(joined->ready);
             joined->job = joined->epoch = joined->number = 0;

@@ -77,7 +77,7 @@ class SilentWorker {
             return count && *count == 1;
         });
         ASSERT_TRUE(asked_again);
-        const auto retry = wire::decode_retry(datagrams[0].bytes);
+        const auto retry = wire::decode<wire::Retry>(datagrams[0].bytes);
         ASSERT_TRUE(retry);
         join.cookie = retry->cookie;
         send(join, to);

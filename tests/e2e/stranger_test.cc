@@ -128,7 +128,8 @@ class Stranger {
         std::array<wire::Datagram, 16> datagrams;
         const auto count = socket_->receive(datagrams);
         for (std::size_t i = 0; count && i < *count; ++i) {
-            if (const auto retry = wire::decode_retry(datagrams[i].bytes)) cookies_[*datagrams[i].from] = retry->cookie;
+            if (const auto retry = wire::decode<wire::Retry>(datagrams[i].bytes))
+                cookies_[*datagrams[i].from] = retry->cookie;
         }
     }
     std::uint32_t below(std::uint32_t end) { return static_cast<std::uint32_t>(chance_() % end); }
@@ -248,7 +249,7 @@ TEST(OtherVersion, OfAMessageIsRefusedWithThatVersion) {
         stranger.send({bytes.data(), size}, node->address());
         const Bytes answer = stranger.answer();
         EXPECT_EQ(wire::refusal_version(answer), wire::control_version);
-        const auto refused = wire::decode_refused(answer);
+        const auto refused = wire::decode<wire::Refused>(answer);
         ASSERT_TRUE(refused);
         EXPECT_EQ(refused->reason, wire::Refusal::version);
         EXPECT_EQ(refused->nonce, 7U);

@@ -228,7 +228,7 @@ class Channel {
         while (machine.transmit(out, 256, now).no_room) out.flush();
         out.flush();
         for (const Packet& packet : out.packets) {
-            if (const auto join = wire::decode_join(packet.bytes)) epoch_ = std::max(epoch_, join->epoch);
+            if (const auto join = wire::decode<wire::Join>(packet.bytes)) epoch_ = std::max(epoch_, join->epoch);
         }
     }
     [[nodiscard]] std::vector<Kind> kinds() const {

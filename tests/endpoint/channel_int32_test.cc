@@ -45,7 +45,7 @@ TEST(ChannelMachine, H81_HostedServerDecidesAtTheFirstJoinOfTheLastSwitch) {
             wire::Join join = join_of_last_switch(channel.config);
             join.int32_path = path;
             channel.control(join);
-            const auto answer = wire::decode_joined(channel.out.packets.back().bytes);
+            const auto answer = wire::decode<wire::Joined>(channel.out.packets.back().bytes);
             ASSERT_TRUE(answer && answer->ready);
             EXPECT_EQ(answer->int32_lanes, first);
         }

@@ -157,7 +157,8 @@ bool survives_lost_long_joins(std::uint16_t flags, std::uint16_t peer, std::size
     ack.peer = peer;
     const std::vector<std::byte> result = testing::make_packet(ack, testing::Lanes(lanes));
     channel.pass(seconds(6), [&] {
-        std::erase_if(channel.out.packets, [](const Packet& packet) { return !wire::decode_join(packet.bytes); });
+        std::erase_if(channel.out.packets,
+                      [](const Packet& packet) { return !wire::decode<wire::Join>(packet.bytes); });
         const bool is_long = !channel.out.packets.empty() &&
                              channel.out.packets.back().bytes.size() >= channel.machine.worker().packet_bytes();
         if (!is_long) channel.control(joined(config, true));
@@ -271,7 +272,7 @@ TEST(ChannelMachine, DifferenceIsStatedAndEndsTheChannelWithTheStatementsOfAllRa
     Channel channel(config_of(two_racks(), 1));
     Floats tensor(1);
     make_difference(channel, tensor);
-    const auto join = wire::decode_join(channel.out.packets.back().bytes);
+    const auto join = wire::decode<wire::Join>(channel.out.packets.back().bytes);
     ASSERT_TRUE(join);
     ASSERT_EQ(join->statements.size(), 1U);
     EXPECT_EQ(join->statements[0].text, "all_reduce of 30 float32");

@@ -22,7 +22,7 @@ TEST(HostedServer, CompletesATensorWithTheWorker) {
     channel.become_ready();
     channel.control(join_of_last_switch(channel.config));
     ASSERT_EQ(channel.count(wire::ControlType::joined), 1U);
-    const auto answer = wire::decode_joined(channel.out.packets.back().bytes);
+    const auto answer = wire::decode<wire::Joined>(channel.out.packets.back().bytes);
     ASSERT_TRUE(answer);
     EXPECT_TRUE(answer->ready);
     EXPECT_EQ(answer->token, channel.config.terms.token);

@@ -67,7 +67,7 @@ TEST(NodeMachine, HelloGetsAWelcomeOfTheSameLengthWithTheSameEcnBits) {
     EXPECT_EQ(node.sent[0].to, host(5));
     EXPECT_EQ(node.sent[0].ecn, wire::Ecn::congested);
     EXPECT_EQ(node.sent[0].bytes.size(), 1400U);
-    const auto welcome = wire::decode_welcome(node.sent[0].bytes);
+    const auto welcome = wire::decode<wire::Welcome>(node.sent[0].bytes);
     ASSERT_TRUE(welcome);
     EXPECT_EQ(welcome->nonce, 5U);
     EXPECT_EQ(welcome->received_bytes, 1400U);
@@ -81,7 +81,7 @@ TEST(NodeMachine, WelcomeContinuesWithThePathOfTheParent) {
     Node node(1, &parent);
     EXPECT_TRUE(node.machine.parent_answers());
     node.take(encoded(wire::Hello{.nonce = 5}, std::size_t{200}));
-    const auto welcome = wire::decode_welcome(node.sent.at(0).bytes);
+    const auto welcome = wire::decode<wire::Welcome>(node.sent.at(0).bytes);
     ASSERT_TRUE(welcome);
     ASSERT_EQ(welcome->path.size(), 3U);
     EXPECT_EQ(welcome->path[1].id, 78U);
@@ -93,7 +93,7 @@ TEST(NodeMachine, HelloIsRefusedWhileTheParentDoesNotAnswer) {
     Node node(1, &parent);
     EXPECT_FALSE(node.machine.parent_answers());
     node.take(encoded(wire::Hello{.nonce = 5}, std::size_t{200}));
-    const auto refused = wire::decode_refused(node.sent.at(0).bytes);
+    const auto refused = wire::decode<wire::Refused>(node.sent.at(0).bytes);
     ASSERT_TRUE(refused);
     EXPECT_EQ(refused->reason, wire::Refusal::parent);
     EXPECT_THAT(refused->text, HasSubstr("10.0.0.9:4790"));
@@ -104,7 +104,7 @@ TEST(NodeMachine, H87_OtherVersionIsRefusedWithBothVersions) {
     Bytes hello = encoded(wire::Hello{.nonce = 5}, std::size_t{200});
     hello[0] = std::byte{(wire::control_version & 0xF0U) | 0x0EU};
     EXPECT_EQ(node.take(hello).kind, Kind::none);
-    const auto refused = wire::decode_refused(node.sent.at(0).bytes);
+    const auto refused = wire::decode<wire::Refused>(node.sent.at(0).bytes);
     ASSERT_TRUE(refused);
     EXPECT_EQ(refused->reason, wire::Refusal::version);
     EXPECT_THAT(refused->text, HasSubstr("the sender version 14"));
@@ -118,7 +118,7 @@ TEST(NodeMachine, RefusalOfAShortQuestionHasNoTextAndAmplifiesNothing) {
     node.take(hello);
     ASSERT_EQ(node.sent.size(), 1U);
     EXPECT_LE(node.sent[0].bytes.size(), hello.size());
-    EXPECT_EQ(wire::decode_refused(node.sent[0].bytes)->text, "");
+    EXPECT_EQ(wire::decode<wire::Refused>(node.sent[0].bytes)->text, "");
     hello.resize(wire::control_prefix_bytes);
     node.take(hello);
     EXPECT_THAT(node.sent, IsEmpty()) << "even the short refusal is too long for this";
@@ -132,7 +132,7 @@ TEST(NodeMachine, ReportIsCutIntoPartsOfOneMoment) {
     EXPECT_EQ(node.take(encoded(wire::Stats{.nonce = 9})).kind, Kind::take_report);
     EXPECT_THAT(node.sent, IsEmpty());
     node.report(text);
-    const auto first = wire::decode_report(node.sent.at(0).bytes);
+    const auto first = wire::decode<wire::Report>(node.sent.at(0).bytes);
     ASSERT_TRUE(first);
     EXPECT_EQ(first->nonce, 9U);
     EXPECT_EQ(first->parts, 3U);
@@ -140,7 +140,7 @@ TEST(NodeMachine, ReportIsCutIntoPartsOfOneMoment) {
     for (std::uint16_t part = 1; part < 3; ++part) {
         const wire::Stats stats{.nonce = 10U + part, .snapshot = first->snapshot, .part = part};
         EXPECT_EQ(node.take(encoded(stats)).kind, Kind::none) << "the kept report answers";
-        const auto next = wire::decode_report(node.sent.at(0).bytes);
+        const auto next = wire::decode<wire::Report>(node.sent.at(0).bytes);
         EXPECT_EQ(next->nonce, 10U + part);
         read += next->text;
     }
@@ -155,12 +155,12 @@ TEST(NodeMachine, NinthReportReplacesTheFirst) {
     for (int i = 0; i < 9; ++i) {
         ASSERT_EQ(node.take(encoded(wire::Stats{.nonce = 9})).kind, Kind::take_report);
         node.report("report " + std::to_string(i));
-        numbers.push_back(wire::decode_report(node.sent.at(0).bytes)->snapshot);
+        numbers.push_back(wire::decode<wire::Report>(node.sent.at(0).bytes)->snapshot);
     }
     node.take(encoded(wire::Stats{.nonce = 1, .snapshot = numbers[0]}));
     EXPECT_THAT(node.sent, IsEmpty());
     node.take(encoded(wire::Stats{.nonce = 1, .snapshot = numbers[1]}));
-    EXPECT_EQ(wire::decode_report(node.sent.at(0).bytes)->text, "report 1");
+    EXPECT_EQ(wire::decode<wire::Report>(node.sent.at(0).bytes)->text, "report 1");
     EXPECT_EQ(node.machine.counters().ignored, 1U);
 }
 
@@ -225,15 +225,15 @@ TEST(NodeMachine, LoadedStateHasTheKeptReports) {
     Node saved;
     static_cast<void>(saved.take(encoded(wire::Stats{.nonce = 9})));
     saved.report("kept");
-    const std::uint32_t number = wire::decode_report(saved.sent.at(0).bytes)->snapshot;
+    const std::uint32_t number = wire::decode<wire::Report>(saved.sent.at(0).bytes)->snapshot;
     Node loaded;
     ASSERT_TRUE(testing::copy_state(saved.machine, loaded.machine));
     loaded.take(encoded(wire::Stats{.nonce = 1, .snapshot = number}));
-    EXPECT_EQ(wire::decode_report(loaded.sent.at(0).bytes)->text, "kept");
+    EXPECT_EQ(wire::decode<wire::Report>(loaded.sent.at(0).bytes)->text, "kept");
     EXPECT_EQ(loaded.machine.counters().answered, 2U);
     static_cast<void>(loaded.take(encoded(wire::Stats{.nonce = 9})));
     loaded.report("next");
-    EXPECT_EQ(wire::decode_report(loaded.sent.at(0).bytes)->snapshot, number + 1);
+    EXPECT_EQ(wire::decode<wire::Report>(loaded.sent.at(0).bytes)->snapshot, number + 1);
 }
 
 }  // namespace

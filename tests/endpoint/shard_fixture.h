@@ -66,12 +66,12 @@ struct Shard {
     // A JOIN without an epoch becomes the newest, with the cookie of its address. A LEAVE without one becomes the
     // newest.
     [[nodiscard]] Bytes stamped(const Bytes& bytes, const wire::Address& from, Time now) {
-        if (auto join = wire::decode_join(bytes); join && join->epoch == 0) {
+        if (auto join = wire::decode<wire::Join>(bytes); join && join->epoch == 0) {
             join->epoch = ++epoch_;
             join->cookie = control::Gatekeeper(machine.tree().config().secret).cookie_of(from, now);
             return encoded(*join, wire::least_question_bytes);
         }
-        if (auto leave = wire::decode_leave(bytes); leave && leave->epoch == 0) {
+        if (auto leave = wire::decode<wire::Leave>(bytes); leave && leave->epoch == 0) {
             leave->epoch = ++epoch_;
             return encoded(*leave);
         }
@@ -316,7 +316,7 @@ class Cluster {
         }
         for (std::uint16_t rank = 0; rank < ranks_.size(); ++rank) {
             if (worker_address(rank) != flight.to) continue;
-            if (const auto joined = wire::decode_joined(flight.bytes)) {
+            if (const auto joined = wire::decode<wire::Joined>(flight.bytes)) {
                 ranks_[rank].ready = joined->ready;
                 ranks_[rank].data_address = flight.from;
             } else {

@@ -27,10 +27,10 @@ wire::Leave leave_of_rank(std::uint8_t rank) {
 }
 
 std::optional<wire::Joined> joined_to(const Shard& shard, const wire::Address& to) {
-    return shard.last<wire::Joined>(wire::decode_joined, to);
+    return shard.last<wire::Joined>(wire::decode<wire::Joined>, to);
 }
 std::optional<wire::Refused> refused_to(const Shard& shard, const wire::Address& to) {
-    return shard.last<wire::Refused>(wire::decode_refused, to);
+    return shard.last<wire::Refused>(wire::decode<wire::Refused>, to);
 }
 
 TEST(ShardMachine, JoinedReportsReadyOnceTheServerIsThere) {
@@ -52,7 +52,7 @@ TEST(ShardMachine, JoinWithoutTheCookieIsAskedForItAndCounted) {
     wire::Join join = join_of_rank(0);
     join.epoch = 1;
     shard.take(encoded(join, wire::least_question_bytes), worker_address(0));
-    const auto retry = shard.last<wire::Retry>(wire::decode_retry, worker_address(0));
+    const auto retry = shard.last<wire::Retry>(wire::decode<wire::Retry>, worker_address(0));
     ASSERT_TRUE(retry);
     EXPECT_EQ(shard.machine.gatekeeper().retries(), 1U);
     EXPECT_EQ(shard.machine.tree().channels(), 0U);

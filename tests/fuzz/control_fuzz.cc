@@ -60,22 +60,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     Bytes bytes(size);  // exactly the size of the input, so that a sanitizer detects a read past it
     if (size > 0) std::memcpy(bytes.data(), data, size);
-    require_stable(bytes, wire::decode_join);
-    require_stable(bytes, wire::decode_joined);
-    require_stable(bytes, wire::decode_refused);
-    require_stable(bytes, wire::decode_leave);
-    require_stable(bytes, [](std::span<const std::byte> from) { return wire::decode_hello(from); });
-    require_stable(bytes, [](std::span<const std::byte> from) { return wire::decode_welcome(from); });
-    require_stable(bytes, wire::decode_stats);
-    require_stable(bytes, wire::decode_report);
-    require_stable(bytes, wire::decode_facts);
-    require_stable(bytes, wire::decode_shared);
-    require_stable(bytes, wire::decode_network);
-    require_stable(bytes, wire::decode_server);
-    require_stable(bytes, wire::decode_reached);
-    require_stable(bytes, wire::decode_plan);
-    require_stable(bytes, wire::decode_gave_up);
-    if (const auto join = wire::decode_join(bytes)) require_in_range(*join);
+    require_stable(bytes, wire::decode<wire::Join>);
+    require_stable(bytes, wire::decode<wire::Joined>);
+    require_stable(bytes, wire::decode<wire::Refused>);
+    require_stable(bytes, wire::decode<wire::Leave>);
+    require_stable(bytes, [](std::span<const std::byte> from) { return wire::decode<wire::Hello>(from); });
+    require_stable(bytes, [](std::span<const std::byte> from) { return wire::decode<wire::Welcome>(from); });
+    require_stable(bytes, wire::decode<wire::Stats>);
+    require_stable(bytes, wire::decode<wire::Report>);
+    require_stable(bytes, wire::decode<wire::RankFacts>);
+    require_stable(bytes, wire::decode<wire::SharedFacts>);
+    require_stable(bytes, wire::decode<wire::NetworkFacts>);
+    require_stable(bytes, wire::decode<wire::ServerFacts>);
+    require_stable(bytes, wire::decode<wire::ReachedFacts>);
+    require_stable(bytes, wire::decode<wire::JobPlan>);
+    require_stable(bytes, wire::decode<wire::GaveUp>);
+    if (const auto join = wire::decode<wire::Join>(bytes)) require_in_range(*join);
     require(!(wire::control_type(bytes) && wire::foreign_version(bytes)),
             "a message has this version or another one, never both");
     static_cast<void>(wire::refusal_version(bytes));

@@ -62,8 +62,8 @@ class Member {
             ++join_.epoch;
             send(testing::encoded(join_, wire::least_question_bytes), address);
             const test::Arrival answer = next();
-            if (const auto retry = wire::decode_retry(bytes_in(answer))) join_.cookie = retry->cookie;
-            if (auto joined = wire::decode_joined(bytes_in(answer))) {
+            if (const auto retry = wire::decode<wire::Retry>(bytes_in(answer))) join_.cookie = retry->cookie;
+            if (auto joined = wire::decode<wire::Joined>(bytes_in(answer))) {
                 shard_ = answer.from;
                 return *std::move(joined);
             }

@@ -29,15 +29,15 @@ const Welcome some_welcome{.nonce = 0x1122334455667788,
 
 bool decodes(std::span<const std::byte> bytes, ControlType type) {
     switch (type) {
-        case ControlType::join: return decode_join(bytes).has_value();
-        case ControlType::joined: return decode_joined(bytes).has_value();
-        case ControlType::refused: return decode_refused(bytes).has_value();
-        case ControlType::leave: return decode_leave(bytes).has_value();
-        case ControlType::hello: return decode_hello(bytes).has_value();
-        case ControlType::welcome: return decode_welcome(bytes).has_value();
-        case ControlType::stats: return decode_stats(bytes).has_value();
-        case ControlType::report: return decode_report(bytes).has_value();
-        case ControlType::retry: return decode_retry(bytes).has_value();
+        case ControlType::join: return decode<Join>(bytes).has_value();
+        case ControlType::joined: return decode<Joined>(bytes).has_value();
+        case ControlType::refused: return decode<Refused>(bytes).has_value();
+        case ControlType::leave: return decode<Leave>(bytes).has_value();
+        case ControlType::hello: return decode<Hello>(bytes).has_value();
+        case ControlType::welcome: return decode<Welcome>(bytes).has_value();
+        case ControlType::stats: return decode<Stats>(bytes).has_value();
+        case ControlType::report: return decode<Report>(bytes).has_value();
+        case ControlType::retry: return decode<Retry>(bytes).has_value();
     }
     return false;
 }
@@ -61,11 +61,11 @@ std::vector<Bytes> one_of_each() {
 TEST(Control, PaddingChangesNoField) {
     const Bytes hello = encoded(Hello{.nonce = 5}, std::size_t{9000});
     ASSERT_EQ(hello.size(), 9000U);
-    EXPECT_EQ(decode_hello(hello)->nonce, 5U);
+    EXPECT_EQ(decode<Hello>(hello)->nonce, 5U);
     EXPECT_EQ(hello.back(), std::byte{0});
     const Bytes welcome = encoded(some_welcome, std::size_t{9000});
     ASSERT_EQ(welcome.size(), 9000U);
-    EXPECT_EQ(decode_welcome(welcome)->path, some_welcome.path);
+    EXPECT_EQ(decode<Welcome>(welcome)->path, some_welcome.path);
     EXPECT_GT(encoded(some_welcome, std::size_t{10}).size(), 10U)
         << "a message is not truncated if the padding length is shorter";
 }

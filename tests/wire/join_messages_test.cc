@@ -50,7 +50,7 @@ Join join_of_server() {
 
 TEST(JoinMessages, JoinDecodesToItsFields) {
     for (const Join& join : {some_join(), join_of_switch(), join_of_server()}) {
-        const auto read = decode_join(encoded(join));
+        const auto read = decode<Join>(encoded(join));
         ASSERT_TRUE(read.has_value());
         EXPECT_EQ(read->terms, join.terms);
         EXPECT_EQ(read->level, join.level);
@@ -72,18 +72,18 @@ TEST(JoinMessages, UnitsAndRanksOfTheLargestJobFitInOneJoin) {
         }
         join.units.push_back(next);
     }
-    const auto read = decode_join(encoded(join));
+    const auto read = decode<Join>(encoded(join));
     ASSERT_TRUE(read.has_value());
     EXPECT_EQ(read->units, join.units);
 }
 
 TEST(JoinMessages, AnswersDecodeToTheirFields) {
-    const auto joined = decode_joined(encoded(Joined{.job = 1,
-                                                     .token = 2,
-                                                     .channel = 3,
-                                                     .ready = true,
-                                                     .missing_units = 0x80000001,
-                                                     .missing_members = 0x40000002}));
+    const auto joined = decode<Joined>(encoded(Joined{.job = 1,
+                                                      .token = 2,
+                                                      .channel = 3,
+                                                      .ready = true,
+                                                      .missing_units = 0x80000001,
+                                                      .missing_members = 0x40000002}));
     ASSERT_TRUE(joined.has_value());
     EXPECT_EQ(joined->job, 1U);
     EXPECT_EQ(joined->token, 2U);
@@ -93,7 +93,7 @@ TEST(JoinMessages, AnswersDecodeToTheirFields) {
     EXPECT_EQ(joined->missing_members, 0x40000002U);
 
     for (std::uint8_t reason = 1; reason <= static_cast<std::uint8_t>(Refusal::unsupported); ++reason) {
-        const auto refused = decode_refused(encoded(
+        const auto refused = decode<Refused>(encoded(
             Refused{.job = 4, .token = 5, .channel = 6, .reason = static_cast<Refusal>(reason), .text = "because"}));
         ASSERT_TRUE(refused.has_value());
         EXPECT_EQ(refused->reason, static_cast<Refusal>(reason));
@@ -101,7 +101,7 @@ TEST(JoinMessages, AnswersDecodeToTheirFields) {
         EXPECT_NE(to_string(refused->reason), "unknown");
     }
 
-    const auto leave = decode_leave(encoded(Leave{.job = 7, .token = 8, .channel = 9, .unit = 31, .member = 30}));
+    const auto leave = decode<Leave>(encoded(Leave{.job = 7, .token = 8, .channel = 9, .unit = 31, .member = 30}));
     ASSERT_TRUE(leave.has_value());
     EXPECT_EQ(leave->unit, 31);
     EXPECT_EQ(leave->member, 30);
@@ -111,14 +111,14 @@ TEST(JoinMessages, AnswersDecodeToTheirFields) {
 
 TEST(JoinMessages, LongTextIsTruncated) {
     const Bytes bytes = encoded(Refused{.reason = Refusal::terms, .text = std::string(10'000, 'x')});
-    EXPECT_EQ(decode_refused(bytes)->text.size(), max_refusal_bytes);
+    EXPECT_EQ(decode<Refused>(bytes)->text.size(), max_refusal_bytes);
 }
 
 TEST(JoinMessages, EveryTruncationOfSeveralUnitsIsRefused) {
     const Bytes whole = encoded(join_of_server());
-    ASSERT_TRUE(decode_join(whole).has_value());
+    ASSERT_TRUE(decode<Join>(whole).has_value());
     for (std::size_t size = 0; size < whole.size(); ++size) {
-        EXPECT_FALSE(decode_join(std::span(whole).first(size)).has_value()) << size << " bytes";
+        EXPECT_FALSE(decode<Join>(std::span(whole).first(size)).has_value()) << size << " bytes";
     }
 }
 
@@ -158,14 +158,14 @@ TEST(JoinMessages, InconsistentJoinIsRefused) {
     for (std::size_t at = 0; at < changes.size(); ++at) {
         Join join = some_join();
         changes[at](join);
-        EXPECT_FALSE(decode_join(encoded(join)).has_value()) << at;
+        EXPECT_FALSE(decode<Join>(encoded(join)).has_value()) << at;
     }
 }
 
 TEST(JoinMessages, JoinOfOneWorkerOfARackAtTheRootIsAccepted) {
     Join alone = some_join();
     alone.level = 1;
-    const auto read = decode_join(encoded(alone));
+    const auto read = decode<Join>(encoded(alone));
     ASSERT_TRUE(read.has_value());
     EXPECT_EQ(read->units, alone.units);
 }
@@ -174,25 +174,26 @@ TEST(JoinMessages, InconsistentJoinOfASwitchIsRefused) {
     Join part = join_of_switch();
     part.units[0].members = 0x3;
     part.units[0].ranks = {0, 5};
-    EXPECT_FALSE(decode_join(encoded(part)).has_value()) << "the switch of a rack joins for all members";
+    EXPECT_FALSE(decode<Join>(encoded(part)).has_value()) << "the switch of a rack joins for all members";
     Join wide = join_of_switch();
     wide.units[0].direct = true;
-    EXPECT_FALSE(decode_join(encoded(wide)).has_value()) << "a direct unit has one worker";
+    EXPECT_FALSE(decode<Join>(encoded(wide)).has_value()) << "a direct unit has one worker";
     Join some = join_of_server();
     some.units.pop_back();
-    EXPECT_FALSE(decode_join(encoded(some)).has_value()) << "the last switch joins for all units";
+    EXPECT_FALSE(decode<Join>(encoded(some)).has_value()) << "the last switch joins for all units";
     Join twice = join_of_server();
     twice.units[1].unit = 0;
-    EXPECT_FALSE(decode_join(encoded(twice)).has_value()) << "a unit occurs twice";
+    EXPECT_FALSE(decode<Join>(encoded(twice)).has_value()) << "a unit occurs twice";
 }
 
 TEST(JoinMessages, OtherFieldsOutOfRangeAreRefused) {
-    EXPECT_FALSE(decode_leave(encoded(Leave{.job = 1, .token = 0})).has_value());
-    EXPECT_FALSE(decode_leave(encoded(Leave{.job = 1, .token = 1, .channel = 0, .unit = 32})).has_value());
-    EXPECT_FALSE(decode_leave(encoded(Leave{.job = 1, .token = 1, .channel = 0, .unit = 0, .member = 32})).has_value());
+    EXPECT_FALSE(decode<Leave>(encoded(Leave{.job = 1, .token = 0})).has_value());
+    EXPECT_FALSE(decode<Leave>(encoded(Leave{.job = 1, .token = 1, .channel = 0, .unit = 32})).has_value());
+    EXPECT_FALSE(
+        decode<Leave>(encoded(Leave{.job = 1, .token = 1, .channel = 0, .unit = 0, .member = 32})).has_value());
     for (const unsigned reason : {0U, 10U, 255U}) {
         const auto wrong = static_cast<Refusal>(reason);
-        EXPECT_FALSE(decode_refused(encoded(Refused{.reason = wrong, .text = {}})).has_value());
+        EXPECT_FALSE(decode<Refused>(encoded(Refused{.reason = wrong, .text = {}})).has_value());
         EXPECT_EQ(to_string(wrong), "unknown");
     }
 }

@@ -24,7 +24,7 @@ const Welcome two_switches{.nonce = 0x1122334455667788,
                            .software = "atp 0.1.0"};
 
 TEST(QueryMessages, WelcomeDecodesToItsFields) {
-    const auto read = decode_welcome(encoded(two_switches));
+    const auto read = decode<Welcome>(encoded(two_switches));
     ASSERT_TRUE(read.has_value());
     EXPECT_EQ(read->nonce, two_switches.nonce);
     EXPECT_EQ(read->received_bytes, 1500U);
@@ -33,13 +33,13 @@ TEST(QueryMessages, WelcomeDecodesToItsFields) {
 }
 
 TEST(QueryMessages, RequestsAndReportsDecodeToTheirFields) {
-    EXPECT_EQ(decode_hello(encoded(Hello{.nonce = 0xFEDCBA9876543210}))->nonce, 0xFEDCBA9876543210U);
-    const auto stats = decode_stats(encoded(Stats{.nonce = 1, .snapshot = 2, .part = 3}));
+    EXPECT_EQ(decode<Hello>(encoded(Hello{.nonce = 0xFEDCBA9876543210}))->nonce, 0xFEDCBA9876543210U);
+    const auto stats = decode<Stats>(encoded(Stats{.nonce = 1, .snapshot = 2, .part = 3}));
     ASSERT_TRUE(stats.has_value());
     EXPECT_EQ(stats->nonce, 1U);
     EXPECT_EQ(stats->snapshot, 2U);
     EXPECT_EQ(stats->part, 3U);
-    const auto report = decode_report(
+    const auto report = decode<Report>(
         encoded(Report{.nonce = 1, .snapshot = 2, .part = 3, .parts = 4, .text = std::string(report_part_bytes, 'x')}));
     ASSERT_TRUE(report.has_value());
     EXPECT_EQ(report->part, 3U);
@@ -53,25 +53,25 @@ TEST(QueryMessages, StatsRequestIsAsLongAsItsLongestAnswer) {
         Report{.nonce = 1, .snapshot = 1, .part = 0, .parts = 1, .text = std::string(2 * report_part_bytes, 'x')});
     EXPECT_EQ(question.size(), answer.size());
     const Bytes shorter(question.begin(), question.end() - 1);
-    EXPECT_FALSE(decode_stats(shorter).has_value());
+    EXPECT_FALSE(decode<Stats>(shorter).has_value());
 }
 
 TEST(QueryMessages, WelcomeOfNoSwitchOrOfMoreThanFourIsRefused) {
     Welcome nowhere = two_switches;
     nowhere.path.clear();
-    EXPECT_FALSE(decode_welcome(encoded(nowhere)).has_value());
+    EXPECT_FALSE(decode<Welcome>(encoded(nowhere)).has_value());
     Welcome far = two_switches;
     far.path.resize(max_path_switches + 1);
     Bytes bytes = encoded(far);
-    EXPECT_EQ(decode_welcome(bytes)->path.size(), max_path_switches)
+    EXPECT_EQ(decode<Welcome>(bytes)->path.size(), max_path_switches)
         << "the encoder leaves out switches after the fourth";
     bytes[control_prefix_bytes + 12] = std::byte{max_path_switches + 1};
-    EXPECT_FALSE(decode_welcome(bytes).has_value());
+    EXPECT_FALSE(decode<Welcome>(bytes).has_value());
 }
 
 TEST(QueryMessages, PartPastTheLastIsRefused) {
-    EXPECT_FALSE(decode_report(encoded(Report{.part = 1, .parts = 1, .text = {}})).has_value());
-    EXPECT_FALSE(decode_report(encoded(Report{.part = 0, .parts = 0, .text = {}})).has_value());
+    EXPECT_FALSE(decode<Report>(encoded(Report{.part = 1, .parts = 1, .text = {}})).has_value());
+    EXPECT_FALSE(decode<Report>(encoded(Report{.part = 0, .parts = 0, .text = {}})).has_value());
 }
 
 }  // namespace

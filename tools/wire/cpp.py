@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages in C++: their structs (join_messages.h, query_messages.h, formation_messages.h), encoding and decoding (the
-.cc files)."""
+"""Messages in C++: their structs (join_messages.h, query_messages.h, formation_messages.h), and their fields, encoding
+and decoding (messages.cc)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from wire.definition import INTEGERS, Constant, Enum, Field, Struct, Wire
-from wire.text import cpp_comment, members
+from wire.definition import Constant, Enum, Field, Struct, Wire
+from wire.text import WIDTH, cpp_comment, members
 
 CPP_TYPES = {
     "u8": "std::uint8_t", "u16": "std::uint16_t", "u32": "std::uint32_t", "u64": "std::uint64_t",
@@ -68,15 +68,6 @@ def struct(wire: Wire, item: Struct) -> list[str]:
     return [*lines, *([""] if functions else []), *(f"    {function}" for function in functions), "};"]
 
 
-def encode_signature(item: Struct, header: bool) -> str:
-    padding = f", std::size_t padded_bytes{' = 0' if header else ''}" if item.padded else ""
-    return f"std::size_t encode(const {item.cpp}& message, std::span<std::byte> bytes{padding})"
-
-
-def decode_signature(item: Struct) -> str:
-    return f"std::optional<{item.cpp}> decode_{item.name}(std::span<const std::byte> bytes)"
-
-
 def of_file(items: dict, file: str) -> list:
     return [item for item in items.values() if item.file == file]
 
@@ -96,14 +87,8 @@ def messages_h(file: str) -> Callable[[Wire], str]:
         lines: list[str] = []
         for enum in of_file(wire.enums, file):
             lines += ["", *enumeration(enum)]
-        messages = messages_of(wire, file)
-        for item in [*of_file(wire.structs, file), *messages]:
+        for item in [*of_file(wire.structs, file), *messages_of(wire, file)]:
             lines += ["", *struct(wire, item)]
-        padding = " Zeros pad the message to `padded_bytes`." if any(item.padded for item in messages) else ""
-        lines += ["", *cpp_comment(f"Return the number of bytes written, or 0 if they do not fit.{padding}")]
-        lines += [f"[[nodiscard]] {encode_signature(item, True)};" for item in messages]
-        lines += ["", *cpp_comment("Return nullopt if the bytes are no valid message of this type.")]
-        lines += [f"[[nodiscard]] {decode_signature(item)};" for item in messages]
         if of_file(wire.enums, file):
             lines += ["", *cpp_comment('The name, such as "restarted"; "unknown" for other values.')]
         lines += [f"[[nodiscard]] std::string_view to_string({enum.cpp} value);" for enum in of_file(wire.enums, file)]
@@ -135,153 +120,87 @@ def number_of(message: Struct) -> int:
     return message.number
 
 
-# -------------------------------------------------------------------------------------------------------------- sources
+# ------------------------------------------------------------------------------------------------------------- messages
 
 
-def bytes_of(each: Field) -> int:
-    return 8 * INTEGERS[each.type]
+def bounds(wire: Wire, each: Field) -> list[str]:
+    """Least and most as arguments; none where the type is the limit."""
+    if each.enum:
+        return [str(wire.enums[each.enum].first), str(wire.enums[each.enum].last)]
+    most = None if each.most is None else limit_name(wire, each.most)
+    if each.below is not None:
+        most = f"{limit_name(wire, each.below)} - 1"
+    least = None if each.least is None else limit_name(wire, each.least)
+    return [least or "0", *([most] if most else [])] if least or most else []
 
 
-def put_item(wire: Wire, kind: str, name: str) -> str:
-    return f"write(writer, {name})" if kind in wire.structs else f"writer.u{8 * INTEGERS[kind]}({name})"
+def call(name: str, *arguments: str) -> str:
+    return f"codec.{name}({', '.join(arguments)});"
 
 
-def put(wire: Wire, item: Struct, each: Field) -> list[str]:
+def statements(wire: Wire, item: Struct, each: Field) -> list[str]:
     value = f"value.{each.name}"
     if each.counts:
         listed = item.field(each.counts)
-        most = limit_name(wire, listed.most or 0)
-        return [f"const std::size_t {each.name} = std::min<std::size_t>(value.{each.counts}.size(), {most});",
-                f"writer.u{bytes_of(each)}(static_cast<{CPP_TYPES[each.type]}>({each.name}));"]  # fmt: skip
+        limits = [limit_name(wire, listed.least or 0), limit_name(wire, listed.most or 0)]
+        width = f"{CPP_TYPES[each.type]}{{}}"
+        return [f"const std::size_t {each.name} = {call('count', width, f'value.{each.counts}', *limits)}"]
     if each.is_zero:
-        return [f"writer.zero({each.array});"]
-    if each.type == "list" and each.bits_of:
-        kind = wire.structs[each.each].cpp if each.each in wire.structs else CPP_TYPES[each.each]
-        return [f"for (const {kind}{'&' if each.each in wire.structs else ''} each : {value}) "
-                f"{put_item(wire, each.each, 'each')};"]  # fmt: skip
-    if each.type == "list":
-        return [f"for (std::size_t i = 0; i < {each.count}; ++i) {put_item(wire, each.each, f'{value}[i]')};"]
+        return [call("zero", str(each.array))]
     if each.type == "bytes":
-        return [f"writer.raw(std::span({value}).first({each.count}));"]
+        return [call("field", f"std::span({value}).first({each.count})")]
+    if each.type == "list":
+        body = "fields(codec, each);" if each.each in wire.structs else call("field", "each")
+        if each.bits_of:
+            return [call("resize", value, f"std::popcount(value.{each.bits_of})"), f"for (auto& each : {value}) {body}"]
+        return [f"for (auto& each : std::span({value}).first({each.count})) {body}"]
     if each.type == "text":
-        return [f"writer.text({value}, {limit_name(wire, each.most or 0)});"]
-    if each.array:
-        return [f"writer.raw({value});"]
+        return [call("field", value, limit_name(wire, each.most or 0))]
     if each.type in wire.structs:
-        return [f"write(writer, {value});"]
-    if each.enum:
-        return [f"writer.u{bytes_of(each)}(static_cast<{CPP_TYPES[each.type]}>({value}));"]
-    return [f"writer.{'flag' if each.type == 'flag' else each.type}({value});"]
-
-
-def conditions(wire: Wire, each: Field, value: str) -> list[str]:
-    found = []
+        return [f"fields(codec, {value});"]
+    found = [call("field", value, *bounds(wire, each))]
     if each.one_of:
-        return [" || ".join(f"{value} == {number}" for number in each.one_of)]
-    if each.least is not None:
-        found.append(f"{value} != 0" if each.least == 1 else f"{value} >= {limit_name(wire, each.least)}")
-    if each.most is not None:
-        found.append(f"{value} <= {limit_name(wire, each.most)}")
-    if each.below is not None:
-        found.append(f"{value} < {limit_name(wire, each.below)}")
-    if each.rule:
-        found.append(f"{each.rule}({value})")
-    return found
+        found.append(call("one_of", value, f"{{{', '.join(map(str, each.one_of))}}}"))
+    return [*found, call("rule", each.rule, value)] if each.rule else found
 
 
-def checked(wire: Wire, each: Field, value: str) -> list[str]:
-    found = conditions(wire, each, value)
-    return [f"reader.check({' && '.join(found)});"] if found else []
-
-
-def get_list(wire: Wire, each: Field) -> list[str]:
-    value = f"value.{each.name}"
-    if each.each in wire.structs:
-        body = f"read(reader, {value}.emplace_back());"
-    else:
-        body = f"{value}.push_back(reader.u{8 * INTEGERS[each.each]}());"
-    if each.bits_of:
-        return [f"for (auto rest = value.{each.bits_of}; rest != 0 && reader.ok(); rest &= rest - 1) {body}"]
-    least = each.least if each.least is not None else 0
-    bound = f"{each.count} <= {limit_name(wire, each.most or 0)}"
-    above = f"{each.count} >= {limit_name(wire, least)} && " if least else ""
-    return [f"reader.check({above}{bound});", f"for (std::size_t i = 0; i < {each.count} && reader.ok(); ++i) {body}"]
-
-
-def get(wire: Wire, each: Field) -> list[str]:
-    value = f"value.{each.name}"
-    if each.counts:
-        return [f"const std::size_t {each.name} = reader.u{bytes_of(each)}();"]
-    if each.is_zero:
-        return [f"reader.skip({each.array});"]
-    if each.type == "list":
-        return get_list(wire, each)
-    if each.type == "bytes":
-        return [f"reader.check({each.count} <= {limit_name(wire, each.most or 0)});",
-                f"if (reader.ok()) {value}.resize({each.count});", f"reader.raw({value});"]  # fmt: skip
-    if each.type == "text":
-        return [f"{value} = reader.text({limit_name(wire, each.most or 0)});"]
-    if each.array:
-        return [f"reader.raw({value});"]
-    if each.type in wire.structs:
-        return [f"read(reader, {value});"]
-    if each.enum:
-        enum = wire.enums[each.enum]
-        name = f"{each.name}_number"
-        return [f"const {CPP_TYPES[each.type]} {name} = reader.u{bytes_of(each)}();",
-                f"reader.check({name} >= {enum.first} && {name} <= {enum.last});",
-                f"{value} = static_cast<{enum.cpp}>({name});"]  # fmt: skip
-    return [f"{value} = reader.{'flag' if each.type == 'flag' else each.type}();", *checked(wire, each, value)]
-
-
-def function(signature: str, statements: list[str]) -> list[str]:
+def function(signature: str, body: list[str]) -> list[str]:
     """On one line where clang-format would write it so."""
-    one = f"{signature} {{ {' '.join(statements)} }}"
-    if len(statements) == 1 and len(one) <= 120:
+    one = f"{signature} {{ {' '.join(body)} }}"
+    if len(body) == 1 and len(one) <= WIDTH:
         return [one]
-    return [f"{signature} {{", *(f"    {statement}" for statement in statements), "}"]
+    return [f"{signature} {{", *(f"    {statement}" for statement in body), "}"]
 
 
-def codec(wire: Wire, item: Struct) -> list[str]:
-    writes = [line for each in item.fields for line in put(wire, item, each)]
-    reads = [line for each in item.fields for line in get(wire, each)]
-    if item.rule:
-        reads.append(f"reader.check({item.rule}(value));")
-    return ["", *function(f"void write(ByteWriter& writer, const {item.cpp}& value)", writes),
-            "", *function(f"void read(ByteReader& reader, {item.cpp}& value)", reads)]  # fmt: skip
+def message_fields(wire: Wire) -> str:
+    lines: list[str] = []
+    for item in [*wire.structs.values(), *wire.messages.values(), *wire.store.values()]:
+        body = [line for each in item.fields for line in statements(wire, item, each)]
+        body += [call("rule", item.rule, "value")] if item.rule else []
+        lines += ["", *function(f"void fields(auto& codec, Of<decltype(codec), {item.cpp}>& value)", body)]
+    return "\n".join([*lines, "", ""])
 
 
-def encode(wire: Wire, item: Struct) -> list[str]:
-    length = "padded_bytes" if item.padded else ""
-    if item.as_long_as:
-        length = f"longest_{item.as_long_as}_bytes"
-    return [
-        "",
-        f"{encode_signature(item, False)} {{",
-        "    ByteWriter writer(bytes);",
-        f"    write_prefix(writer, {type_name(wire, item)}::{item.name});",
-        "    write(writer, message);",
-        f"    return writer.finish({length});",
-        "}",
-    ]
+def message_types(wire: Wire) -> str:
+    lines = [""]
+    for kind, messages in (("ControlType", wire.messages), ("StoreType", wire.store)):
+        for item in messages.values():
+            lines.append(f"constexpr {kind} type_of(const {item.cpp}&) {{ return {kind}::{item.name}; }}")
+    for item in wire.messages.values():
+        if item.as_long_as:
+            longest = grouped(wire.longest(wire.messages[item.as_long_as]))
+            lines.append(f"constexpr std::size_t least_bytes(const {item.cpp}&) {{ return {longest}; }}")
+    return "\n".join([*lines, "", ""])
 
 
-def type_name(wire: Wire, item: Struct) -> str:
-    return "StoreType" if wire.store.get(item.name) is item else "ControlType"
-
-
-def decode(wire: Wire, item: Struct) -> list[str]:
-    lines = [
-        "",
-        f"{decode_signature(item)} {{",
-        "    ByteReader reader(bytes);",
-        f"    read_prefix(reader, {type_name(wire, item)}::{item.name});",
-        f"    std::optional<{item.cpp}> message(std::in_place);",
-        "    read(reader, *message);",
-    ]
-    if item.as_long_as:
-        lines.append(f"    reader.check(bytes.size() >= longest_{item.as_long_as}_bytes);")
-    return [*lines, "    if (!reader.ok()) message.reset();", "    return message;", "}"]
+def message_functions(wire: Wire) -> str:
+    lines = [""]
+    for item in [*wire.messages.values(), *wire.store.values()]:
+        lines += [f"template std::size_t encode(const {item.cpp}&, std::span<std::byte>, std::size_t);",
+                  f"template std::optional<{item.cpp}> decode(std::span<const std::byte>);"]  # fmt: skip
+    for enum in wire.enums.values():
+        lines += names_of(enum) if enum.cpp else []
+    return "\n".join([*lines, "", ""])
 
 
 def names_of(enum: Enum) -> list[str]:
@@ -290,27 +209,6 @@ def names_of(enum: Enum) -> list[str]:
         f'        case {enum.cpp}::{value.name}: return "{value.name.replace("_", "-")}";' for value in enum.values
     ]
     return [*lines, "    }", '    return "unknown";', "}"]
-
-
-def messages_cc(file: str) -> Callable[[Wire], str]:
-    def write(wire: Wire) -> str:
-        messages = messages_of(wire, file)
-        structs = of_file(wire.structs, file)
-        elsewhere = [item for item in wire.used_by([*structs, *messages]) if item.file != file]
-        lines = ["namespace {"]
-        for name in sorted({item.as_long_as for item in messages if item.as_long_as}):
-            longest = wire.longest(wire.messages[name])
-            lines += ["", f"constexpr std::size_t longest_{name}_bytes = {grouped(longest)};"]
-        for item in [*elsewhere, *structs, *messages]:
-            lines += codec(wire, item)
-        lines += ["", "}  // namespace"]
-        for item in messages:
-            lines += [*encode(wire, item), *decode(wire, item)]
-        for enum in of_file(wire.enums, file):
-            lines += names_of(enum)
-        return "\n".join([*lines, ""]) + "\n"
-
-    return write
 
 
 def control_names(wire: Wire) -> str:

@@ -177,7 +177,7 @@ Result<wire::Report> SwitchClient::part(const wire::Stats& question, Time deadli
         if (auto passed = send({buffer.data(), size}); !passed) return tl::unexpected(passed.error());
         const auto answered =
             await(std::min(deadline, net::now() + attempt), [&](const wire::Datagram& datagram) -> Result<bool> {
-                report = wire::decode_report(datagram.bytes);
+                report = wire::decode<wire::Report>(datagram.bytes);
                 return report && report->nonce == question.nonce && report->part == question.part;
             });
         if (!answered) return tl::unexpected(answered.error());

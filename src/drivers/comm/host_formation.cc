@@ -138,7 +138,7 @@ Result<Meeting> meet(store::Rendezvous& rendezvous, const Options& options, Time
     if (shared) meeting.shared = *std::move(shared);
     if (party.world > 1) {
         auto all =
-            rendezvous.exchange(control::round_shared, outcomes.front(), party.ranks(), deadline, wire::decode_shared);
+            rendezvous.exchange(control::round_shared, outcomes.front(), party.ranks(), deadline, wire::decode<wire::SharedFacts>);
         if (!all) return tl::unexpected(all.error());
         outcomes = *std::move(all);
     }

@@ -31,7 +31,7 @@ Result<PairFacts> measure_pairs(store::Rendezvous& rendezvous, const std::string
     const auto node = comm::serve_at(listen, {});
     wire::ServerFacts place;
     if (node) place.address = control::endpoint_of((*node)->address());
-    const auto places = rendezvous.exchange("pair-addresses", place, ranks, deadline, wire::decode_server);
+    const auto places = rendezvous.exchange("pair-addresses", place, ranks, deadline, wire::decode<wire::ServerFacts>);
     if (!places) return tl::unexpected(places.error());
 
     using Answer = std::pair<std::uint16_t, Result<comm::SwitchReach>>;
@@ -54,7 +54,7 @@ Result<PairFacts> measure_pairs(store::Rendezvous& rendezvous, const std::string
         answers.lanes.push_back(reach ? reach->lanes : 0);
         if (!reach) answers.faults.push_back({.to = to, .why = reach.error().text});
     }
-    const auto all = rendezvous.exchange("pair-answers", answers, ranks, deadline, wire::decode_reached);
+    const auto all = rendezvous.exchange("pair-answers", answers, ranks, deadline, wire::decode<wire::ReachedFacts>);
     if (!all) return tl::unexpected(all.error());
     for (std::uint32_t rank = 0; rank < all->size(); ++rank) add_to(facts, rank, (*all)[rank]);
     return facts;

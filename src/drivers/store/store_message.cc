@@ -23,10 +23,10 @@ std::string message_of(std::uint8_t kind_or_status, std::int64_t number, std::si
     assert(length <= max_message_bytes);
     std::string message(length_bytes + length, '\0');
     wire::ByteWriter writer(std::as_writable_bytes(std::span(message)));
-    writer.u32(static_cast<std::uint32_t>(length));
-    writer.u8(store_version);
-    writer.u8(kind_or_status);
-    writer.u64(static_cast<std::uint64_t>(number));
+    writer.field(static_cast<std::uint32_t>(length));
+    writer.field(store_version);
+    writer.field(kind_or_status);
+    writer.field(number);
     fields(writer);
     assert(writer.finish() == message.size());
     return message;
@@ -38,7 +38,8 @@ tl::unexpected<StoreRefusal> cut_short() {
 
 // The version is the first field in every version, so a peer of another version can report the mismatch.
 Outcome<std::uint8_t> take_version_and_next(wire::ByteReader& reader) {
-    const std::uint8_t version = reader.u8();
+    std::uint8_t version = 0;
+    reader.field(version);
     if (!reader.ok()) return cut_short();
     if (version != store_version) {
         return refuse(StoreStatus::version_mismatch,
@@ -46,7 +47,8 @@ Outcome<std::uint8_t> take_version_and_next(wire::ByteReader& reader) {
                                   "same version of atp on all ranks",
                                   store_version, version));
     }
-    const std::uint8_t next = reader.u8();
+    std::uint8_t next = 0;
+    reader.field(next);
     if (!reader.ok()) return cut_short();
     return next;
 }
@@ -87,15 +89,17 @@ Outcome<void> check_shape(const StoreRequest& request) {
 
 // False: it is cut short.
 bool take_bytes(wire::ByteReader& reader, std::string& bytes) {
-    const std::uint32_t size = reader.u32();
+    std::uint32_t size = 0;
+    reader.field(size);
     if (!reader.ok() || size > reader.left()) return false;
     bytes.resize(size);
-    reader.raw(std::as_writable_bytes(std::span(bytes)));
+    reader.field(std::as_writable_bytes(std::span(bytes)));
     return true;
 }
 
 Outcome<void> take_keys(wire::ByteReader& reader, std::vector<std::string>& keys) {
-    const std::uint16_t count = reader.u16();
+    std::uint16_t count = 0;
+    reader.field(count);
     if (!reader.ok()) return cut_short();
     if (count > max_keys_per_request) {
         return refuse(StoreStatus::too_large,
@@ -103,7 +107,7 @@ Outcome<void> take_keys(wire::ByteReader& reader, std::vector<std::string>& keys
     }
     keys.reserve(count);
     for (std::uint16_t at = 0; at < count; ++at) {
-        keys.push_back(reader.text(UINT16_MAX));
+        reader.field(keys.emplace_back(), UINT16_MAX);
         if (!reader.ok()) return cut_short();
         if (auto checked = check_key(keys.back()); !checked) return checked;
     }
@@ -130,10 +134,10 @@ std::string encode(const StoreRequest& request) {
     std::size_t bytes = sizeof(std::uint16_t) + sizeof(std::uint32_t) + request.value.size();
     for (const std::string& key : request.keys) bytes += sizeof(std::uint16_t) + key.size();
     return message_of(static_cast<std::uint8_t>(request.kind), request.number, bytes, [&](wire::ByteWriter& writer) {
-        writer.u16(static_cast<std::uint16_t>(request.keys.size()));
-        for (const std::string& key : request.keys) writer.text(key, UINT16_MAX);
-        writer.u32(static_cast<std::uint32_t>(request.value.size()));
-        writer.raw(bytes_of(request.value));
+        writer.field(static_cast<std::uint16_t>(request.keys.size()));
+        for (const std::string& key : request.keys) writer.field(key, UINT16_MAX);
+        writer.field(static_cast<std::uint32_t>(request.value.size()));
+        writer.field(bytes_of(request.value));
     });
 }
 
@@ -141,10 +145,10 @@ std::string encode(const Reply& reply) {
     std::size_t bytes = sizeof(std::uint16_t);
     for (const std::string& field : reply.fields) bytes += field_overhead_bytes + field.size();
     return message_of(static_cast<std::uint8_t>(reply.status), reply.number, bytes, [&](wire::ByteWriter& writer) {
-        writer.u16(static_cast<std::uint16_t>(reply.fields.size()));
+        writer.field(static_cast<std::uint16_t>(reply.fields.size()));
         for (const std::string& field : reply.fields) {
-            writer.u32(static_cast<std::uint32_t>(field.size()));
-            writer.raw(bytes_of(field));
+            writer.field(static_cast<std::uint32_t>(field.size()));
+            writer.field(bytes_of(field));
         }
     });
 }
@@ -158,7 +162,7 @@ Outcome<StoreRequest> decode_request(std::string_view message) {
     if (to_string(request.kind) == "unknown") {
         return refuse(StoreStatus::malformed, fmt::format("{} is not a kind of request", *kind));
     }
-    request.number = static_cast<std::int64_t>(reader.u64());
+    reader.field(request.number);
     if (!reader.ok()) return cut_short();
     if (const auto keys = take_keys(reader, request.keys); !keys) return tl::unexpected<StoreRefusal>(keys.error());
     if (!take_bytes(reader, request.value)) return cut_short();
@@ -177,8 +181,9 @@ Outcome<Reply> decode_reply(std::string_view message) {
     if (reply.status < StoreStatus::done || reply.status > last_status) {
         return refuse(StoreStatus::malformed, fmt::format("{} is not a status of a reply", *status));
     }
-    reply.number = static_cast<std::int64_t>(reader.u64());
-    const std::uint16_t count = reader.u16();
+    reader.field(reply.number);
+    std::uint16_t count = 0;
+    reader.field(count);
     if (!reader.ok()) return cut_short();
     for (std::uint16_t at = 0; at < count; ++at) {
         if (!take_bytes(reader, reply.fields.emplace_back())) return cut_short();

@@ -160,7 +160,7 @@ void FormationMachines::read(unsigned rank, unsigned round, unsigned from, Step&
         if (facts->front().job != job_of_rank_0) step.violate("a rank takes the job of another rank than rank 0");
         return enter(rank, Phase::network, step);
     }
-    const auto facts = control::messages_of(*values, all_ranks(rank), wire::decode_network);
+    const auto facts = control::messages_of(*values, all_ranks(rank), wire::decode<wire::NetworkFacts>);
     if (!facts) return fail(rank, facts.error(), step);
     plan(rank, *facts, step);
 }

@@ -314,11 +314,11 @@ void JoiningMachines::handle_message(unsigned node, const Flight& flight, Life& 
     control::Gatekeeper gatekeeper(config_of_switch(node, life.boots).secret);
     const auto reception = control::handle_tree_message(tree, gatekeeper, flight.bytes, from, model_now);
     if (reception.retry) step.sent.push_back(flying(node, flight.from, *reception.retry));
-    if (const auto leave = wire::decode_leave(flight.bytes); leave && nonce != 0 && child_from() == nullptr) {
+    if (const auto leave = wire::decode<wire::Leave>(flight.bytes); leave && nonce != 0 && child_from() == nullptr) {
         if (nonce != leave->nonce) step.violate("a LEAVE removed another process");
         life.left_epochs[flight.from] = leave->epoch;
     }
-    const auto join = wire::decode_join(flight.bytes);
+    const auto join = wire::decode<wire::Join>(flight.bytes);
     if (join && !reception.retry && join->epoch < life.left_epochs[flight.from] && child_from() != nullptr) {
         step.violate("an old JOIN brought back a member that left");
     }
@@ -359,16 +359,16 @@ std::string JoiningMachines::describe(std::span<const std::byte> packet) const {
     if (flight->kind == leave_order) return "leave";
     const std::string from = " of " + name(flight->from);
     if (flight->kind == report) return "report that no process has the port" + from;
-    if (const auto join = wire::decode_join(flight->bytes)) {
+    if (const auto join = wire::decode<wire::Join>(flight->bytes)) {
         return "JOIN " + std::to_string(join->epoch) + from + (join->cookie == 0 ? " without a cookie" : "") +
                (join->edges.empty() ? "" : " with a failed edge");
     }
-    if (const auto joined = wire::decode_joined(flight->bytes)) {
+    if (const auto joined = wire::decode<wire::Joined>(flight->bytes)) {
         return "JOINED " + std::to_string(joined->number) + from + (joined->ready ? " ready" : "") +
                (joined->edges.empty() ? "" : " with a failed edge");
     }
-    if (wire::decode_leave(flight->bytes)) return "LEAVE" + from;
-    return (wire::decode_retry(flight->bytes) ? "RETRY" : "REFUSED") + from;
+    if (wire::decode<wire::Leave>(flight->bytes)) return "LEAVE" + from;
+    return (wire::decode<wire::Retry>(flight->bytes) ? "RETRY" : "REFUSED") + from;
 }
 
 }  // namespace atp::check::ATP_VARIANT

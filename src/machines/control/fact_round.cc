@@ -9,6 +9,7 @@
 
 #include "base/dissent.h"
 #include "control/breaks.h"
+#include "wire/bytes.h"
 
 namespace atp::control {
 inline namespace ATP_VARIANT {
@@ -17,15 +18,16 @@ namespace {
 constexpr std::size_t world_bytes = 4;
 
 std::uint32_t world_of(std::string_view value) {
-    wire::ByteReader reader(std::as_bytes(std::span(value)));
-    return reader.u32();
+    std::uint32_t world = 0;
+    wire::ByteReader(std::as_bytes(std::span(value))).field(world);
+    return world;
 }
 
 }  // namespace
 
 std::string stamped(std::uint32_t world, std::string_view message) {
     std::string value(world_bytes, '\0');
-    wire::ByteWriter(std::as_writable_bytes(std::span(value))).u32(world);
+    wire::ByteWriter(std::as_writable_bytes(std::span(value))).field(world);
     return value += message;
 }
 
@@ -33,7 +35,7 @@ std::string stamped(const wire::GaveUp& notice) { return stamped(0, message_text
 
 std::optional<wire::GaveUp> notice_in(std::string_view value) {
     if (value.size() < world_bytes || world_of(value) != 0) return std::nullopt;
-    const auto notice = wire::decode_gave_up(std::as_bytes(std::span(value.substr(world_bytes))));
+    const auto notice = wire::decode<wire::GaveUp>(std::as_bytes(std::span(value.substr(world_bytes))));
     return notice.value_or(wire::GaveUp{.rank = 0, .reason = wire::most_reason, .text = "for an unknown reason"});
 }
 
@@ -103,7 +105,7 @@ wire::GaveUp notice_of(std::uint32_t rank, const Error& error) {
 Result<std::vector<wire::RankFacts>> agreed_facts(std::span<const std::string> values, std::uint32_t own) {
     std::vector<std::uint32_t> ranks(values.size());
     std::iota(ranks.begin(), ranks.end(), 0U);
-    auto facts = messages_of(values, ranks, wire::decode_facts);
+    auto facts = messages_of(values, ranks, wire::decode<wire::RankFacts>);
     if (!facts) return facts;
     std::vector<std::string> terms;
     for (const wire::RankFacts& each : *facts) terms.push_back(each.terms);

@@ -42,7 +42,8 @@ std::optional<HelloAnswer> HelloClient::handle_message(std::span<const std::byte
                                                        Time now) {
     const auto version = wire::refusal_version(bytes);
     if (!version) return welcome_of(bytes, from, now);
-    HelloAnswer answer{.kind = HelloAnswer::Kind::refused, .version = *version, .refusal = wire::decode_refused(bytes)};
+    HelloAnswer answer{
+        .kind = HelloAnswer::Kind::refused, .version = *version, .refusal = wire::decode<wire::Refused>(bytes)};
     const auto nonce = wire::nonce_of(bytes);
     if (from != config_.peer || !nonce || !is_known(*nonce)) return std::nullopt;
     if (!answer.refusal && !answer.is_foreign()) return std::nullopt;
@@ -51,7 +52,7 @@ std::optional<HelloAnswer> HelloClient::handle_message(std::span<const std::byte
 
 std::optional<HelloAnswer> HelloClient::welcome_of(std::span<const std::byte> bytes, const wire::Address& from,
                                                    Time now) {
-    auto welcome = wire::decode_welcome(bytes);
+    auto welcome = wire::decode<wire::Welcome>(bytes);
     if (!welcome || !is_known(welcome->nonce) || (!config_.any_sender && from != config_.peer)) return std::nullopt;
     answers_ = true;
     answered_at_ = now;

@@ -32,11 +32,11 @@ void InPathAgent::remember(const AdmittedJob& job, Time now) {
 }
 
 InPathAgent::AgentChange InPathAgent::handle_message(std::span<const std::byte> message, Time now) {
-    if (const auto join = wire::decode_join(message)) {
+    if (const auto join = wire::decode<wire::Join>(message)) {
         if (passes_here(*join)) handle_join(*join, now);
-    } else if (const auto joined = wire::decode_joined(message)) {
+    } else if (const auto joined = wire::decode<wire::Joined>(message)) {
         return handle_joined(*joined, now);
-    } else if (const auto leave = wire::decode_leave(message)) {
+    } else if (const auto leave = wire::decode<wire::Leave>(message)) {
         handle_leave(*leave, now);
     }
     return {};

@@ -32,7 +32,7 @@ bool JoinClient::is_mine(const Message& message) const {
 }
 
 bool JoinClient::handle_message(std::span<const std::byte> bytes, const wire::Address& from, bool by_group, Time now) {
-    if (const auto joined = wire::decode_joined(bytes)) {
+    if (const auto joined = wire::decode<wire::Joined>(bytes)) {
         if (by_group) return handle_group_message(*joined, now);
         if (!is_mine(*joined) || joined->epoch > epoch_) return false;
         if (was_ready() && order_.shows_restart(*joined)) switch_restarted_ = true;
@@ -40,7 +40,7 @@ bool JoinClient::handle_message(std::span<const std::byte> bytes, const wire::Ad
         return true;
     }
     if (by_group) return false;
-    if (const auto retry = wire::decode_retry(bytes)) {
+    if (const auto retry = wire::decode<wire::Retry>(bytes)) {
         if (!is_mine(*retry)) return false;
         handle_retry(*retry, now);
         return true;
@@ -65,7 +65,7 @@ void JoinClient::handle_retry(const wire::Retry& retry, Time now) {
 bool JoinClient::handle_refused(std::span<const std::byte> bytes, const wire::Address& from, Time now) {
     const auto version = wire::refusal_version(bytes);
     if (!version) return false;
-    const auto refused = wire::decode_refused(bytes);
+    const auto refused = wire::decode<wire::Refused>(bytes);
     const bool foreign = *version != wire::control_version || (refused && refused->reason == wire::Refusal::version);
     if (!answers_this_member(bytes, refused, foreign, from)) {
         ++counters_.stray_refusals;

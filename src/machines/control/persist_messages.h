@@ -109,11 +109,11 @@ void persist_message(wire::JoiningMessage& message, Archive& archive) {
     archive.bytes(bytes);
     if constexpr (Archive::reads) {
         switch (type) {
-            case 0: return persisting::assign(message, wire::decode_join(bytes));
-            case 1: return persisting::assign(message, wire::decode_joined(bytes));
-            case 2: return persisting::assign(message, wire::decode_refused(bytes));
-            case 3: return persisting::assign(message, wire::decode_leave(bytes));
-            default: return persisting::assign(message, wire::decode_retry(bytes));
+            case 0: return persisting::assign(message, wire::decode<wire::Join>(bytes));
+            case 1: return persisting::assign(message, wire::decode<wire::Joined>(bytes));
+            case 2: return persisting::assign(message, wire::decode<wire::Refused>(bytes));
+            case 3: return persisting::assign(message, wire::decode<wire::Leave>(bytes));
+            default: return persisting::assign(message, wire::decode<wire::Retry>(bytes));
         }
     }
 }

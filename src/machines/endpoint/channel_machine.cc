@@ -102,7 +102,7 @@ void ChannelMachine::handle_control(const wire::Datagram& datagram, Time now) {
         return;
     }
     // From the last switch, whose server runs here.
-    const auto join = wire::decode_join(datagram.bytes);
+    const auto join = wire::decode<wire::Join>(datagram.bytes);
     if (join && server_ != nullptr && join->level == ATP_LEVELS && join->terms == config_.terms &&
         datagram.bytes.size() >= wire::least_question_bytes) {
         return handle_server_join(*join, datagram.bytes.size(), *datagram.from, now);

@@ -22,13 +22,13 @@ NodeTask NodeMachine::handle_message(std::span<const std::byte> bytes, const wir
     }
     const auto type = wire::control_type(bytes);
     if (type == ControlType::hello) {
-        if (const auto hello = wire::decode_hello(bytes)) {
+        if (const auto hello = wire::decode<wire::Hello>(bytes)) {
             ++counters_.hellos;
             answer_hello(*hello, bytes.size(), from, ecn, out);
             return {};
         }
     } else if (type == ControlType::stats) {
-        if (const auto stats = wire::decode_stats(bytes)) return handle_stats(*stats, bytes.size(), from, out);
+        if (const auto stats = wire::decode<wire::Stats>(bytes)) return handle_stats(*stats, bytes.size(), from, out);
     } else if (type == ControlType::join || type == ControlType::leave || type == ControlType::joined ||
                type == ControlType::refused || type == ControlType::retry) {
         if (const auto shard = shard_of(bytes)) return {.kind = NodeTask::Kind::deliver, .shard = *shard};

@@ -3,13 +3,16 @@
 // messages the classes. All of them are safe in every thread.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace atp::wire {
 
@@ -57,38 +60,47 @@ inline void store_u64(std::byte* at, std::uint64_t value) {
     std::memcpy(at, &value, sizeof value);
 }
 
+// A field that is one number: an integer, a flag, or an enumerator.
+template <class Value>
+concept NumberField = std::is_integral_v<Value> || std::is_enum_v<Value>;
+
 // Appends big-endian fields to borrowed memory. If one of them does not fit, finish() returns 0 and later fields are
-// not written.
+// not written. A writer ignores limits and rules. It takes them because ByteReader has calls of the same names: a
+// function that names the fields of a message once can then write and read it.
 class ByteWriter {
   public:
+    template <class Value>
+    using Of = const Value;
+
     explicit ByteWriter(std::span<std::byte> bytes) : bytes_(bytes) {}
 
-    void u8(std::uint8_t value) {
-        if (std::byte* at = take(1)) store_u8(at, value);
+    template <NumberField Number>
+    void field(Number value, std::uint64_t /*least*/ = 0, std::uint64_t /*most*/ = 0) {
+        number(static_cast<std::uint64_t>(value), sizeof value);
     }
-    void u16(std::uint16_t value) {
-        if (std::byte* at = take(2)) store_u16(at, value);
+    void field(double value) { number(std::bit_cast<std::uint64_t>(value), sizeof value); }
+    // A length of 2 bytes and then the text, cut to `most` bytes.
+    void field(std::string_view value, std::size_t most) {
+        value = value.substr(0, most);
+        field(static_cast<std::uint16_t>(value.size()));
+        field(std::as_bytes(std::span(value)));
     }
-    void u32(std::uint32_t value) {
-        if (std::byte* at = take(4)) store_u32(at, value);
+    void field(std::span<const std::byte> value) {
+        std::byte* const at = take(value.size());
+        if (at != nullptr && !value.empty()) std::memcpy(at, value.data(), value.size());
     }
-    void u64(std::uint64_t value) {
-        if (std::byte* at = take(8)) store_u64(at, value);
-    }
-    void f64(double value) { u64(std::bit_cast<std::uint64_t>(value)); }
-    void flag(bool value) { u8(value ? 1 : 0); }
     void zero(std::size_t count) {
         if (std::byte* at = take(count)) std::memset(at, 0, count);
     }
-    // Writes a length of 2 bytes and then the text, cut to `most` bytes.
-    void text(std::string_view value, std::size_t most) {
-        value = value.substr(0, most);
-        u16(static_cast<std::uint16_t>(value.size()));
-        if (std::byte* at = take(value.size())) std::memcpy(at, value.data(), value.size());
+    // Writes how many items of `list` follow, at most `most`, and returns it.
+    template <NumberField Number>
+    std::size_t count(Number /*width*/, const auto& list, std::size_t /*least*/, std::size_t most) {
+        field(static_cast<Number>(std::min(list.size(), most)));
+        return std::min(list.size(), most);
     }
-    void raw(std::span<const std::byte> value) {
-        if (std::byte* at = take(value.size())) std::memcpy(at, value.data(), value.size());
-    }
+    void resize(const auto& /*list*/, int /*count*/) {}
+    void one_of(std::uint64_t /*value*/, std::initializer_list<std::uint64_t> /*allowed*/) {}
+    void rule(const auto& /*holds*/, const auto& /*value*/) {}
     // Number of bytes written. Zeros pad them to `padded_bytes`.
     [[nodiscard]] std::size_t finish(std::size_t padded_bytes = 0) {
         if (padded_bytes > at_) zero(padded_bytes - at_);
@@ -96,6 +108,10 @@ class ByteWriter {
     }
 
   private:
+    void number(std::uint64_t value, std::size_t size) {
+        std::byte* const at = take(size);
+        for (std::size_t i = size; at != nullptr && i-- > 0; value >>= 8U) at[i] = static_cast<std::byte>(value);
+    }
     std::byte* take(std::size_t count) {
         fits_ = fits_ && count <= bytes_.size() - at_;
         if (!fits_) return nullptr;
@@ -108,45 +124,56 @@ class ByteWriter {
     bool fits_ = true;
 };
 
-// Reads big-endian fields from borrowed memory. Beyond the end, and after a failed check(), every field reads zero and
-// ok() is false.
+// Reads big-endian fields from borrowed memory. Beyond the end, and after a field outside its limits, every field reads
+// zero and ok() is false.
 class ByteReader {
   public:
+    template <class Value>
+    using Of = Value;
+
     explicit ByteReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
-    std::uint8_t u8() {
-        const std::byte* at = take(1);
-        return at == nullptr ? std::uint8_t{0} : load_u8(at);
+    template <NumberField Number>
+    void field(Number& value, std::uint64_t least = 0, std::uint64_t most = UINT64_MAX) {
+        const std::uint64_t read = number(sizeof value);
+        check(read >= least && read <= most);
+        value = static_cast<Number>(read);
     }
-    std::uint16_t u16() {
-        const std::byte* at = take(2);
-        return at == nullptr ? std::uint16_t{0} : load_u16(at);
+    void field(double& value) { value = std::bit_cast<double>(number(sizeof value)); }
+    void field(std::string& value, std::size_t most) {
+        std::uint16_t size = 0;
+        field(size, 0, most);
+        const std::byte* const at = take(size);
+        value = at == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(at), size);
     }
-    std::uint32_t u32() {
-        const std::byte* at = take(4);
-        return at == nullptr ? 0U : load_u32(at);
+    void field(std::span<std::byte> value) {
+        const std::byte* const at = take(value.size());
+        if (at != nullptr && !value.empty()) std::memcpy(value.data(), at, value.size());
     }
-    std::uint64_t u64() {
-        const std::byte* at = take(8);
-        return at == nullptr ? std::uint64_t{0} : load_u64(at);
+    void zero(std::size_t count) { static_cast<void>(take(count)); }
+    // Reads how many items follow, makes room for them in `list`, and returns it.
+    template <NumberField Number>
+    std::size_t count(Number count, auto& list, std::size_t least, std::size_t most) {
+        field(count, least, most);
+        list.resize(ok_ ? count : 0);
+        return list.size();
     }
-    double f64() { return std::bit_cast<double>(u64()); }
-    bool flag() { return u8() != 0; }
-    void skip(std::size_t count) { static_cast<void>(take(count)); }
-    std::string text(std::size_t most) {
-        const std::size_t size = u16();
-        check(size <= most);
-        const std::byte* at = take(size);
-        return at == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(at), size);
+    void resize(auto& list, int count) { list.resize(static_cast<std::size_t>(count)); }
+    void one_of(std::uint64_t value, std::initializer_list<std::uint64_t> allowed) {
+        check(std::ranges::find(allowed, value) != allowed.end());
     }
-    void raw(std::span<std::byte> into) {
-        if (const std::byte* at = take(into.size())) std::memcpy(into.data(), at, into.size());
-    }
+    void rule(const auto& holds, const auto& value) { check(holds(value)); }
     void check(bool holds) { ok_ = ok_ && holds; }
     [[nodiscard]] bool ok() const { return ok_; }
     [[nodiscard]] std::size_t left() const { return bytes_.size() - at_; }
 
   private:
+    std::uint64_t number(std::size_t size) {
+        const std::byte* const at = take(size);
+        std::uint64_t value = 0;
+        for (std::size_t i = 0; at != nullptr && i < size; ++i) value = value << 8U | load_u8(at + i);
+        return value;
+    }
     const std::byte* take(std::size_t count) {
         check(count <= bytes_.size() - at_);
         if (!ok_) return nullptr;

@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/control.h"
 
+#include "wire/bytes.h"
+
 namespace atp::wire {
 namespace {
 
 constexpr std::uint8_t version_mark = control_version & 0xF0U;
 static_assert(static_cast<std::uint8_t>(first_control_type) == ATP_TYPE_CONTROL);
-
-template <class Type>
-void write_first_bytes(ByteWriter& writer, Type type) {
-    writer.u8(control_version);
-    writer.u8(static_cast<std::uint8_t>(type));
-    writer.zero(control_prefix_bytes - 2);
-}
-
-template <class Type>
-void read_first_bytes(ByteReader& reader, Type type) {
-    reader.check(reader.u8() == control_version);
-    reader.check(reader.u8() == static_cast<std::uint8_t>(type));
-    reader.skip(control_prefix_bytes - 2);
-}
 
 }  // namespace
 
@@ -54,11 +42,6 @@ std::optional<std::uint64_t> nonce_of(std::span<const std::byte> bytes) {
     if (bytes.size() < control_prefix_bytes + sizeof(std::uint64_t)) return std::nullopt;
     return load_u64(bytes.data() + control_prefix_bytes);
 }
-
-void write_prefix(ByteWriter& writer, ControlType type) { write_first_bytes(writer, type); }
-void read_prefix(ByteReader& reader, ControlType type) { read_first_bytes(reader, type); }
-void write_prefix(ByteWriter& writer, StoreType type) { write_first_bytes(writer, type); }
-void read_prefix(ByteReader& reader, StoreType type) { read_first_bytes(reader, type); }
 
 // tools/write_wire writes the names from src/machines/wire/wire.toml.
 std::string_view to_string(ControlType type) {

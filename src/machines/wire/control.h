@@ -13,7 +13,6 @@
 #include <span>
 #include <string_view>
 
-#include "wire/bytes.h"
 #include "wire/format.h"
 #include "wire/formation_messages.h"
 #include "wire/join_messages.h"
@@ -108,11 +107,12 @@ inline constexpr std::size_t max_path_switches = 4;
 // The nonce, with which every control message of every version begins after these bytes; nullopt: too few bytes.
 [[nodiscard]] std::optional<std::uint64_t> nonce_of(std::span<const std::byte> bytes);
 
-// Writes and reads the bytes in front of the fields. read_prefix() checks that they are those of `type`.
-void write_prefix(ByteWriter& writer, ControlType type);
-void read_prefix(ByteReader& reader, ControlType type);
-void write_prefix(ByteWriter& writer, StoreType type);
-void read_prefix(ByteReader& reader, StoreType type);
+// For each message of the included headers. encode() returns the number of bytes written, or 0 if they do not fit.
+// Zeros pad the message to `padded_bytes`. decode() returns nullopt if the bytes are no valid message of this type.
+template <class Message>
+[[nodiscard]] std::size_t encode(const Message& message, std::span<std::byte> bytes, std::size_t padded_bytes = 0);
+template <class Message>
+[[nodiscard]] std::optional<Message> decode(std::span<const std::byte> bytes);
 
 [[nodiscard]] std::string_view to_string(ControlType type);
 [[nodiscard]] std::string_view to_string(StoreType type);

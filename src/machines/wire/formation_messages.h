@@ -98,24 +98,6 @@ struct GaveUp {
     std::string text{};  // for people
 };
 
-// Return the number of bytes written, or 0 if they do not fit.
-[[nodiscard]] std::size_t encode(const RankFacts& message, std::span<std::byte> bytes);
-[[nodiscard]] std::size_t encode(const SharedFacts& message, std::span<std::byte> bytes);
-[[nodiscard]] std::size_t encode(const NetworkFacts& message, std::span<std::byte> bytes);
-[[nodiscard]] std::size_t encode(const ServerFacts& message, std::span<std::byte> bytes);
-[[nodiscard]] std::size_t encode(const ReachedFacts& message, std::span<std::byte> bytes);
-[[nodiscard]] std::size_t encode(const JobPlan& message, std::span<std::byte> bytes);
-[[nodiscard]] std::size_t encode(const GaveUp& message, std::span<std::byte> bytes);
-
-// Return nullopt if the bytes are no valid message of this type.
-[[nodiscard]] std::optional<RankFacts> decode_facts(std::span<const std::byte> bytes);
-[[nodiscard]] std::optional<SharedFacts> decode_shared(std::span<const std::byte> bytes);
-[[nodiscard]] std::optional<NetworkFacts> decode_network(std::span<const std::byte> bytes);
-[[nodiscard]] std::optional<ServerFacts> decode_server(std::span<const std::byte> bytes);
-[[nodiscard]] std::optional<ReachedFacts> decode_reached(std::span<const std::byte> bytes);
-[[nodiscard]] std::optional<JobPlan> decode_plan(std::span<const std::byte> bytes);
-[[nodiscard]] std::optional<GaveUp> decode_gave_up(std::span<const std::byte> bytes);
-
 // End of the written part.
 
 }  // namespace atp::wire

@@ -195,20 +195,6 @@ struct Retry {
     std::uint64_t cookie = 0;   // proves that the sender of the JOIN receives at its address
 };
 
-// Return the number of bytes written, or 0 if they do not fit. Zeros pad the message to `padded_bytes`.
-[[nodiscard]] std::size_t encode(const Join& message, std::span<std::byte> bytes, std::size_t padded_bytes = 0);
-[[nodiscard]] std::size_t encode(const Joined& message, std::span<std::byte> bytes, std::size_t padded_bytes = 0);
-[[nodiscard]] std::size_t encode(const Refused& message, std::span<std::byte> bytes);
-[[nodiscard]] std::size_t encode(const Leave& message, std::span<std::byte> bytes);
-[[nodiscard]] std::size_t encode(const Retry& message, std::span<std::byte> bytes);
-
-// Return nullopt if the bytes are no valid message of this type.
-[[nodiscard]] std::optional<Join> decode_join(std::span<const std::byte> bytes);
-[[nodiscard]] std::optional<Joined> decode_joined(std::span<const std::byte> bytes);
-[[nodiscard]] std::optional<Refused> decode_refused(std::span<const std::byte> bytes);
-[[nodiscard]] std::optional<Leave> decode_leave(std::span<const std::byte> bytes);
-[[nodiscard]] std::optional<Retry> decode_retry(std::span<const std::byte> bytes);
-
 // The name, such as "restarted"; "unknown" for other values.
 [[nodiscard]] std::string_view to_string(Refusal value);
 [[nodiscard]] std::string_view to_string(EdgeKind value);

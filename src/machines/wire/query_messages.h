@@ -52,18 +52,6 @@ struct Report {
     std::string text{};          // part of the report, JSON
 };
 
-// Return the number of bytes written, or 0 if they do not fit. Zeros pad the message to `padded_bytes`.
-[[nodiscard]] std::size_t encode(const Hello& message, std::span<std::byte> bytes, std::size_t padded_bytes = 0);
-[[nodiscard]] std::size_t encode(const Welcome& message, std::span<std::byte> bytes, std::size_t padded_bytes = 0);
-[[nodiscard]] std::size_t encode(const Stats& message, std::span<std::byte> bytes);
-[[nodiscard]] std::size_t encode(const Report& message, std::span<std::byte> bytes);
-
-// Return nullopt if the bytes are no valid message of this type.
-[[nodiscard]] std::optional<Hello> decode_hello(std::span<const std::byte> bytes);
-[[nodiscard]] std::optional<Welcome> decode_welcome(std::span<const std::byte> bytes);
-[[nodiscard]] std::optional<Stats> decode_stats(std::span<const std::byte> bytes);
-[[nodiscard]] std::optional<Report> decode_report(std::span<const std::byte> bytes);
-
 // End of the written part.
 
 }  // namespace atp::wire

@@ -44,16 +44,16 @@ std::string describe_leave(const Leave& leave) {
 std::string describe_control(ControlType type, std::span<const std::byte> bytes) {
     switch (type) {
         case ControlType::join:
-            if (const auto join = decode_join(bytes)) return describe_join(*join);
+            if (const auto join = decode<Join>(bytes)) return describe_join(*join);
             break;
         case ControlType::joined:
-            if (const auto joined = decode_joined(bytes)) return describe_joined(*joined);
+            if (const auto joined = decode<Joined>(bytes)) return describe_joined(*joined);
             break;
         case ControlType::refused:
-            if (const auto refused = decode_refused(bytes)) return describe_refused(*refused);
+            if (const auto refused = decode<Refused>(bytes)) return describe_refused(*refused);
             break;
         case ControlType::leave:
-            if (const auto leave = decode_leave(bytes)) return describe_leave(*leave);
+            if (const auto leave = decode<Leave>(bytes)) return describe_leave(*leave);
             break;
         default: return fmt::format("{} bytes={}", to_string(type), bytes.size());
     }

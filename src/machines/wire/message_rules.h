@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules that wire.toml names: what several fields of a joining message must fulfil together.
+// Rules that wire.toml names: what a field, or several fields of a message together, must fulfil.
 #pragma once
 
 #include <cstdint>
 
-#include "wire/join_messages.h"
+#include "wire/formation_messages.h"
 
 namespace atp::wire {
 
@@ -15,5 +15,8 @@ namespace atp::wire {
 [[nodiscard]] bool unit_fits(const JoiningUnit& unit);
 // A JOIN to level 0 or 1 covers one unit. A JOIN to level 2, from the last switch, covers all units.
 [[nodiscard]] bool join_fits(const Join& join);
+[[nodiscard]] bool report_fits(const Report& report);
+[[nodiscard]] bool is_rate(double bits_per_s);
+[[nodiscard]] bool network_fits(const NetworkFacts& facts);
 
 }  // namespace atp::wire

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "wire/join_rules.h"
+#include "wire/message_rules.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "wire/join_rules.h"
+#include "wire/message_rules.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
+
+#include "wire/format.h"
 
 namespace atp::wire {
 
@@ -51,6 +53,15 @@ bool join_fits(const Join& join) {
         seen |= bit;
     }
     return join.level == ATP_LEVELS ? seen == join.terms.mask1 : join.units.size() == 1;
+}
+
+bool report_fits(const Report& report) { return report.part < report.parts; }
+
+bool is_rate(double bits_per_s) { return std::isfinite(bits_per_s) && bits_per_s >= 0; }
+
+bool network_fits(const NetworkFacts& facts) {
+    const bool names_switch = !facts.path.empty();
+    return names_switch == (facts.lanes != 0) && (names_switch || !facts.hosts_switch);
 }
 
 }  // namespace atp::wire
