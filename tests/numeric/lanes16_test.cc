@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "numeric/lanes16.h"
+#include "numeric/narrow_lanes.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,6 @@
 #include <limits>
 #include <vector>
 
-#include "numeric/lane16.h"
 #include "numeric/lanes32_sums.h"
 #include "numeric/lanes32_worker.h"
 
@@ -25,16 +24,20 @@ constexpr std::int16_t highest = std::numeric_limits<std::int16_t>::max();
 constexpr std::int16_t lowest = std::numeric_limits<std::int16_t>::min();
 
 Bytes wire_of(const Shorts& lanes) {
-    Bytes bytes(lanes.size() * int16_lane_bytes);
-    for (std::size_t at = 0; at < lanes.size(); ++at)
-        short_lane::store(lanes[at], bytes.data() + at * int16_lane_bytes);
+    Bytes bytes;
+    for (const std::int16_t lane : lanes) {
+        bytes.push_back(static_cast<std::byte>(lane >> 8));
+        bytes.push_back(static_cast<std::byte>(lane));
+    }
     return bytes;
 }
 
 Shorts shorts_in(const Bytes& bytes) {
-    Shorts lanes(bytes.size() / int16_lane_bytes);
-    for (std::size_t at = 0; at < lanes.size(); ++at)
-        lanes[at] = short_lane::load(bytes.data() + at * int16_lane_bytes);
+    Shorts lanes;
+    for (std::size_t at = 0; at < bytes.size(); at += 2) {
+        const auto high = std::to_integer<unsigned>(bytes[at]);
+        lanes.push_back(static_cast<std::int16_t>(high << 8U | std::to_integer<unsigned>(bytes[at + 1])));
+    }
     return lanes;
 }
 
@@ -45,8 +48,8 @@ std::int16_t some_short(std::size_t at) { return static_cast<std::int16_t>(at * 
 
 TEST(Int16Lanes, LanesAreBigEndian) {
     const float value = 258;
-    Bytes bytes(int16_lane_bytes);
-    ASSERT_TRUE(quantise_int16(&value, 1, 1, bytes.data()));
+    Bytes bytes(sizeof(std::int16_t));
+    ASSERT_TRUE(int16_lanes().quantise(&value, 1, 1, bytes.data()));
     EXPECT_EQ(bytes, (Bytes{std::byte{1}, std::byte{2}}));
 }
 
@@ -65,8 +68,8 @@ TEST(Int16Lanes, QuantisationRoundsTiesToEvenAndRefusesValuesBeyond16Bits) {
         for (const std::size_t place : {std::size_t{0}, std::size_t{17}, longest_shorts - 1}) {
             std::vector<float> values(longest_shorts, 3.0F);
             values[place] = one.product / 4;
-            Bytes bytes(longest_shorts * int16_lane_bytes);
-            EXPECT_EQ(quantise_int16(values.data(), longest_shorts, 4, bytes.data()), one.fits) << one.product;
+            Bytes bytes(longest_shorts * sizeof(std::int16_t));
+            EXPECT_EQ(int16_lanes().quantise(values.data(), longest_shorts, 4, bytes.data()), one.fits) << one.product;
             if (one.fits) {
                 EXPECT_EQ(shorts_in(bytes)[place], one.lane) << one.product;
             }
@@ -85,7 +88,7 @@ TEST(Int16Lanes, EveryLaneIsAddedForEveryNumberOfLanes) {
             expected[at] = static_cast<std::int16_t>(held[at] + addends[at]);
         }
         Bytes sums = wire_of(held);
-        EXPECT_FALSE(int16_add(wire_of(addends).data(), count, sums.data()));
+        EXPECT_FALSE(int16_lanes().add(wire_of(addends).data(), count, sums.data()));
         EXPECT_EQ(shorts_in(sums), expected);
     }
 }
@@ -104,7 +107,7 @@ TEST(Int16Lanes, AdditionBeyond16BitsSaturatesAndReportsOverflow) {
             held[place] = one.held;
             addends[place] = one.addend;
             Bytes sums = wire_of(held);
-            EXPECT_EQ(int16_add(wire_of(addends).data(), longest_shorts, sums.data()), one.left);
+            EXPECT_EQ(int16_lanes().add(wire_of(addends).data(), longest_shorts, sums.data()), one.left);
             EXPECT_EQ(shorts_in(sums)[place], one.sum);
         }
     }
@@ -113,22 +116,22 @@ TEST(Int16Lanes, AdditionBeyond16BitsSaturatesAndReportsOverflow) {
 TEST(Int16Lanes, ServerSumsExceed16BitsWithoutOverflow) {
     const Bytes wire = wire_of(Shorts(longest_shorts, lowest));
     Sums sums(longest_shorts, 99);
-    sums_assign_int16(wire.data(), longest_shorts, sums.data());
-    for (int more = 0; more < 1000; ++more) sums_add_int16(wire.data(), longest_shorts, sums.data());
+    int16_lanes().assign_sums(wire.data(), longest_shorts, sums.data());
+    for (int more = 0; more < 1000; ++more) int16_lanes().add_sums(wire.data(), longest_shorts, sums.data());
     EXPECT_EQ(sums, Sums(longest_shorts, 1001 * std::int64_t{lowest}));
 }
 
 TEST(Int16Lanes, SumsConvertToInt16OnlyIfAllFit) {
     for (const std::int64_t sum : {std::int64_t{highest}, std::int64_t{lowest}, std::int64_t{0}}) {
-        Bytes wire(longest_shorts * int16_lane_bytes);
-        EXPECT_TRUE(sums_to_int16(Sums(longest_shorts, sum).data(), longest_shorts, wire.data()));
+        Bytes wire(longest_shorts * sizeof(std::int16_t));
+        EXPECT_TRUE(int16_lanes().from_sums(Sums(longest_shorts, sum).data(), longest_shorts, wire.data()));
         EXPECT_EQ(shorts_in(wire), Shorts(longest_shorts, static_cast<std::int16_t>(sum)));
     }
     for (const std::int64_t sum : {highest + std::int64_t{1}, lowest - std::int64_t{1}, std::int64_t{1} << 40}) {
         Sums sums(longest_shorts, 5);
         sums.back() = sum;
-        Bytes wire(longest_shorts * int16_lane_bytes);
-        EXPECT_FALSE(sums_to_int16(sums.data(), longest_shorts, wire.data())) << sum;
+        Bytes wire(longest_shorts * sizeof(std::int16_t));
+        EXPECT_FALSE(int16_lanes().from_sums(sums.data(), longest_shorts, wire.data())) << sum;
     }
 }
 
@@ -140,7 +143,7 @@ TEST(Int16Lanes, LanesConvertToTheSameFloatsAsTheirSums) {
         Bytes expected(longest_shorts * 4);
         Bytes actual(longest_shorts * 4);
         sums_to_floats(sums.data(), longest_shorts, inverse, expected.data());
-        int16_to_floats(wire_of(lanes).data(), longest_shorts, inverse, actual.data());
+        int16_lanes().to_floats(wire_of(lanes).data(), longest_shorts, inverse, actual.data());
         EXPECT_EQ(actual, expected);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "numeric/lanes8.h"
+#include "numeric/narrow_lanes.h"
 
 #include <gtest/gtest.h>
 
@@ -43,7 +43,8 @@ TEST(Int8Lanes, H53_EveryPairOfValuesSaturatesAloneAtEachPlaceOfAWord) {
                 held[place] = b;
                 Bytes sums = wire_of(held);
                 const int sum = a + b;
-                ASSERT_EQ(int8_add(wire_of(addends).data(), 4, sums.data()), sum > highest_int8 || sum < lowest_int8);
+                ASSERT_EQ(int8_lanes().add(wire_of(addends).data(), 4, sums.data()),
+                          sum > highest_int8 || sum < lowest_int8);
                 for (std::size_t at = 0; at < 4; ++at) {
                     ASSERT_EQ(int8_in(sums, at), std::clamp(addends[at] + held[at], lowest_int8, highest_int8))
                         << a << " " << b;
@@ -68,7 +69,7 @@ TEST(Int8Lanes, QuantisationRoundsTiesToEvenAndRefusesValuesBeyond8Bits) {
             std::vector<float> values(longest_int8, -1.25F);
             values[place] = product / 2;
             Bytes lanes(longest_int8);
-            ASSERT_EQ(quantise_int8(values.data(), longest_int8, 2, lanes.data()), fits) << product;
+            ASSERT_EQ(int8_lanes().quantise(values.data(), longest_int8, 2, lanes.data()), fits) << product;
             if (!fits) continue;
             for (std::size_t at = 0; at < longest_int8; ++at) {
                 ASSERT_EQ(int8_in(lanes, at), at == place ? lane : -2) << product;
@@ -82,7 +83,7 @@ TEST(Int8Lanes, FloatsAreTheLanesTimesTheInverseScale) {
     for (std::size_t at = 0; at < longest_int8; ++at) lanes[at] = some_int8(at);
     std::vector<float> floats(longest_int8);
     Bytes wire(longest_int8 * 4);
-    int8_to_floats(wire_of(lanes).data(), longest_int8, 1.0 / 3, wire.data());
+    int8_lanes().to_floats(wire_of(lanes).data(), longest_int8, 1.0 / 3, wire.data());
     floats_from_wire(wire.data(), longest_int8, floats.data());
     for (std::size_t at = 0; at < longest_int8; ++at) {
         const auto expected = static_cast<float>(lanes[at] * (1.0 / 3));
@@ -101,7 +102,7 @@ TEST(Int8Lanes, EveryLaneIsAddedForEveryNumberOfLanes) {
             beyond |= sum > highest_int8 || sum < lowest_int8;
         }
         Bytes sums = wire_of(held);
-        EXPECT_EQ(int8_add(wire_of(addends).data(), count, sums.data()), beyond);
+        EXPECT_EQ(int8_lanes().add(wire_of(addends).data(), count, sums.data()), beyond);
         for (std::size_t at = 0; at < count; ++at) {
             ASSERT_EQ(int8_in(sums, at), std::clamp(addends[at] + held[at], lowest_int8, highest_int8))
                 << count << " " << at;
@@ -114,8 +115,8 @@ TEST(Int8Lanes, SumsOfAServerDoNotSaturate) {
     for (std::size_t at = 0; at < longest_int8; ++at) lanes[at] = some_int8(at);
     const Bytes wire = wire_of(lanes);
     Sums sums(longest_int8, 99);
-    sums_assign_int8(wire.data(), longest_int8, sums.data());
-    for (int added = 0; added < 3; ++added) sums_add_int8(wire.data(), longest_int8, sums.data());
+    int8_lanes().assign_sums(wire.data(), longest_int8, sums.data());
+    for (int added = 0; added < 3; ++added) int8_lanes().add_sums(wire.data(), longest_int8, sums.data());
     for (std::size_t at = 0; at < longest_int8; ++at) ASSERT_EQ(sums[at], 4 * lanes[at]) << at;
 }
 
@@ -127,12 +128,12 @@ TEST(Int8Lanes, SumsBeyond8BitsAreReportedAtEachLane) {
             Bytes bytes(longest_int8);
             sums[0] = lowest_int8;
             sums[1] = highest_int8;
-            EXPECT_TRUE(sums_to_int8(sums.data(), longest_int8, bytes.data()));
+            EXPECT_TRUE(int8_lanes().from_sums(sums.data(), longest_int8, bytes.data()));
             EXPECT_EQ(int8_in(bytes, 0), lowest_int8);
             EXPECT_EQ(int8_in(bytes, 1), highest_int8);
             EXPECT_EQ(int8_in(bytes, longest_int8 - 1), -5);
             sums[place] = sum;
-            EXPECT_FALSE(sums_to_int8(sums.data(), longest_int8, bytes.data())) << sum << " at " << place;
+            EXPECT_FALSE(int8_lanes().from_sums(sums.data(), longest_int8, bytes.data())) << sum << " at " << place;
         }
     }
 }

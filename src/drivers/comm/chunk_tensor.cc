@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "numeric/lanes16.h"
 #include "numeric/lanes32_worker.h"
-#include "numeric/lanes8.h"
+#include "numeric/narrow_lanes.h"
 #include "wire/packet.h"
 
 namespace atp::comm {
@@ -21,7 +20,7 @@ bool narrow(const std::byte* sums, std::size_t count, std::byte* lanes) {
         const auto sum = static_cast<std::int32_t>(wire::load_u32(sums + at * ATP_LANE_BYTES));
         fits &= sum >= -most && sum <= most;
         const auto bits = static_cast<std::uint32_t>(sum);
-        if constexpr (sizeof(Integer) == numeric::int16_lane_bytes) *lanes++ = static_cast<std::byte>(bits >> 8U);
+        if constexpr (sizeof(Integer) == 2) *lanes++ = static_cast<std::byte>(bits >> 8U);
         *lanes++ = static_cast<std::byte>(bits);
     }
     return fits;
@@ -40,7 +39,7 @@ bool ChunkTensor::load_integers(std::uint64_t first, std::span<std::byte> lanes)
     const std::byte* const sums = chunk_.sums + first * ATP_LANE_BYTES;
     if (form() == ATP_DTYPE_INT8) return narrow<std::int8_t>(sums, lanes.size(), lanes.data());
     if (form() == ATP_DTYPE_INT16) {
-        return narrow<std::int16_t>(sums, lanes.size() / numeric::int16_lane_bytes, lanes.data());
+        return narrow<std::int16_t>(sums, lanes.size() / sizeof(std::int16_t), lanes.data());
     }
     std::copy_n(sums, lanes.size(), lanes.data());
     return plain() || !numeric::exceeds(lanes.data(), lanes.size() / ATP_LANE_BYTES, INT32_MAX);
@@ -57,8 +56,8 @@ void ChunkTensor::store(std::uint64_t first, std::span<const std::byte> lanes) {
 void ChunkTensor::store_narrow(std::uint64_t first, std::span<const std::byte> lanes) {
     const double inverse = 1 / protocol::scale_from(scale(first), chunk_.job_scale);
     std::byte* const sums = chunk_.sums + first * ATP_LANE_BYTES;
-    if (form() == ATP_DTYPE_INT8) return numeric::int8_to_floats(lanes.data(), lanes.size(), inverse, sums);
-    numeric::int16_to_floats(lanes.data(), lanes.size() / numeric::int16_lane_bytes, inverse, sums);
+    const numeric::NarrowLanes& narrow = form() == ATP_DTYPE_INT8 ? numeric::int8_lanes() : numeric::int16_lanes();
+    narrow.to_floats(lanes.data(), lanes.size() / narrow.bytes, inverse, sums);
 }
 
 }  // namespace atp::comm

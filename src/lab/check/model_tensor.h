@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "check/truth.h"
-#include "numeric/lanes16.h"
 #include "numeric/lanes32_worker.h"
+#include "numeric/narrow_lanes.h"
 #include "protocol/tensor.h"
 
 namespace atp::check {
@@ -53,7 +53,7 @@ class ModelTensor final : public protocol::Tensor {
     }
     [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
         const std::array<float, 2> elements{value(first), value(first)};
-        return form() == ATP_DTYPE_INT16 ? numeric::quantise_int16(elements.data(), 2, 1.0F, lanes.data())
+        return form() == ATP_DTYPE_INT16 ? numeric::int16_lanes().quantise(elements.data(), 2, 1.0F, lanes.data())
                                          : numeric::quantise(elements.data(), 1, 1.0F, lanes.data());
     }
     void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
@@ -75,7 +75,7 @@ class ModelTensor final : public protocol::Tensor {
     }
     void store_narrow(std::uint64_t first, std::span<const std::byte> lanes) override {
         std::array<std::byte, 2 * ATP_LANE_BYTES> floats;
-        numeric::int16_to_floats(lanes.data(), 2, 1, floats.data());
+        numeric::int16_lanes().to_floats(lanes.data(), 2, 1, floats.data());
         for (unsigned at = 0; at < 2; ++at) {
             store(first + at, std::span(floats).subspan(at * ATP_LANE_BYTES, ATP_LANE_BYTES));
         }

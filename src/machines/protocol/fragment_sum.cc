@@ -5,9 +5,8 @@
 #include <limits>
 #include <span>
 
-#include "numeric/lanes16.h"
 #include "numeric/lanes32_sums.h"
-#include "numeric/lanes8.h"
+#include "numeric/narrow_lanes.h"
 #include "protocol/lane_sums.h"
 
 namespace atp::protocol {
@@ -41,10 +40,12 @@ std::uint8_t write_integers(const FragmentRecord& record, std::size_t payload, s
         numeric::sums_to_integers(sums.data(), sums.size(), result);
         return ATP_DTYPE_INT32;
     }
-    if (record.form == ATP_DTYPE_INT16 && numeric::sums_to_int16(sums.data(), sums.size(), result)) {
+    if (record.form == ATP_DTYPE_INT16 && numeric::int16_lanes().from_sums(sums.data(), sums.size(), result)) {
         return ATP_DTYPE_INT16;
     }
-    if (record.form == ATP_DTYPE_INT8 && numeric::sums_to_int8(sums.data(), sums.size(), result)) return ATP_DTYPE_INT8;
+    if (record.form == ATP_DTYPE_INT8 && numeric::int8_lanes().from_sums(sums.data(), sums.size(), result)) {
+        return ATP_DTYPE_INT8;
+    }
     const bool proves = record.proof && sums.size() + ATP_PROOF_LANES <= payload && fit<std::int32_t>(sums);
     if (!record.without_owner && !proves) return ATP_DTYPE_NONE;
     numeric::sums_to_integers(sums.data(), sums.size(), result);

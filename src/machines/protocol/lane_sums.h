@@ -5,9 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "numeric/lanes16.h"
 #include "numeric/lanes32_sums.h"
-#include "numeric/lanes8.h"
+#include "numeric/narrow_lanes.h"
 #include "wire/format.h"
 
 namespace atp::protocol {
@@ -16,13 +15,13 @@ using SumLanes = void (*)(const std::byte* lanes, std::size_t count, std::int64_
 
 // `type`: ATP_DTYPE_INT32, ATP_DTYPE_INT16 or ATP_DTYPE_INT8.
 [[nodiscard]] inline SumLanes assignment_of(std::uint8_t type) {
-    if (type == ATP_DTYPE_INT8) return numeric::sums_assign_int8;
-    return type == ATP_DTYPE_INT16 ? numeric::sums_assign_int16 : numeric::sums_assign;
+    if (type == ATP_DTYPE_INT8) return numeric::int8_lanes().assign_sums;
+    return type == ATP_DTYPE_INT16 ? numeric::int16_lanes().assign_sums : numeric::sums_assign;
 }
 
 [[nodiscard]] inline SumLanes addition_of(std::uint8_t type) {
-    if (type == ATP_DTYPE_INT8) return numeric::sums_add_int8;
-    return type == ATP_DTYPE_INT16 ? numeric::sums_add_int16 : numeric::sums_add;
+    if (type == ATP_DTYPE_INT8) return numeric::int8_lanes().add_sums;
+    return type == ATP_DTYPE_INT16 ? numeric::int16_lanes().add_sums : numeric::sums_add;
 }
 
 }  // namespace atp::protocol

@@ -7,9 +7,8 @@
 #include <cstring>
 #include <new>
 
-#include "numeric/lanes16.h"
 #include "numeric/lanes32_switch.h"
-#include "numeric/lanes8.h"
+#include "numeric/narrow_lanes.h"
 #include "protocol/sequence.h"
 
 namespace atp::protocol {
@@ -65,7 +64,7 @@ bool move_integers(std::byte* wire_lanes, std::size_t count, std::uint8_t action
 // True if an addition exceeded the width of `type`. Narrow lanes are stored as in packets.
 bool move_narrow(std::uint8_t type, std::byte* wire_lanes, std::size_t count, std::uint8_t action,
                  std::int32_t* lanes) {
-    const auto add = type == ATP_DTYPE_INT8 ? numeric::int8_add : numeric::int16_add;
+    const auto add = type == ATP_DTYPE_INT8 ? numeric::int8_lanes().add : numeric::int16_lanes().add;
     auto* held = reinterpret_cast<std::byte*>(lanes);
     const std::size_t bytes = count * ATP_LANE_BYTES;
     bool overflowed = false;

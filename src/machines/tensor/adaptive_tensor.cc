@@ -6,9 +6,8 @@
 #include <cmath>
 #include <utility>
 
-#include "numeric/lanes16.h"
 #include "numeric/lanes32_worker.h"
-#include "numeric/lanes8.h"
+#include "numeric/narrow_lanes.h"
 
 namespace atp::tensor {
 namespace {
@@ -24,11 +23,9 @@ struct Codec {
 };
 
 Codec codec_of(std::uint8_t form) {
-    if (form == ATP_DTYPE_INT8) return {numeric::int8_lane_bytes, numeric::quantise_int8, numeric::int8_to_floats};
-    if (form == ATP_DTYPE_INT16) {
-        return {numeric::int16_lane_bytes, numeric::quantise_int16, numeric::int16_to_floats};
-    }
-    return {ATP_LANE_BYTES, numeric::quantise, nullptr};
+    if (form == ATP_DTYPE_INT32) return {ATP_LANE_BYTES, numeric::quantise, nullptr};
+    const numeric::NarrowLanes& narrow = form == ATP_DTYPE_INT8 ? numeric::int8_lanes() : numeric::int16_lanes();
+    return {narrow.bytes, narrow.quantise, narrow.to_floats};
 }
 
 }  // namespace

@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "numeric/lanes16.h"
-#include "numeric/lanes8.h"
+#include "numeric/narrow_lanes.h"
 #include "protocol/tensor.h"
 
 namespace atp::testing {
@@ -25,8 +24,8 @@ class NarrowTensor : public protocol::Tensor {
     [[nodiscard]] protocol::Spans spans() const override { return spans_; }
     [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
         const std::size_t count = lanes.size() / protocol::element_bytes(form_);
-        const auto quantise = form_ == ATP_DTYPE_INT8    ? numeric::quantise_int8
-                              : form_ == ATP_DTYPE_INT16 ? numeric::quantise_int16
+        const auto quantise = form_ == ATP_DTYPE_INT8    ? numeric::int8_lanes().quantise
+                              : form_ == ATP_DTYPE_INT16 ? numeric::int16_lanes().quantise
                                                          : numeric::quantise;
         return quantise(&values_[first], count, 1, lanes.data());
     }
@@ -41,7 +40,7 @@ class NarrowTensor : public protocol::Tensor {
     void store_narrow(std::uint64_t first, std::span<const std::byte> lanes) override {
         const std::size_t count = lanes.size() / protocol::element_bytes(form_);
         std::vector<std::byte> wire(count * ATP_LANE_BYTES);
-        const auto widen = form_ == ATP_DTYPE_INT8 ? numeric::int8_to_floats : numeric::int16_to_floats;
+        const auto widen = form_ == ATP_DTYPE_INT8 ? numeric::int8_lanes().to_floats : numeric::int16_lanes().to_floats;
         widen(lanes.data(), count, 1, wire.data());
         store(first, wire);
     }
