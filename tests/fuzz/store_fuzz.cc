@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -65,7 +66,7 @@ class Story {
         for (std::size_t step = 0; !input_.empty() && step < most_steps; ++step) {
             const int id = static_cast<int>(input_.below(clients));
             switch (input_.below(8)) {
-                case 0: service_.close(id); break;
+                case 0: clients_.erase(id); break;
                 case 1: notify(id, some_text(input_, 200)); break;
                 case 2: notify(id, store::encode(some_request(input_)).substr(0, input_.below(40))); break;
                 case 3: greet(id); break;
@@ -80,23 +81,25 @@ class Story {
 
   private:
     void greet(int id) {
-        service_.open(id);
+        clients_.try_emplace(id, service_, id);
         notify(id, store::encode({.kind = store::Kind::hello, .number = store::hello_number, .keys = {}, .value = {}}));
     }
 
     void notify(int id, const std::string& bytes) {
         if (bytes.size() > store::length_bytes) require_canonical(std::string_view(bytes).substr(store::length_bytes));
         require_canonical(bytes);
-        service_.handle_bytes(id, bytes);
-        require(service_.output(id).size() <= 3 * (store::max_message_bytes + store::length_bytes),
+        const auto client = clients_.find(id);
+        if (client == clients_.end()) return;
+        client->second.handle_bytes(bytes);
+        require(client->second.output().size() <= 3 * (store::max_message_bytes + store::length_bytes),
                 "the output for a client is at most three messages");
     }
 
     void take_replies() {
-        while (const auto id = service_.poll_output()) {
+        while (store::StoreClient* const client = service_.poll_output()) {
             store::MessageReader reader;
-            reader.append(service_.output(*id));
-            service_.sent(*id, service_.output(*id).size());
+            reader.append(client->output());
+            client->sent(client->output().size());
             for (auto next = reader.next();; next = reader.next()) {
                 require(next.has_value(), "the output can be split into replies");
                 if (!next->has_value()) break;
@@ -108,6 +111,7 @@ class Story {
 
     Input& input_;
     store::StoreService service_{limits};
+    std::map<int, store::StoreClient> clients_;
 };
 
 }  // namespace

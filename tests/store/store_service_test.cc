@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace atp::store {
 namespace {
 
@@ -15,17 +17,22 @@ StoreRequest request(Kind kind, std::vector<std::string> keys = {}, std::string 
 class StoreServiceTest : public testing::Test {
   protected:
     void greet(int id) {
-        service_.open(id);
+        clients_.try_emplace(id, service_, id);
         send(id, {.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}});
         ASSERT_EQ(replies_to(id), std::vector<Reply>{{}});
     }
-    void send(int id, const StoreRequest& request) { service_.handle_bytes(id, encode(request)); }
+    void send(int id, const StoreRequest& request) { client(id).handle_bytes(encode(request)); }
+    StoreClient& client(int id) { return clients_.at(id); }
+    int next_with_output() {
+        const StoreClient* const next = service_.poll_output();
+        return next == nullptr ? 0 : next->id();
+    }
 
     // Takes the replies out of the service.
     std::vector<Reply> replies_to(int id) {
         MessageReader reader;
-        reader.append(service_.output(id));
-        service_.sent(id, service_.output(id).size());
+        reader.append(client(id).output());
+        client(id).sent(client(id).output().size());
         std::vector<Reply> replies;
         for (auto next = reader.next(); next && next->has_value(); next = reader.next()) {
             replies.push_back(*decode_reply(**next));
@@ -39,13 +46,14 @@ class StoreServiceTest : public testing::Test {
     }
 
     StoreService service_{{.keys = 10, .bytes = 200'000}};
+    std::map<int, StoreClient> clients_;
 };
 
 TEST_F(StoreServiceTest, ClientWithoutAHelloIsDisconnected) {
-    service_.open(1);
-    EXPECT_TRUE(service_.owes_bytes(1));
+    clients_.try_emplace(1, service_, 1);
+    EXPECT_TRUE(client(1).owes_bytes());
     send(1, request(Kind::get, {"key"}));
-    EXPECT_TRUE(service_.finished(1));
+    EXPECT_TRUE(client(1).finished());
     EXPECT_EQ(last_status(1), StoreStatus::malformed);
     send(1, {.kind = Kind::hello, .number = hello_number, .keys = {}, .value = {}});
     EXPECT_TRUE(replies_to(1).empty()) << "its further input is ignored";
@@ -53,13 +61,13 @@ TEST_F(StoreServiceTest, ClientWithoutAHelloIsDisconnected) {
 
 TEST_F(StoreServiceTest, SetAnswersEveryWaiter) {
     for (const int id : {1, 2, 3}) greet(id);
-    while (service_.poll_output()) continue;
+    while (next_with_output() != 0) continue;
     send(1, request(Kind::get, {"a", "b"}));
     send(2, request(Kind::wait, {"b"}));
-    EXPECT_FALSE(service_.poll_output());
+    EXPECT_EQ(next_with_output(), 0);
     send(3, request(Kind::set, {"a"}, "1"));
-    EXPECT_EQ(service_.poll_output(), 3);
-    EXPECT_FALSE(service_.poll_output());
+    EXPECT_EQ(next_with_output(), 3);
+    EXPECT_EQ(next_with_output(), 0);
     EXPECT_EQ(replies_to(3), std::vector<Reply>{{}});
     send(3, request(Kind::set, {"b"}, "2"));
     EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.fields = {"1", "2"}}}));
@@ -90,7 +98,7 @@ TEST_F(StoreServiceTest, CancelReturnsTheMissingKeysAndIsIgnoredIfNoRequestIsPen
     EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.status = StoreStatus::cancelled, .number = 0, .fields = {"b"}}}));
     send(1, request(Kind::cancel));
     EXPECT_TRUE(replies_to(1).empty());
-    EXPECT_FALSE(service_.finished(1));
+    EXPECT_FALSE(client(1).finished());
     ASSERT_EQ(last_status(2), StoreStatus::done);
     send(2, request(Kind::set, {"b"}));
     EXPECT_TRUE(replies_to(1).empty()) << "it no longer waits";
@@ -101,23 +109,23 @@ TEST_F(StoreServiceTest, SecondRequestBeforeTheAnswerDisconnectsTheClient) {
     greet(1);
     send(1, request(Kind::wait, {"a"}));
     send(1, request(Kind::set, {"a"}));
-    EXPECT_TRUE(service_.finished(1));
+    EXPECT_TRUE(client(1).finished());
     EXPECT_EQ(last_status(1), StoreStatus::malformed);
     EXPECT_EQ(service_.table().keys(), 0U);
     greet(2);
     for (int i = 0; i < 1000; ++i) send(2, request(Kind::missing, {"a"}));
-    EXPECT_TRUE(service_.finished(2)) << "it does not read its answers";
-    EXPECT_LT(service_.output(2).size(), 1000U);
+    EXPECT_TRUE(client(2).finished()) << "it does not read its answers";
+    EXPECT_LT(client(2).output().size(), 1000U);
 }
 
 TEST_F(StoreServiceTest, FaultOfOneClientDoesNotDisconnectTheOthers) {
     greet(1);
     greet(2);
     send(1, request(Kind::get, {"a"}));
-    service_.handle_bytes(2, std::string(100, '\xFF'));
-    EXPECT_TRUE(service_.finished(2));
+    client(2).handle_bytes(std::string(100, '\xFF'));
+    EXPECT_TRUE(client(2).finished());
     EXPECT_EQ(last_status(2), StoreStatus::too_large);
-    service_.close(2);
+    clients_.erase(2);
     greet(3);
     send(3, request(Kind::set, {"a"}, "x"));
     EXPECT_EQ(replies_to(1), (std::vector<Reply>{{.fields = {"x"}}}));
@@ -126,8 +134,7 @@ TEST_F(StoreServiceTest, FaultOfOneClientDoesNotDisconnectTheOthers) {
 TEST_F(StoreServiceTest, ClientThatLeavesWhileWaitingIsForgotten) {
     greet(1);
     send(1, request(Kind::wait, {"a", "b", "a"}));
-    service_.close(1);
-    EXPECT_EQ(service_.clients(), 0U);
+    clients_.erase(1);
     EXPECT_TRUE(service_.consistent());
     greet(1);
     greet(2);
@@ -161,17 +168,7 @@ TEST_F(StoreServiceTest, FullTableIsReportedAndTheClientKept) {
     }
     send(1, request(Kind::set, {"more"}));
     EXPECT_EQ(last_status(1), StoreStatus::exhausted);
-    EXPECT_FALSE(service_.finished(1));
-}
-
-TEST_F(StoreServiceTest, UnknownClientIsIgnored) {
-    service_.handle_bytes(7, "x");
-    service_.sent(7, 1);
-    service_.close(7);
-    service_.turn_away(7, {});
-    EXPECT_TRUE(service_.finished(7));
-    EXPECT_TRUE(service_.output(7).empty());
-    EXPECT_FALSE(service_.owes_bytes(7));
+    EXPECT_FALSE(client(1).finished());
 }
 
 }  // namespace

@@ -68,9 +68,7 @@ void MemoryStore::close() noexcept {
 }
 
 Result<void> MemoryStore::wait(Lock& lock, std::span<const std::string> keys, Time deadline) {
-    for (const std::string& key : keys) {
-        if (const auto checked = check_key(key); !checked) return to_failure(checked.error(), {});
-    }
+    if (const auto checked = check_keys(keys); !checked) return to_failure(checked.error(), {});
     const Time start = net::now();
     const auto is_there = [this](const std::string& key) { return table_.find(key) != nullptr; };
     for (;;) {

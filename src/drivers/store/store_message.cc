@@ -15,10 +15,8 @@ namespace {
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-// A whole message: `fields` writes what follows the number, with this length.
-template <class Fields>
-std::string message_of(std::uint8_t kind_or_status, std::int64_t number, std::size_t fields_bytes,
-                       const Fields& fields) {
+// A whole message: `fields` writes what follows the number, in `fields_bytes` bytes.
+std::string message_of(auto kind_or_status, std::int64_t number, std::size_t fields_bytes, const auto& fields) {
     const std::size_t length = sizeof store_version + sizeof kind_or_status + sizeof number + fields_bytes;
     assert(length <= max_message_bytes);
     std::string message(length_bytes + length, '\0');
@@ -30,6 +28,11 @@ std::string message_of(std::uint8_t kind_or_status, std::int64_t number, std::si
     fields(writer);
     assert(writer.finish() == message.size());
     return message;
+}
+
+void write_bytes(wire::ByteWriter& writer, std::string_view bytes) {
+    writer.field(static_cast<std::uint32_t>(bytes.size()));
+    writer.field(bytes_of(bytes));
 }
 
 tl::unexpected<StoreRefusal> cut_short() {
@@ -133,23 +136,19 @@ std::string_view to_string(Kind kind) {
 std::string encode(const StoreRequest& request) {
     std::size_t bytes = sizeof(std::uint16_t) + sizeof(std::uint32_t) + request.value.size();
     for (const std::string& key : request.keys) bytes += sizeof(std::uint16_t) + key.size();
-    return message_of(static_cast<std::uint8_t>(request.kind), request.number, bytes, [&](wire::ByteWriter& writer) {
+    return message_of(request.kind, request.number, bytes, [&](wire::ByteWriter& writer) {
         writer.field(static_cast<std::uint16_t>(request.keys.size()));
         for (const std::string& key : request.keys) writer.field(key, UINT16_MAX);
-        writer.field(static_cast<std::uint32_t>(request.value.size()));
-        writer.field(bytes_of(request.value));
+        write_bytes(writer, request.value);
     });
 }
 
 std::string encode(const Reply& reply) {
     std::size_t bytes = sizeof(std::uint16_t);
     for (const std::string& field : reply.fields) bytes += field_overhead_bytes + field.size();
-    return message_of(static_cast<std::uint8_t>(reply.status), reply.number, bytes, [&](wire::ByteWriter& writer) {
+    return message_of(reply.status, reply.number, bytes, [&](wire::ByteWriter& writer) {
         writer.field(static_cast<std::uint16_t>(reply.fields.size()));
-        for (const std::string& field : reply.fields) {
-            writer.field(static_cast<std::uint32_t>(field.size()));
-            writer.field(bytes_of(field));
-        }
+        for (const std::string& field : reply.fields) write_bytes(writer, field);
     });
 }
 

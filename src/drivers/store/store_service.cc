@@ -14,130 +14,18 @@ Reply to_reply(const StoreRefusal& refusal) {
 
 }  // namespace
 
-void StoreService::open(ClientId id) { clients_.try_emplace(id); }
-
-void StoreService::close(ClientId id) {
-    const auto at = clients_.find(id);
-    if (at == clients_.end()) return;
-    stop_waiting(id, at->second);
-    clients_.erase(at);
-    std::erase(with_output_, id);
+StoreClient* StoreService::poll_output() {
+    if (with_output_.empty()) return nullptr;
+    StoreClient* const client = with_output_.front();
+    with_output_.pop_front();
+    return client;
 }
 
-void StoreService::handle_bytes(ClientId id, std::string_view bytes) {
-    const auto at = clients_.find(id);
-    if (at == clients_.end()) return;
-    Client& client = at->second;
-    if (client.finished) return;
-    client.reader.append(bytes);
-    while (!client.finished) {
-        const auto message = client.reader.next();
-        if (!message) return refuse_and_finish(id, client, message.error());
-        if (!message->has_value()) return;
-        auto request = decode_request(**message);
-        if (!request) return refuse_and_finish(id, client, request.error());
-        handle_request(id, client, *std::move(request));
+// A waiting client is looked at when the first key that it lacked has come, and not for its other keys.
+void StoreService::key_came(std::string_view key) {
+    for (StoreClient* const client : clients_) {
+        if (client->pending_ && client->awaited_ == key) client->answer_or_wait();
     }
-}
-
-void StoreService::handle_request(ClientId id, Client& client, StoreRequest request) {
-    if (client.greeted == (request.kind == Kind::hello)) {
-        return refuse_and_finish(
-            id, client,
-            {StoreStatus::malformed, "the first request of a connection must be 'hello', and only the first"});
-    }
-    if (request.kind == Kind::cancel) return cancel(id, client);
-    // The protocol requires that a client reads each reply before its next request. This bounds the memory per client.
-    if (client.pending || !client.output.empty()) {
-        return refuse_and_finish(
-            id, client, {StoreStatus::malformed, "the client sent a request before the reply to the last one"});
-    }
-    switch (request.kind) {
-        case Kind::hello: client.greeted = true; return reply(id, client, {});
-        case Kind::set:
-        case Kind::add: return change_table(id, client, request);
-        case Kind::get:
-        case Kind::wait: client.pending = std::move(request); return answer_or_wait(id, client);
-        case Kind::missing: return reply(id, client, {.fields = absent(request.keys)});
-        case Kind::remove: {
-            const std::size_t removed = table_.remove(request.keys.front());
-            return reply(id, client, {.number = static_cast<std::int64_t>(removed), .fields = {}});
-        }
-        case Kind::cancel: return;
-    }
-}
-
-void StoreService::change_table(ClientId id, Client& client, const StoreRequest& request) {
-    const std::string& key = request.keys.front();
-    Outcome<std::int64_t> changed = 0;
-    if (request.kind == Kind::add) {
-        changed = table_.add(key, request.number);
-    } else if (const auto stored = table_.set(key, request.value); !stored) {
-        changed = tl::unexpected<StoreRefusal>(stored.error());
-    }
-    if (!changed) return reply(id, client, to_reply(changed.error()));
-    reply(id, client, {.number = *changed, .fields = {}});
-    key_came(key);
-}
-
-void StoreService::key_came(const std::string& key) {
-    const auto at = waiting_.find(key);
-    if (at == waiting_.end()) return;
-    const std::vector<ClientId> waiters = std::move(at->second);
-    waiting_.erase(at);
-    for (const ClientId waiter : waiters) {
-        Client& client = clients_.at(waiter);
-        if (--client.absent == 0) answer_or_wait(waiter, client);
-    }
-}
-
-// Checks all keys again: a key that was set earlier may have been removed before the last key was set.
-void StoreService::answer_or_wait(ClientId id, Client& client) {
-    client.absent = 0;
-    for (const std::string& key : client.pending->keys) {
-        if (table_.find(key) != nullptr) continue;
-        waiting_[key].push_back(id);
-        ++client.absent;
-    }
-    if (client.absent > 0) return;
-    const StoreRequest request = *std::exchange(client.pending, std::nullopt);
-    reply(id, client, request.kind == Kind::get ? values_of(request.keys) : Reply{});
-}
-
-void StoreService::cancel(ClientId id, Client& client) {
-    if (!client.pending) return;
-    Reply cancelled{.status = StoreStatus::cancelled, .number = 0, .fields = absent(client.pending->keys)};
-    stop_waiting(id, client);
-    reply(id, client, cancelled);
-}
-
-void StoreService::stop_waiting(ClientId id, Client& client) {
-    if (!client.pending) return;
-    for (const std::string& key : client.pending->keys) {
-        const auto at = waiting_.find(key);
-        if (at == waiting_.end()) continue;
-        std::erase(at->second, id);
-        if (at->second.empty()) waiting_.erase(at);
-    }
-    client.pending.reset();
-    client.absent = 0;
-}
-
-void StoreService::turn_away(ClientId id, const StoreRefusal& refusal) {
-    const auto at = clients_.find(id);
-    if (at != clients_.end()) refuse_and_finish(id, at->second, refusal);
-}
-
-void StoreService::refuse_and_finish(ClientId id, Client& client, const StoreRefusal& refusal) {
-    stop_waiting(id, client);
-    client.finished = true;
-    client.reader = {};
-    reply(id, client, to_reply(refusal));
-}
-
-void StoreService::reply(ClientId id, Client& client, const Reply& reply) {
-    client.output += encode(reply);
-    with_output_.push_back(id);
 }
 
 std::vector<std::string> StoreService::absent(const std::vector<std::string>& keys) const {
@@ -159,49 +47,100 @@ Reply StoreService::values_of(const std::vector<std::string>& keys) const {
     return reply;
 }
 
-std::optional<StoreService::ClientId> StoreService::poll_output() {
-    if (with_output_.empty()) return std::nullopt;
-    const ClientId id = with_output_.front();
-    with_output_.pop_front();
-    return id;
-}
-
-std::string_view StoreService::output(ClientId id) const {
-    const auto at = clients_.find(id);
-    return at == clients_.end() ? std::string_view{} : std::string_view(at->second.output);
-}
-
-void StoreService::sent(ClientId id, std::size_t bytes) {
-    const auto at = clients_.find(id);
-    if (at != clients_.end()) at->second.output.erase(0, bytes);
-}
-
-bool StoreService::finished(ClientId id) const {
-    const auto at = clients_.find(id);
-    return at == clients_.end() || at->second.finished;
-}
-
-bool StoreService::owes_bytes(ClientId id) const {
-    const auto at = clients_.find(id);
-    if (at == clients_.end() || at->second.finished) return false;
-    return !at->second.greeted || at->second.reader.halfway();
-}
-
 bool StoreService::consistent() const {
-    std::unordered_map<ClientId, std::size_t> found;
-    for (const auto& [key, waiters] : waiting_) {
-        if (waiters.empty() || table_.find(key) != nullptr) return false;
-        for (const ClientId waiter : waiters) ++found[waiter];
+    return std::ranges::all_of(clients_, [this](const StoreClient* client) {
+        return !client->pending_ || (!client->finished_ && table_.find(client->awaited_) == nullptr);
+    });
+}
+
+StoreClient::StoreClient(StoreService& service, int id) : service_(service), id_(id) {
+    service_.clients_.push_back(this);
+}
+
+StoreClient::~StoreClient() {
+    std::erase(service_.clients_, this);
+    std::erase(service_.with_output_, this);
+}
+
+void StoreClient::handle_bytes(std::string_view bytes) {
+    if (finished_) return;
+    reader_.append(bytes);
+    while (!finished_) {
+        const auto message = reader_.next();
+        if (!message) return turn_away(message.error());
+        if (!message->has_value()) return;
+        auto request = decode_request(**message);
+        if (!request) return turn_away(request.error());
+        handle_request(*std::move(request));
     }
-    const auto knows = [&found](const auto& entry) {
-        const auto& [id, client] = entry;
-        const auto at = found.find(id);
-        const std::size_t absent = at == found.end() ? 0 : at->second;
-        const bool waits = client.pending.has_value();
-        return absent == client.absent && waits == (absent > 0) && !(waits && client.finished);
-    };
-    const auto is_open = [this](const auto& entry) { return clients_.contains(entry.first); };
-    return std::ranges::all_of(clients_, knows) && std::ranges::all_of(found, is_open);
+}
+
+void StoreClient::handle_request(StoreRequest request) {
+    if (greeted_ == (request.kind == Kind::hello)) {
+        return turn_away(
+            {StoreStatus::malformed, "the first request of a connection must be 'hello', and only the first"});
+    }
+    if (request.kind == Kind::cancel) return cancel();
+    // The protocol requires that a client reads each reply before its next request. This bounds the memory per client.
+    if (pending_ || !output_.empty()) {
+        return turn_away({StoreStatus::malformed, "the client sent a request before the reply to the last one"});
+    }
+    switch (request.kind) {
+        case Kind::hello: greeted_ = true; return reply({});
+        case Kind::set:
+        case Kind::add: return change_table(request);
+        case Kind::get:
+        case Kind::wait: pending_ = std::move(request); return answer_or_wait();
+        case Kind::missing: return reply({.fields = service_.absent(request.keys)});
+        case Kind::remove: {
+            const std::size_t removed = service_.table_.remove(request.keys.front());
+            return reply({.number = static_cast<std::int64_t>(removed), .fields = {}});
+        }
+        case Kind::cancel: return;
+    }
+}
+
+void StoreClient::change_table(const StoreRequest& request) {
+    const std::string& key = request.keys.front();
+    Outcome<std::int64_t> changed = 0;
+    if (request.kind == Kind::add) {
+        changed = service_.table_.add(key, request.number);
+    } else if (const auto stored = service_.table_.set(key, request.value); !stored) {
+        changed = tl::unexpected<StoreRefusal>(stored.error());
+    }
+    if (!changed) return reply(to_reply(changed.error()));
+    reply({.number = *changed, .fields = {}});
+    service_.key_came(key);
+}
+
+// Checks all keys again: a key that was set earlier may have been removed before the last key was set.
+void StoreClient::answer_or_wait() {
+    const auto missing = std::ranges::find_if(
+        pending_->keys, [this](const std::string& key) { return service_.table_.find(key) == nullptr; });
+    if (missing != pending_->keys.end()) {
+        awaited_ = *missing;
+        return;
+    }
+    const StoreRequest request = *std::exchange(pending_, std::nullopt);
+    reply(request.kind == Kind::get ? service_.values_of(request.keys) : Reply{});
+}
+
+void StoreClient::cancel() {
+    if (!pending_) return;
+    const StoreRequest request = *std::exchange(pending_, std::nullopt);
+    reply({.status = StoreStatus::cancelled, .number = 0, .fields = service_.absent(request.keys)});
+}
+
+void StoreClient::turn_away(const StoreRefusal& refusal) {
+    pending_.reset();
+    finished_ = true;
+    reader_ = {};
+    reply(to_reply(refusal));
+}
+
+void StoreClient::reply(const Reply& reply) {
+    output_ += encode(reply);
+    service_.with_output_.push_back(this);
 }
 
 }  // namespace atp::store

@@ -28,6 +28,13 @@ Outcome<void> check_key(std::string_view key) {
                                                       max_key_bytes, key.substr(0, 32)));
 }
 
+Outcome<void> check_keys(std::span<const std::string> keys) {
+    for (const std::string& key : keys) {
+        if (auto checked = check_key(key); !checked) return checked;
+    }
+    return {};
+}
+
 Outcome<void> check_value(std::string_view value) {
     if (value.size() <= max_value_bytes) return {};
     return refuse(StoreStatus::too_large,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,7 @@ struct StoreLimits {
 };
 
 [[nodiscard]] Outcome<void> check_key(std::string_view key);
+[[nodiscard]] Outcome<void> check_keys(std::span<const std::string> keys);
 [[nodiscard]] Outcome<void> check_value(std::string_view value);
 
 // The keys and values of a store, bounded by StoreLimits. The table never waits for a key.

@@ -29,13 +29,6 @@ Error could_not_connect(Error error, Duration elapsed) {
     return error;
 }
 
-Outcome<void> check_keys(std::span<const std::string> keys) {
-    for (const std::string& key : keys) {
-        if (auto checked = check_key(key); !checked) return checked;
-    }
-    return {};
-}
-
 // A request with the first of `keys`, as many as fit.
 StoreRequest request_for(Kind kind, std::span<const std::string> keys) {
     const auto some = keys.first(std::min(keys.size(), max_keys_per_request));
@@ -76,22 +69,18 @@ Result<std::unique_ptr<TcpStore>> TcpStore::connect(const wire::Address& server,
 }
 
 Result<void> TcpStore::set(std::string_view key, std::string_view value) {
-    if (const auto checked = check_key(key); !checked) return to_failure(checked.error(), peer());
-    if (const auto checked = check_value(value); !checked) return to_failure(checked.error(), peer());
     const auto reply = ask({.kind = Kind::set, .number = 0, .keys = {std::string(key)}, .value = std::string(value)});
     if (!reply) return Failure(reply.error());
     return {};
 }
 
 Result<std::int64_t> TcpStore::add(std::string_view key, std::int64_t delta) {
-    if (const auto checked = check_key(key); !checked) return to_failure(checked.error(), peer());
     const auto reply = ask({.kind = Kind::add, .number = delta, .keys = {std::string(key)}, .value = {}});
     if (!reply) return Failure(reply.error());
     return reply->number;
 }
 
 Result<void> TcpStore::wait(std::span<const std::string> keys, Time deadline) {
-    if (const auto checked = check_keys(keys); !checked) return to_failure(checked.error(), peer());
     while (!keys.empty()) {
         const StoreRequest request = request_for(Kind::wait, keys);
         if (const auto reply = ask(request, deadline); !reply) return Failure(reply.error());
@@ -101,7 +90,6 @@ Result<void> TcpStore::wait(std::span<const std::string> keys, Time deadline) {
 }
 
 Result<std::vector<std::string>> TcpStore::get_all(std::span<const std::string> keys, Time deadline) {
-    if (const auto checked = check_keys(keys); !checked) return to_failure(checked.error(), peer());
     std::vector<std::string> values;
     values.reserve(keys.size());
     while (values.size() < keys.size()) {
@@ -118,7 +106,6 @@ Result<std::vector<std::string>> TcpStore::get_all(std::span<const std::string> 
 }
 
 Result<std::vector<std::string>> TcpStore::missing(std::span<const std::string> keys) {
-    if (const auto checked = check_keys(keys); !checked) return to_failure(checked.error(), peer());
     std::vector<std::string> names;
     while (!keys.empty()) {
         const StoreRequest request = request_for(Kind::missing, keys);
@@ -131,7 +118,6 @@ Result<std::vector<std::string>> TcpStore::missing(std::span<const std::string> 
 }
 
 Result<std::size_t> TcpStore::remove(std::string_view prefix) {
-    if (const auto checked = check_key(prefix); !checked) return to_failure(checked.error(), peer());
     const auto reply = ask({.kind = Kind::remove, .number = 0, .keys = {std::string(prefix)}, .value = {}});
     if (!reply) return Failure(reply.error());
     return static_cast<std::size_t>(reply->number);
@@ -147,6 +133,8 @@ Result<Reply> TcpStore::ask(const StoreRequest& request) {
 }
 
 Result<Reply> TcpStore::ask(const StoreRequest& request, Time deadline) {
+    if (const auto checked = check_keys(request.keys); !checked) return to_failure(checked.error(), peer());
+    if (const auto checked = check_value(request.value); !checked) return to_failure(checked.error(), peer());
     if (broken_ || closed_.load(std::memory_order_acquire)) return ended();
     const Time start = net::now();
     auto reply = exchange(request, deadline);

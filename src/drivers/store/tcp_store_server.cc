@@ -53,25 +53,9 @@ Result<net::Descriptor> listen_on(const wire::Address& address) {
     return descriptor;
 }
 
-// Blocks signals in threads that are created in its scope: signals belong to the application.
-class WithoutSignals {
-  public:
-    WithoutSignals() {
-        sigset_t all;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    WithoutSignals(const WithoutSignals&) = delete;
-    WithoutSignals& operator=(const WithoutSignals&) = delete;
-
-  private:
-    sigset_t before_{};
-};
-
 }  // namespace
 
-// Moves bytes between sockets and the service. The descriptor of a client is its id.
+// Moves bytes between sockets and the service. The descriptor of a connection is the id of its client.
 class TcpStoreServer::Connections : public net::Actor {
   public:
     Connections(net::EventLoop& loop, net::Descriptor listener, const TcpStoreServerConfig& config)
@@ -84,15 +68,18 @@ class TcpStoreServer::Connections : public net::Actor {
 
     void handle_ready(int descriptor, net::Ready ready, Time now) override {
         if (descriptor == listener_.number()) return accept_some(now);
-        if (ready.write) send_some(descriptor);
-        if (ready.read || ready.failed) receive_some(descriptor);
-        settle(descriptor, now);
+        const auto at = connections_.find(descriptor);
+        if (at == connections_.end()) return;
+        if (ready.write) send_some(at->second);
+        if (ready.read || ready.failed) receive_some(at->second);
+        settle(at->second, now);
     }
     void handle_timeout(Time now) override;
     void finish_round(Time now) override {
-        while (const auto id = service_.poll_output()) {
-            send_some(*id);
-            settle(*id, now);
+        while (const StoreClient* const client = service_.poll_output()) {
+            Connection& connection = connections_.at(client->id());
+            send_some(connection);
+            settle(connection, now);
         }
     }
     [[nodiscard]] Time poll_timeout() const override { return std::min(next_overdue_, accept_again_); }
@@ -108,7 +95,11 @@ class TcpStoreServer::Connections : public net::Actor {
 
   private:
     struct Connection {
+        Connection(StoreService& service, net::Descriptor socket)
+            : descriptor(std::move(socket)), client(service, descriptor.number()) {}
+
         net::Descriptor descriptor;
+        StoreClient client;
         Time deadline = never;      // when the client must have sent its message or read its reply
         bool writes = false;        // waits to become writable
         bool reported_all = false;  // the sending direction is shut down
@@ -118,9 +109,9 @@ class TcpStoreServer::Connections : public net::Actor {
     void accept_some(Time now);
     [[nodiscard]] StoreRefusal everybody_is_there() const;
     void take_in(net::Descriptor descriptor, Time now, const std::optional<StoreRefusal>& refusal);
-    void send_some(int id);
-    void receive_some(int id);
-    void settle(int id, Time now);
+    static void send_some(Connection& connection);
+    void receive_some(Connection& connection);
+    void settle(Connection& connection, Time now);
     void drop(int id);
     [[nodiscard]] net::Descriptor accept_one() const;
     bool turn_one_away(Time now);
@@ -190,56 +181,51 @@ void TcpStoreServer::Connections::take_in(net::Descriptor descriptor, Time now,
     const int id = descriptor.number();
     if (!loop_.watch(*this, id, {.read = true, .write = false})) return;
     tune_stream(id);
-    connections_[id].descriptor = std::move(descriptor);
-    service_.open(id);
-    if (refusal) service_.turn_away(id, *refusal);
+    Connection& connection = connections_.try_emplace(id, service_, std::move(descriptor)).first->second;
+    if (refusal) connection.client.turn_away(*refusal);
     count_clients();
-    settle(id, now);
+    settle(connection, now);
 }
 
-void TcpStoreServer::Connections::send_some(int id) {
-    const auto at = connections_.find(id);
-    if (at == connections_.end()) return;
-    for (auto output = service_.output(id); !output.empty(); output = service_.output(id)) {
-        const ssize_t sent = send(id, output.data(), output.size(), MSG_NOSIGNAL);
+void TcpStoreServer::Connections::send_some(Connection& connection) {
+    StoreClient& client = connection.client;
+    while (!client.output().empty()) {
+        const ssize_t sent = send(client.id(), client.output().data(), client.output().size(), MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR) continue;
         if (sent < 0) {
-            at->second.closed = errno != EAGAIN;
+            connection.closed = errno != EAGAIN;
             return;
         }
-        service_.sent(id, static_cast<std::size_t>(sent));
+        client.sent(static_cast<std::size_t>(sent));
     }
 }
 
 // One recv() per call, so that no client delays the others.
-void TcpStoreServer::Connections::receive_some(int id) {
-    const auto at = connections_.find(id);
-    if (at == connections_.end() || at->second.closed) return;
-    const ssize_t received = recv(id, received_.data(), received_.size(), 0);
+void TcpStoreServer::Connections::receive_some(Connection& connection) {
+    if (connection.closed) return;
+    const ssize_t received = recv(connection.client.id(), received_.data(), received_.size(), 0);
     if (received > 0) {
-        service_.handle_bytes(id, {received_.data(), static_cast<std::size_t>(received)});
+        connection.client.handle_bytes({received_.data(), static_cast<std::size_t>(received)});
     } else {
-        at->second.closed = received == 0 || (errno != EAGAIN && errno != EINTR);
+        connection.closed = received == 0 || (errno != EAGAIN && errno != EINTR);
     }
 }
 
 // Updates the watched events and the deadline of a connection, and closes it if it has ended.
-void TcpStoreServer::Connections::settle(int id, Time now) {
-    const auto at = connections_.find(id);
-    if (at == connections_.end()) return;
-    Connection& connection = at->second;
-    if (connection.closed) return drop(id);
-    const bool has_output = !service_.output(id).empty();
+void TcpStoreServer::Connections::settle(Connection& connection, Time now) {
+    const StoreClient& client = connection.client;
+    if (connection.closed) return drop(client.id());
+    const bool has_output = !client.output().empty();
     if (connection.writes != has_output) {
-        if (!loop_.change(id, {.read = true, .write = has_output})) return drop(id);
+        if (!loop_.change(client.id(), {.read = true, .write = has_output})) return drop(client.id());
         connection.writes = has_output;
     }
     // close() with unread bytes would reset the connection and discard the last reply: the client must close first.
-    if (service_.finished(id) && !has_output && !connection.reported_all) {
-        shutdown(id, SHUT_WR);
+    if (client.finished() && !has_output && !connection.reported_all) {
+        shutdown(client.id(), SHUT_WR);
         connection.reported_all = true;
     }
-    if (!has_output && !service_.finished(id) && !service_.owes_bytes(id)) {
+    if (!has_output && !client.finished() && !client.owes_bytes()) {
         connection.deadline = never;
     } else if (connection.deadline == never) {
         connection.deadline = now + config_.message_timeout;
@@ -265,7 +251,6 @@ void TcpStoreServer::Connections::handle_timeout(Time now) {
 }
 
 void TcpStoreServer::Connections::drop(int id) {
-    service_.close(id);
     loop_.unwatch(id);
     connections_.erase(id);
     if (!spare_.valid()) spare_ = open_spare();
@@ -296,29 +281,27 @@ Result<std::unique_ptr<TcpStoreServer>> TcpStoreServer::start(const wire::Addres
     if (!local) return Failure(local.error());
     auto loop = net::EventLoop::open({});
     if (!loop) return Failure(std::move(loop).error());
-    auto connections = std::make_unique<Connections>(**loop, *std::move(listener), config);
-    if (auto watched = connections->watch_listener(); !watched) return Failure(std::move(watched).error());
-    // The constructor is private, so make_unique cannot call it.
-    std::unique_ptr<TcpStoreServer> server(new TcpStoreServer(*std::move(loop), std::move(connections), *local));
-    if (auto started = server->start_thread(); !started) return Failure(std::move(started).error());
+    std::unique_ptr<TcpStoreServer> server(new TcpStoreServer);  // its constructor is private
+    server->connections_ = std::make_unique<Connections>(**loop, *std::move(listener), config);
+    server->loop_ = *std::move(loop);
+    server->local_ = *local;
+    if (auto watched = server->connections_->watch_listener(); !watched) return Failure(std::move(watched).error());
+    try {
+        server->thread_ = std::thread(&TcpStoreServer::serve, server.get());
+    } catch (const std::system_error& error) {
+        return fail(Operation::open, Reason::exhausted, to_string(*local), error.what());
+    }
     return server;
 }
 
-TcpStoreServer::TcpStoreServer(std::unique_ptr<net::EventLoop> loop, std::unique_ptr<Connections> connections,
-                               const wire::Address& local)
-    : loop_(std::move(loop)), connections_(std::move(connections)), local_(local) {}
+TcpStoreServer::TcpStoreServer() = default;
 
-Result<void> TcpStoreServer::start_thread() {
-    const WithoutSignals without_signals;
-    try {
-        thread_ = std::thread([this] {
-            outcome_ = loop_->run();
-            connections_->close_all();  // here, so that no client waits for a failed server
-        });
-    } catch (const std::system_error& error) {
-        return fail(Operation::open, Reason::exhausted, to_string(local_), error.what());
-    }
-    return {};
+void TcpStoreServer::serve() {
+    sigset_t all;  // signals belong to the application
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    outcome_ = loop_->run();
+    connections_->close_all();  // here, so that no client waits for a failed server
 }
 
 Result<void> TcpStoreServer::stop() {

@@ -50,9 +50,8 @@ class TcpStoreServer {
   private:
     class Connections;
 
-    TcpStoreServer(std::unique_ptr<net::EventLoop> loop, std::unique_ptr<Connections> connections,
-                   const wire::Address& local);
-    [[nodiscard]] Result<void> start_thread();
+    TcpStoreServer();
+    void serve();
 
     std::unique_ptr<net::EventLoop> loop_;
     std::unique_ptr<Connections> connections_;
