@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/atp-lab/scenario_flags.h"
 
-#include <algorithm>
 #include <cctype>
 #include <string>
 #include <string_view>

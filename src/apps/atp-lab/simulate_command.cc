@@ -24,7 +24,6 @@
 #include "apps/atp-lab/scenario_flags.h"
 #include "apps/common/flags.h"
 #include "apps/common/progress.h"
-#include "base/units.h"
 #include "sim/scenario_table.h"
 #include "sim/shrink.h"
 #include "sim/simulation.h"

@@ -8,10 +8,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -20,7 +18,6 @@
 #include "apps/atp/bench_rank.h"
 #include "apps/common/child_processes.h"
 #include "base/median.h"
-#include "base/units.h"
 
 namespace atp::apps {
 namespace {

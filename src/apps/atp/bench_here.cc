@@ -12,7 +12,6 @@
 
 #include "apps/atp/option_flags.h"
 #include "apps/common/child_processes.h"
-#include "base/units.h"
 #include "net/clock.h"
 #include "store/tcp_store_server.h"
 

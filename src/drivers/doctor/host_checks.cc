@@ -8,7 +8,6 @@
 #include <array>
 #include <charconv>
 #include <chrono>
-#include <compare>
 #include <optional>
 #include <string_view>
 #include <utility>

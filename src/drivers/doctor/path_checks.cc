@@ -11,7 +11,6 @@
 #include "doctor/path_findings.h"
 #include "net/udp_report.h"
 #include "protocol/channel.h"
-#include "protocol/decide.h"
 #include "protocol/switch.h"
 #include "wire/format.h"
 

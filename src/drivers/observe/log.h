@@ -5,7 +5,6 @@
 #include <initializer_list>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <string_view>
 
 #include "observe/events.h"

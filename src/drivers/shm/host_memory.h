@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -13,7 +12,6 @@
 #include "base/time.h"
 #include "protocol/host_group.h"
 #include "shm/shared_memory.h"
-#include "wire/format.h"
 
 namespace atp::shm {
 

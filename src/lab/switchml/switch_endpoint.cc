@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "switchml/packet.h"
 #include "wire/control.h"

@@ -10,7 +10,6 @@
 #include "base/time.h"
 #include "protocol/archive.h"
 #include "protocol/operation_queue.h"
-#include "protocol/sequence.h"
 #include "protocol/tensor.h"
 #include "switchml/job.h"
 #include "switchml/packet.h"

@@ -12,7 +12,6 @@
 
 #include "base/time.h"
 #include "control/branch_failures.h"
-#include "control/channel_key.h"
 #include "control/failure_detector.h"
 #include "control/joined_order.h"
 #include "control/long_path.h"

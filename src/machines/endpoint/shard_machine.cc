@@ -8,7 +8,6 @@
 #include <bit>
 #include <cstring>
 #include <utility>
-#include <variant>
 
 #include "control/tree_messages.h"
 #include "endpoint/branch_receivers.h"

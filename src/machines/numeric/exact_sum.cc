@@ -2,7 +2,6 @@
 #include "numeric/exact_sum.h"
 
 #include <bit>
-#include <limits>
 
 #include "numeric/lane.h"
 

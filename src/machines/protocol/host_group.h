@@ -15,7 +15,6 @@
 // Nothing is ever repaired: if a rank is lost, the others end as soon as they would wait for it.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>

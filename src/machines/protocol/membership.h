@@ -4,10 +4,8 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
-#include "wire/format.h"
 
 namespace atp::protocol {
 

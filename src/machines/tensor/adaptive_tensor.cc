@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <utility>
 
 #include "numeric/lanes32_worker.h"
 #include "numeric/narrow_lanes.h"

@@ -3,10 +3,7 @@
 // failure; docs/protocol.md#rendezvous is normative.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 

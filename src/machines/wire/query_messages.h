@@ -2,10 +2,7 @@
 // Questions to a switch, and its answers. wire/control.h describes decoding, threads and failure.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "figure/figures/figures.h"
-#include "figure/figures/points.h"
 
 namespace atp::figure {
 namespace {

@@ -4,7 +4,6 @@
 #include <sstream>
 
 #include "figure/figures/figures.h"
-#include "figure/figures/points.h"
 
 namespace atp::figure {
 namespace {

@@ -2,7 +2,6 @@
 #include "figure/figures/points.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace atp::figure {
 namespace {
