@@ -50,97 +50,63 @@ int hand_out(atp_communicator* communicator, atp_work** work, atp_error* error, 
     });
 }
 
-struct SumKind {
-    atp::numeric::ElementType element;
-    atp::comm::Reduction reduction;
-};
+// What begins an operation, for wait_for() or hand_out(). The first ones name what a sum is made of.
 
-atp::Result<SumKind> sum_kind_from(int element, int reduction) {
-    const auto type = atp::capi::element_from(element);
-    const auto how = atp::capi::reduction_from(reduction);
-    if (type && how) return SumKind{*type, *how};
-    return tl::unexpected(malformed("`element` or `reduction` is out of range; use the constants of atp.h"));
+using Begun = atp::Result<Handle>;
+using atp::comm::Communicator;
+
+template <class Begin>
+auto summing(int element, int reduction, const Begin& begin) {
+    return [=](Communicator& communicator) -> Begun {
+        const auto type = atp::capi::element_from(element);
+        const auto how = atp::capi::reduction_from(reduction);
+        if (type && how) return begin(communicator, *type, *how);
+        return tl::unexpected(malformed("`element` or `reduction` is out of range; use the constants of atp.h"));
+    };
 }
 
-struct AllReduce {
-    const atp_buffer* buffers;
-    std::size_t count;
-    int element;
-    int reduction;
-    std::int64_t timeout_ms;
-
-    atp::Result<Handle> operator()(atp::comm::Communicator& communicator) const {
-        const auto kind = sum_kind_from(element, reduction);
-        if (!kind) return tl::unexpected(kind.error());
-        if (buffers == nullptr && count != 0)
+auto all_reduce(const atp_buffer* buffers, std::size_t count, int element, int reduction, std::int64_t timeout_ms) {
+    return summing(element, reduction, [=](Communicator& communicator, auto type, auto how) -> Begun {
+        if (buffers == nullptr && count != 0) {
             return tl::unexpected(malformed("`buffers` is NULL, but `count` is above 0"));
+        }
         std::vector<atp::comm::Buffer> list(count);
         for (std::size_t i = 0; i < count; ++i) list[i] = {buffers[i].in, buffers[i].out, buffers[i].elements};
-        return communicator.all_reduce(list, kind->element, kind->reduction, deadline_from(timeout_ms));
-    }
-};
+        return communicator.all_reduce(list, type, how, deadline_from(timeout_ms));
+    });
+}
 
-struct ReduceScatter {
-    const void* in;
-    void* out;
-    const std::size_t* counts;
-    int element;
-    int reduction;
-    std::int64_t timeout_ms;
-
-    atp::Result<Handle> operator()(atp::comm::Communicator& communicator) const {
-        const auto kind = sum_kind_from(element, reduction);
-        if (!kind) return tl::unexpected(kind.error());
+auto reduce_scatter(const void* in, void* out, const std::size_t* counts, int element, int reduction,
+                    std::int64_t timeout_ms) {
+    return summing(element, reduction, [=](Communicator& communicator, auto type, auto how) -> Begun {
         if (counts == nullptr) return tl::unexpected(malformed("`counts` is NULL"));
-        return communicator.reduce_scatter(in, out, {counts, communicator.world()}, kind->element, kind->reduction,
+        return communicator.reduce_scatter(in, out, {counts, communicator.world()}, type, how,
                                            deadline_from(timeout_ms));
-    }
-};
+    });
+}
 
-struct AllGather {
-    const void* in;
-    void* out;
-    const std::size_t* bytes;
-    std::int64_t timeout_ms;
+auto reduce(const atp::comm::Buffer& buffer, int element, int reduction, std::uint32_t root, std::int64_t timeout_ms) {
+    return summing(element, reduction, [=](Communicator& communicator, auto type, auto how) {
+        return communicator.reduce(buffer, type, how, root, deadline_from(timeout_ms));
+    });
+}
 
-    atp::Result<Handle> operator()(atp::comm::Communicator& communicator) const {
+auto all_gather(const void* in, void* out, const std::size_t* bytes, std::int64_t timeout_ms) {
+    return [=](Communicator& communicator) -> Begun {
         if (bytes == nullptr) return tl::unexpected(malformed("`bytes` is NULL"));
         return communicator.all_gather(in, out, {bytes, communicator.world()}, deadline_from(timeout_ms));
-    }
-};
+    };
+}
 
-struct Reduce {
-    atp::comm::Buffer buffer;
-    int element;
-    int reduction;
-    std::uint32_t root;
-    std::int64_t timeout_ms;
-
-    atp::Result<Handle> operator()(atp::comm::Communicator& communicator) const {
-        const auto kind = sum_kind_from(element, reduction);
-        if (!kind) return tl::unexpected(kind.error());
-        return communicator.reduce(buffer, kind->element, kind->reduction, root, deadline_from(timeout_ms));
-    }
-};
-
-struct Broadcast {
-    void* data;
-    std::size_t bytes;
-    std::uint32_t root;
-    std::int64_t timeout_ms;
-
-    atp::Result<Handle> operator()(atp::comm::Communicator& communicator) const {
+auto broadcast(void* data, std::size_t bytes, std::uint32_t root, std::int64_t timeout_ms) {
+    return [=](Communicator& communicator) {
         return communicator.broadcast(data, bytes, root, deadline_from(timeout_ms));
-    }
-};
+    };
+}
 
-struct Barrier {
-    std::int64_t timeout_ms;
-
-    atp::Result<Handle> operator()(atp::comm::Communicator& communicator) const {
-        return communicator.barrier(deadline_from(timeout_ms));
-    }
-};
+auto barrier(std::int64_t timeout_ms) {
+    return [=](Communicator& communicator) { return communicator.barrier(deadline_from(timeout_ms)); };
+}
 
 }  // namespace
 
@@ -177,36 +143,36 @@ uint32_t atp_communicator_world(const atp_communicator* communicator) { return c
 int atp_all_reduce(atp_communicator* communicator, const void* in, void* out, size_t elements, int element,
                    int reduction, int64_t timeout_ms, struct atp_error* error) {
     const atp_buffer buffer{in, out, elements};
-    return wait_for(communicator, error, AllReduce{&buffer, 1, element, reduction, timeout_ms});
+    return wait_for(communicator, error, all_reduce(&buffer, 1, element, reduction, timeout_ms));
 }
 
 int atp_all_reduce_group(atp_communicator* communicator, const struct atp_buffer* buffers, size_t count, int element,
                          int reduction, int64_t timeout_ms, struct atp_error* error) {
-    return wait_for(communicator, error, AllReduce{buffers, count, element, reduction, timeout_ms});
+    return wait_for(communicator, error, all_reduce(buffers, count, element, reduction, timeout_ms));
 }
 
 int atp_reduce_scatter(atp_communicator* communicator, const void* in, void* out, const size_t* counts, int element,
                        int reduction, int64_t timeout_ms, struct atp_error* error) {
-    return wait_for(communicator, error, ReduceScatter{in, out, counts, element, reduction, timeout_ms});
+    return wait_for(communicator, error, reduce_scatter(in, out, counts, element, reduction, timeout_ms));
 }
 
 int atp_all_gather(atp_communicator* communicator, const void* in, void* out, const size_t* bytes, int64_t timeout_ms,
                    struct atp_error* error) {
-    return wait_for(communicator, error, AllGather{in, out, bytes, timeout_ms});
+    return wait_for(communicator, error, all_gather(in, out, bytes, timeout_ms));
 }
 
 int atp_reduce(atp_communicator* communicator, const void* in, void* out, size_t elements, int element, int reduction,
                uint32_t root, int64_t timeout_ms, struct atp_error* error) {
-    return wait_for(communicator, error, Reduce{{in, out, elements}, element, reduction, root, timeout_ms});
+    return wait_for(communicator, error, reduce({in, out, elements}, element, reduction, root, timeout_ms));
 }
 
 int atp_broadcast(atp_communicator* communicator, void* data, size_t bytes, uint32_t root, int64_t timeout_ms,
                   struct atp_error* error) {
-    return wait_for(communicator, error, Broadcast{data, bytes, root, timeout_ms});
+    return wait_for(communicator, error, broadcast(data, bytes, root, timeout_ms));
 }
 
 int atp_barrier(atp_communicator* communicator, int64_t timeout_ms, struct atp_error* error) {
-    return wait_for(communicator, error, Barrier{timeout_ms});
+    return wait_for(communicator, error, barrier(timeout_ms));
 }
 
 int atp_push(atp_communicator* communicator, uint64_t key, const void* values, size_t elements, int element,
@@ -234,37 +200,37 @@ int atp_pull(atp_communicator* communicator, uint64_t key, void* values, size_t 
 int atp_all_reduce_async(atp_communicator* communicator, const void* in, void* out, size_t elements, int element,
                          int reduction, int64_t timeout_ms, atp_work** work, struct atp_error* error) {
     const atp_buffer buffer{in, out, elements};
-    return hand_out(communicator, work, error, AllReduce{&buffer, 1, element, reduction, timeout_ms});
+    return hand_out(communicator, work, error, all_reduce(&buffer, 1, element, reduction, timeout_ms));
 }
 
 int atp_all_reduce_group_async(atp_communicator* communicator, const struct atp_buffer* buffers, size_t count,
                                int element, int reduction, int64_t timeout_ms, atp_work** work,
                                struct atp_error* error) {
-    return hand_out(communicator, work, error, AllReduce{buffers, count, element, reduction, timeout_ms});
+    return hand_out(communicator, work, error, all_reduce(buffers, count, element, reduction, timeout_ms));
 }
 
 int atp_reduce_scatter_async(atp_communicator* communicator, const void* in, void* out, const size_t* counts,
                              int element, int reduction, int64_t timeout_ms, atp_work** work, struct atp_error* error) {
-    return hand_out(communicator, work, error, ReduceScatter{in, out, counts, element, reduction, timeout_ms});
+    return hand_out(communicator, work, error, reduce_scatter(in, out, counts, element, reduction, timeout_ms));
 }
 
 int atp_all_gather_async(atp_communicator* communicator, const void* in, void* out, const size_t* bytes,
                          int64_t timeout_ms, atp_work** work, struct atp_error* error) {
-    return hand_out(communicator, work, error, AllGather{in, out, bytes, timeout_ms});
+    return hand_out(communicator, work, error, all_gather(in, out, bytes, timeout_ms));
 }
 
 int atp_reduce_async(atp_communicator* communicator, const void* in, void* out, size_t elements, int element,
                      int reduction, uint32_t root, int64_t timeout_ms, atp_work** work, struct atp_error* error) {
-    return hand_out(communicator, work, error, Reduce{{in, out, elements}, element, reduction, root, timeout_ms});
+    return hand_out(communicator, work, error, reduce({in, out, elements}, element, reduction, root, timeout_ms));
 }
 
 int atp_broadcast_async(atp_communicator* communicator, void* data, size_t bytes, uint32_t root, int64_t timeout_ms,
                         atp_work** work, struct atp_error* error) {
-    return hand_out(communicator, work, error, Broadcast{data, bytes, root, timeout_ms});
+    return hand_out(communicator, work, error, broadcast(data, bytes, root, timeout_ms));
 }
 
 int atp_barrier_async(atp_communicator* communicator, int64_t timeout_ms, atp_work** work, struct atp_error* error) {
-    return hand_out(communicator, work, error, Barrier{timeout_ms});
+    return hand_out(communicator, work, error, barrier(timeout_ms));
 }
 
 int atp_work_wait(atp_work* work, struct atp_error* error) {

@@ -35,6 +35,12 @@ void append(std::string& bytes, std::uint64_t value, unsigned size) {
     for (unsigned at = size; at-- > 0;) bytes += static_cast<char>(value >> (8 * at) & 0xFFU);
 }
 
+std::string number(std::uint64_t value, unsigned size) {
+    std::string bytes;
+    append(bytes, value, size);
+    return bytes;
+}
+
 void append_text(std::string& bytes, std::string_view text) {
     append(bytes, text.size(), 4);
     bytes += text;
@@ -48,76 +54,51 @@ const ThriftValue& ThriftValue::field(std::int16_t number_of_field) const {
     return found == fields.end() ? none : found->second;
 }
 
-void ThriftArguments::begin(std::uint8_t type) {
+ThriftArguments& ThriftArguments::add(std::uint8_t type, std::string_view value) {
     append(bytes_, type, 1);
     append(bytes_, static_cast<std::uint16_t>(++count_), 2);
-}
-
-ThriftArguments& ThriftArguments::flag(bool value) {
-    begin(type_flag);
-    append(bytes_, value ? 1 : 0, 1);
+    bytes_ += value;
     return *this;
 }
+
+ThriftArguments& ThriftArguments::flag(bool value) { return add(type_flag, number(value ? 1 : 0, 1)); }
 
 ThriftArguments& ThriftArguments::number32(std::int32_t value) {
-    begin(type_number32);
-    append(bytes_, static_cast<std::uint32_t>(value), 4);
-    return *this;
+    return add(type_number32, number(static_cast<std::uint32_t>(value), 4));
 }
 
 ThriftArguments& ThriftArguments::number64(std::int64_t value) {
-    begin(type_number64);
-    append(bytes_, static_cast<std::uint64_t>(value), 8);
-    return *this;
+    return add(type_number64, number(static_cast<std::uint64_t>(value), 8));
 }
 
 ThriftArguments& ThriftArguments::text(std::string_view value) {
-    begin(type_text);
-    append_text(bytes_, value);
-    return *this;
+    return add(type_text, number(value.size(), 4) + std::string(value));
 }
 
 ThriftArguments& ThriftArguments::texts(const std::vector<std::string>& values) {
-    begin(type_list);
-    append(bytes_, type_text, 1);
-    append(bytes_, values.size(), 4);
-    for (const std::string& value : values) append_text(bytes_, value);
-    return *this;
+    std::string list = number(type_text, 1) + number(values.size(), 4);
+    for (const std::string& value : values) append_text(list, value);
+    return add(type_list, list);
 }
 
 ThriftArguments& ThriftArguments::exact_keys(const std::vector<std::string>& keys) {
-    begin(type_list);
-    append(bytes_, type_struct, 1);
-    append(bytes_, keys.size(), 4);
+    std::string list = number(type_struct, 1) + number(keys.size(), 4);
     for (const std::string& key : keys) {
-        append(bytes_, type_number32, 1);  // field 1: the kind, 0 is exact
-        append(bytes_, 1, 2);
-        append(bytes_, 0, 4);
-        append(bytes_, type_struct, 1);  // field 2: the exact key, whose field 1 is its bytes
-        append(bytes_, 2, 2);
-        append(bytes_, type_text, 1);
-        append(bytes_, 1, 2);
-        append_text(bytes_, key);
-        append(bytes_, type_stop, 1);
-        append(bytes_, type_stop, 1);
+        // Field 1 of a BmMatchParam is its kind, 0 for exact. Field 2 is the exact key, whose field 1 is its bytes.
+        ThriftArguments exact;
+        exact.text(key);
+        ThriftArguments parameter;
+        parameter.number32(0).add(type_struct, exact.bytes() + number(type_stop, 1));
+        list += parameter.bytes() + number(type_stop, 1);
     }
-    return *this;
+    return add(type_list, list);
 }
 
 ThriftArguments& ThriftArguments::struct_of(std::int32_t field) {
-    begin(type_struct);
-    append(bytes_, type_number32, 1);
-    append(bytes_, 1, 2);
-    append(bytes_, static_cast<std::uint32_t>(field), 4);
-    append(bytes_, type_stop, 1);
-    return *this;
+    return add(type_struct, ThriftArguments().number32(field).bytes() + number(type_stop, 1));
 }
 
-ThriftArguments& ThriftArguments::empty_struct() {
-    begin(type_struct);
-    append(bytes_, type_stop, 1);
-    return *this;
-}
+ThriftArguments& ThriftArguments::empty_struct() { return add(type_struct, number(type_stop, 1)); }
 
 Result<ThriftConnection> ThriftConnection::open(const wire::Address& server, Duration timeout) {
     net::Descriptor socket(::socket(server.data()->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));

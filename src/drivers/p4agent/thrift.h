@@ -44,7 +44,7 @@ class ThriftArguments {
     [[nodiscard]] const std::string& bytes() const { return bytes_; }
 
   private:
-    void begin(std::uint8_t type);
+    ThriftArguments& add(std::uint8_t type, std::string_view value);
 
     std::string bytes_;
     std::int16_t count_ = 0;
