@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "wire/format.h"
+
 namespace atp::protocol {
 namespace {
 
