@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 
 #include "observe/events.h"

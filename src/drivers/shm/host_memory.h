@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "base/time.h"
 #include "protocol/host_group.h"
 #include "shm/shared_memory.h"
+#include "wire/format.h"
 
 namespace atp::shm {
 
