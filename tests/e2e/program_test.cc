@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "fabric.h"
+#include "net/udp_socket.h"
 
 namespace atp::test {
 namespace {
@@ -342,6 +343,19 @@ TEST(Editions, ProductRefusesFlagsOfTheLaboratory) {
     EXPECT_EQ(help.status(), 0);
     for (const char* name : {"simulate", "check", "figure", "plan", "models"}) {
         EXPECT_EQ(help.output().find(name), std::string::npos) << help.output();
+    }
+}
+
+// At its address, a socket receives the requests and answers none.
+TEST(Stats, SignalEndsTheWaitForAReport) {
+    const auto silent = net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});
+    ASSERT_TRUE(silent) << to_string(silent.error());
+    for (const int signal : {SIGINT, SIGTERM}) {
+        Program program({"stats", to_string((*silent)->local()), "--timeout", "600s"});
+        ASSERT_TRUE(eventually([&] { return program.awaits(SIGTERM); }));
+        program.signal(signal);
+        EXPECT_EQ(program.status(), interrupted);
+        EXPECT_EQ(program.output(), "");
     }
 }
 

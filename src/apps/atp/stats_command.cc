@@ -7,12 +7,13 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "apps/atp/stats_text.h"
 #include "apps/common/flags.h"
+#include "apps/common/interruption.h"
 #include "apps/common/output.h"
-#include "apps/common/signals.h"
 #include "base/units.h"
 #include "client/switch_client.h"
 #include "client/switch_report.h"
@@ -30,23 +31,26 @@ struct StatsOptions {
     Duration timeout = std::chrono::seconds(2);
 };
 
+// A signal ends --watch, which is then complete, or the wait for the first report.
 int run_stats(const StatsOptions& options) {
     const auto addresses = net::resolve(options.address);
     if (!addresses) {
         fmt::print(stderr, "atp stats: {}\n", to_string(addresses.error()));
         return exit_misused;
     }
-    const StopSignals signals;
+    Interruption interruption;
     auto client = client::SwitchClient::open(addresses->front());
     if (!client) {
         fmt::print(stderr, "atp stats: {}\n", to_string(client.error()));
         return exit_failed;
     }
+    const auto ends_wait = interruption.ends([&] { (*client)->close(); });
     StatsTotals before;
-    Time asked{};
+    std::optional<Time> asked;  // nullopt: no report was shown
     while (true) {
         const Time at = net::now();
         const auto text = (*client)->report(at + options.timeout);
+        if (!text && interruption.came()) return asked ? exit_passed : exit_interrupted;
         if (!text) {
             fmt::print(stderr, "atp stats: {}\n", to_string(text.error()));
             return exit_failed;
@@ -60,13 +64,14 @@ int run_stats(const StatsOptions& options) {
                 return exit_failed;
             }
             if (options.watch && isatty(STDOUT_FILENO) != 0) fmt::print("\033[H\033[2J");
-            fmt::print("{}", stats_text(*report, before, std::chrono::duration<double>(at - asked).count()));
+            fmt::print("{}",
+                       stats_text(*report, before, std::chrono::duration<double>(at - asked.value_or(Time{})).count()));
             before = totals_of(*report);
         }
         if (!show_output()) return exit_failed;
         asked = at;
         if (!options.watch) return exit_passed;
-        if (signals.wait_for(options.interval)) return exit_passed;
+        if (interruption.wait_for(options.interval)) return exit_passed;
     }
 }
 
@@ -76,7 +81,9 @@ std::function<int()> register_stats(CLI::App& program) {
     auto options = std::make_shared<StatsOptions>();
     CLI::App* command = program.add_subcommand("stats", "Show the counters of a switch and of its jobs");
     command->add_option("ADDRESS", options->address, "Address of the switch, host:port or [host]:port")->required();
-    command->footer("Exit status: 0 report printed, 1 no answer or the output failed, 2 bad arguments.");
+    command->footer(
+        "Exit status: 0 report printed, 1 no answer or the output failed, 2 bad arguments, 130 after "
+        "Ctrl-C or SIGTERM without a report.");
     Flags flags(*command, "Output");
     flags.flag("--json", options->json, "Print each report as one line of JSON");
     flags.flag("--watch", options->watch, "Print a report with rates every --interval, until Ctrl-C");

@@ -44,6 +44,11 @@ bool Interruption::came() const {
     return came_;
 }
 
+bool Interruption::wait_for(Duration time) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, time, [this] { return came_; });
+}
+
 void Interruption::wait_for_signal() {
     for (;;) {
         const bool notified = signals_.wait_for(look_interval).has_value();
@@ -51,6 +56,7 @@ void Interruption::wait_for_signal() {
         if (over_) return;
         if (!notified) continue;
         came_ = true;
+        changed_.notify_all();
         for (const End& end : ends_) end();
         if (!changed_.wait_for(lock, grace, [this] { return over_; })) _exit(exit_interrupted);
         return;

@@ -44,6 +44,8 @@ class Interruption {
     // Calls `end` once, when a signal comes; at once if a signal came before.
     [[nodiscard]] Reach ends(End end);
     [[nodiscard]] bool came() const;
+    // True as soon as a signal has come, false after `time`.
+    [[nodiscard]] bool wait_for(Duration time);
 
   private:
     void wait_for_signal();

@@ -58,6 +58,7 @@ template <class Accepts>
 Result<bool> SwitchClient::await(Time until, Accepts&& accepts) {
     std::array<wire::Datagram, 8> datagrams;
     for (Time at = net::now(); at < until; at = net::now()) {
+        if (closed_) return fail(Operation::wait, Reason::closed, to_string(address_), "stopped");
         pollfd waiting{.fd = socket_->descriptor(), .events = POLLIN, .revents = 0};
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - at).count();
         if (::poll(&waiting, 1, static_cast<int>(left)) < 0 && errno != EINTR) {

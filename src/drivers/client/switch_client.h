@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -22,9 +23,9 @@ struct Greeting {
 // Requests the properties and counters of a switch. Each call repeats its request until it has the answer or its
 // deadline passes. Use it for setup, `atp stats` and `atp doctor`, never from an event loop.
 //
-// Ownership: owns a socket. Calling order: open(), then any call. Threads: one.
+// Ownership: owns a socket. Calling order: open(), then any call. Threads: one; any thread calls close().
 // Failure: timed_out, refused (no process listens), rejected or version_mismatch, with the address of the switch and
-//   the reason that it sent.
+//   the reason that it sent; closed after close().
 class SwitchClient {
   public:
     [[nodiscard]] static Result<std::unique_ptr<SwitchClient>> open(const wire::Address& address);
@@ -48,6 +49,9 @@ class SwitchClient {
     // The report, as JSON.
     [[nodiscard]] Result<std::string> report(Time deadline);
 
+    // Calls fail with Reason::closed, also one that waits: within its interval of requests.
+    void close() { closed_ = true; }
+
     [[nodiscard]] const wire::Address& address() const { return address_; }
 
   private:
@@ -69,6 +73,7 @@ class SwitchClient {
     std::unique_ptr<net::UdpSocket> socket_;
     control::HelloClient hellos_;
     std::uint64_t stats_nonce_;  // of the last STATS
+    std::atomic<bool> closed_ = false;
 };
 
 }  // namespace atp::client
