@@ -44,6 +44,7 @@ std::optional<std::size_t> read_trace(const std::string& path, const wire::Trace
             lines.push_back({.time_us = line->time_us, .text = std::move(text)});
         }
     }
+    if (file.bad()) return std::nullopt;
     return foreign;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -30,8 +31,13 @@ std::string read_rate_forms() { return fmt::format("{}, such as \"100Gbps\"", ra
 
 tl::expected<std::string, std::string> read_file(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    if (!file || file.bad()) return Problem(fmt::format("{}: {}", path, std::strerror(errno)));
+    std::string text;
+    std::array<char, 4096> part{};
+    do {
+        file.read(part.data(), part.size());
+        text.append(part.data(), static_cast<std::size_t>(file.gcount()));
+    } while (file);
+    if (!file.is_open() || file.bad()) return Problem(fmt::format("{}: {}", path, std::strerror(errno)));
     return text;
 }
 

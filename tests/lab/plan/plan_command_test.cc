@@ -62,6 +62,9 @@ TEST(PlanCommand, BadArgumentsAndFilesExitWithStatus2) {
     const Outcome missing = run_plan("--topology /nowhere.toml --jobs " + examples + "jobs.toml");
     EXPECT_EQ(missing.status, 2);
     EXPECT_TRUE(says(missing, "atp-lab plan: /nowhere.toml: No such file or directory")) << missing.output;
+    const Outcome folder = run_plan("--topology " + examples + "cluster.toml --jobs " + examples);
+    EXPECT_EQ(folder.status, 2);
+    EXPECT_TRUE(says(folder, "atp-lab plan: " + examples + ": Is a directory")) << folder.output;
     const Outcome swapped = run_plan("--topology " + examples + "jobs.toml --jobs " + examples + "cluster.toml");
     EXPECT_EQ(swapped.status, 2);
     EXPECT_TRUE(says(swapped, "use [[switch]]")) << swapped.output;

@@ -128,9 +128,11 @@ TEST(TraceCommand, FileThatIsNoTraceOrCannotBeReadIsReported) {
     const Outcome foreign = trace(ATP_PROGRAM);
     EXPECT_EQ(foreign.status, 1);
     EXPECT_NE(foreign.output.find("lines are none of a trace"), std::string::npos);
-    const Outcome missing = trace("/no/file");
-    EXPECT_EQ(missing.status, 2);
-    EXPECT_NE(missing.output.find("cannot read /no/file"), std::string::npos) << missing.output;
+    for (const std::string unreadable : {"/no/file", "/tmp"}) {
+        const Outcome outcome = trace(unreadable);
+        EXPECT_EQ(outcome.status, 2);
+        EXPECT_NE(outcome.output.find("cannot read " + unreadable), std::string::npos) << outcome.output;
+    }
 }
 
 TEST(SimulateCommand, MissingMemoryIsReported) {
