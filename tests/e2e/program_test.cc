@@ -288,6 +288,7 @@ TEST(BenchFleet, RanksOfThisHostSumInItsMemory) {
     ASSERT_TRUE(size.is_object()) << program.output();
     EXPECT_EQ(size["host_ranks"], 3);
     EXPECT_EQ(size["layout"], "memory");
+    EXPECT_EQ(size["results"], "memory");
     EXPECT_EQ(size["packets"], 0);
     EXPECT_EQ(size["verified"], true);
 }
@@ -298,6 +299,7 @@ TEST(BenchFleet, NetworkMeasuresPackets) {
     const auto size = nlohmann::json::parse(program.output(), nullptr, false);
     ASSERT_TRUE(size.is_object()) << program.output();
     EXPECT_EQ(size["host_ranks"], 1);
+    EXPECT_EQ(size["results"], "unicast");
     EXPECT_GT(size["packets"], 0);
 }
 

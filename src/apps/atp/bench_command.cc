@@ -33,6 +33,11 @@ int failed(const Error& error) {
     return exit_failed;
 }
 
+std::string_view way_of_results(const BenchSize& size) {
+    if (size.layout == "memory") return "memory";
+    return size.results_by_group ? "multicast" : "unicast";
+}
+
 Json to_json(const BenchSize& size, const BenchRank& bench) {
     const double middle = median(size.seconds);
     Json json{{"bytes", size.bytes},
@@ -47,7 +52,7 @@ Json to_json(const BenchSize& size, const BenchRank& bench) {
               {"latency_us", middle * 1e6},
               {"verified", true}};
     for (const auto& field : bench_fields) json[std::string(field.name)] = field.value_of(size.counters);
-    json.update({{"results", size.results_by_group ? "multicast" : "unicast"},
+    json.update({{"results", way_of_results(size)},
                  {"formation_seconds", size.formation_seconds},
                  {"host_ranks", size.host_ranks},
                  {"layout", size.layout},
@@ -70,8 +75,8 @@ int run_rank(const BenchOptions& options) {
         if (!options.json && std::exchange(first, false)) {
             for (const std::string& missing : size.without) fmt::print("without {}\n", missing);
             if (options.bench.options.multicast.requested) {
-                fmt::print("results by {}\n",
-                           size.results_by_group ? "multicast" : "unicast: some rank does not receive the group");
+                const std::string_view way = way_of_results(size);
+                fmt::print("results by {}{}\n", way, way == "unicast" ? ": some rank does not receive the group" : "");
             }
             fmt::print("{:>12} {:>12} {:>14} {:>10}\n", "bytes", "time us", "goodput Mbit/s", "resent");
         }

@@ -384,8 +384,8 @@ std::vector<ChannelCounters> Communicator::counters() const {
 }
 
 bool Communicator::results_by_group() const {
-    return std::ranges::all_of(channels_.channels(),
-                               [](const auto& channel) { return channel->counters().results_by_group; });
+    const auto by_group = [](const auto& channel) { return channel->counters().results_by_group; };
+    return !channels_.empty() && std::ranges::all_of(channels_.channels(), by_group);
 }
 
 std::vector<std::string> Communicator::without() const {

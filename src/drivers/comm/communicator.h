@@ -136,7 +136,7 @@ class Communicator {
     // Of the channels, then of the gather channels.
     [[nodiscard]] std::vector<ChannelCounters> counters() const;
     // True if the last result of every channel, but for gather channels, came by multicast. False if at least one came
-    // as a unicast copy.
+    // as a unicast copy, or if this rank has no channel.
     [[nodiscard]] bool results_by_group() const;
     // Features that the kernel refused to the sockets of this rank, and why: "gso: ...". Operations work without them,
     // but slower.
