@@ -348,6 +348,19 @@ TEST(Editions, ProductRefusesFlagsOfTheLaboratory) {
     }
 }
 
+TEST(Trace, FullDiskFailsTheProgramThatLosesIt) {
+    const auto node = start(small_switch());
+    Program server({"switch", "--listen", "127.0.0.1:0", "--trace", "/dev/full"});
+    Program rank({"bench", "--rank", "0", "--world", "1", "--network", "--rendezvous", free_port(), "--switch",
+                  address_of(*node), "--bytes", "4kB", "--rounds", "1", "--trace", "/dev/full"});
+    ASSERT_TRUE(eventually([&] { return server.awaits(SIGTERM); }));
+    server.signal(SIGTERM);
+    for (Program* program : {&server, &rank}) {
+        EXPECT_EQ(program->status(), 1);
+        EXPECT_NE(program->output().find("cannot be written: No space left"), std::string::npos) << program->output();
+    }
+}
+
 // At its address, a socket receives the requests and answers none.
 TEST(Stats, SignalEndsTheWaitForAReport) {
     const auto silent = net::UdpSocket::open({.local = wire::Address::loopback(wire::Family::ipv4, 0)});

@@ -96,9 +96,13 @@ TEST_F(TraceFiles, LaterStartReplacesTheFile) {
 TEST_F(TraceFiles, FullDiskIsAnErrorInTheLogAndCountsAsDropped) {
     auto file = TraceFile::open({.path = "/dev/full"}, log());
     ASSERT_TRUE(file) << to_string(file.error());
+    EXPECT_TRUE(TraceFile::open({.path = "/dev/full"}, nullptr)) << "a device has no lock";
     wire::TraceSink& sink = (*file)->add_queue("local");
     for (int packet = 0; packet < 10; ++packet) send_leave(sink);
-    EXPECT_EQ((*file)->close().dropped, 10U);
+    const auto totals = (*file)->close();
+    EXPECT_EQ(totals.dropped, 10U);
+    ASSERT_TRUE(totals.failure);
+    EXPECT_THAT(to_string(*totals.failure), HasSubstr("No space left on device"));
     EXPECT_THAT(logged_, ElementsAre("trace failed file=/dev/full reason=\"No space left on device\"",
                                      "trace ended file=/dev/full written=0 dropped=10"));
 }

@@ -106,6 +106,21 @@ class Measurement {
     BenchCounters counted_;  // at the end of the previous size
 };
 
+// Until all ranks have measured all sizes.
+Result<void> measure_sizes(const BenchRank& bench, comm::Communicator& communicator, store::Store& store,
+                           double formation_seconds, const BenchMeasured& measured) {
+    store::Rendezvous rendezvous(store,
+                                 {.prefix = bench.options.name + "-bench", .rank = bench.rank, .world = bench.world});
+    Measurement measurement(bench, communicator, rendezvous);
+    for (const std::uint64_t bytes : bench.sizes) {
+        auto result = measurement.measure(bytes);
+        if (!result) return tl::unexpected(result.error());
+        result->formation_seconds = formation_seconds;
+        if (bench.rank == 0) measured(*result);
+    }
+    return rendezvous.barrier("end", net::now() + std::chrono::minutes(1));
+}
+
 Result<void> take_part(const BenchRank& bench, const wire::Address& store_address, Interruption& interruption,
                        const BenchMeasured& measured) {
     store::TcpStoreConfig patient;  // the store may be as busy as the ranks: an answer may take until --timeout
@@ -118,17 +133,16 @@ Result<void> take_part(const BenchRank& bench, const wire::Address& store_addres
     auto communicator = comm::Communicator::form(**store, bench.rank, bench.world, bench.options);
     if (!communicator) return tl::unexpected(communicator.error());
     const double formation_seconds = std::chrono::duration<double>(net::now() - begin).count();
-    const auto leaves_job = interruption.ends([&] { (*communicator)->abort(); });
-    store::Rendezvous rendezvous(**store,
-                                 {.prefix = bench.options.name + "-bench", .rank = bench.rank, .world = bench.world});
-    Measurement measurement(bench, **communicator, rendezvous);
-    for (const std::uint64_t bytes : bench.sizes) {
-        auto result = measurement.measure(bytes);
-        if (!result) return tl::unexpected(result.error());
-        result->formation_seconds = formation_seconds;
-        if (bench.rank == 0) measured(*result);
+    Result<void> done;
+    {
+        const auto leaves_job = interruption.ends([&] { (*communicator)->abort(); });
+        done = measure_sizes(bench, **communicator, **store, formation_seconds, measured);
     }
-    return rendezvous.barrier("end", net::now() + std::chrono::minutes(1));
+    const std::shared_ptr<observe::TraceFile> trace = (*communicator)->trace();
+    communicator->reset();
+    if (!done || trace == nullptr) return done;
+    const auto failure = trace->close().failure;
+    return failure ? Failure(*failure) : done;
 }
 
 }  // namespace

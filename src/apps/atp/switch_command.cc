@@ -200,7 +200,9 @@ int run_switch(SwitchOptions options) {
     std::vector<Error> failures;
     if (const auto failure = (*node)->failure()) failures.push_back(*failure);
     (*node)->stop();
-    if (options.config.trace) options.config.trace->close();
+    if (options.config.trace) {
+        if (auto failure = options.config.trace->close().failure) failures.push_back(*std::move(failure));
+    }
     log_stop(log, **node, failures);
     if (*kernel != nullptr) {
         const std::vector<Error> attached = (*kernel)->stop();
@@ -272,7 +274,7 @@ std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions) {
     flags.flag("--quiet", options->quiet, "Print errors only");
     flags.flag("--json", options->json, "Print the first report as JSON, with the address in use");
     command->footer(
-        "Exit status: 0 stopped by SIGTERM or SIGINT, 1 a socket or the output failed, 2 bad arguments or no start.");
+        "Exit status: 0 stopped by SIGTERM or SIGINT, 1 a socket, the output or the trace failed, 2 bad arguments or no start.");
     if (options->additions.add_flags) options->additions.add_flags(*command);
     options->given = [command](const std::string& flag) {
         const CLI::Option* const option = command->get_option_no_throw(flag);

@@ -141,6 +141,8 @@ class Communicator {
     // Features that the kernel refused to the sockets of this rank, and why: "gso: ...". Operations work without them,
     // but slower.
     [[nodiscard]] std::vector<std::string> without() const;
+    // nullptr: none. The last packets are in it after the destructor of this object.
+    [[nodiscard]] const std::shared_ptr<observe::TraceFile>& trace() const { return trace_; }
 
   private:
     friend class Feed;

@@ -78,11 +78,13 @@ Result<std::shared_ptr<TraceFile>> TraceFile::open(const TraceFileConfig& config
                                                    bool append) {
     net::Descriptor file(::open(config.path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, S_IRUSR | S_IWUSR));
     if (file.number() < 0) return cannot_write(config.path, std::strerror(errno));
-    if (flock(file.number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    struct stat state {};
+    // A device has no lines to mix, and any number of processes may write to it.
+    const bool is_file = fstat(file.number(), &state) == 0 && S_ISREG(state.st_mode);
+    if (is_file && flock(file.number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         return cannot_write(config.path, "another process writes it: give each process its own file, as with %r or %p");
     }
-    // A device has no length.
-    if (!append && ftruncate(file.number(), 0) != 0 && errno != EINVAL) {
+    if (is_file && !append && ftruncate(file.number(), 0) != 0) {
         return cannot_write(config.path, std::strerror(errno));
     }
     return std::shared_ptr<TraceFile>(new TraceFile(config, std::move(file), std::move(log)));
@@ -132,7 +134,7 @@ TraceFile::Totals TraceFile::close() {
         }
         stop_.notify_all();
         thread_.join();
-        const Totals totals{.written = written_, .dropped = dropped()};
+        const Totals totals{.written = written_, .dropped = dropped(), .failure = {}};
         write_note(fmt::format("ends at {} written={} dropped={}", wall_time(), totals.written, totals.dropped));
         file_ = net::Descriptor();
         if (log_ != nullptr) {
@@ -140,7 +142,7 @@ TraceFile::Totals TraceFile::close() {
                         {{"file", config_.path}, {"written", totals.written}, {"dropped", totals.dropped}});
         }
     }
-    return {.written = written_, .dropped = dropped()};
+    return {.written = written_, .dropped = dropped(), .failure = failure_};
 }
 
 // ----------------------------------------------------------------------------------------------------- On its thread
@@ -181,7 +183,7 @@ bool TraceFile::write_queued() {
 }
 
 void TraceFile::append(const TraceQueue& queue, const TraceQueue::Event& event) {
-    if (failed_) {
+    if (failure_) {
         ++lost_;
         return;
     }
@@ -218,7 +220,7 @@ void TraceFile::write_note(std::string_view what) {
 // Number of lines that the file has taken.
 std::uint64_t TraceFile::write_text() {
     std::size_t taken = 0;
-    while (taken < text_.size() && !failed_) {
+    while (taken < text_.size() && !failure_) {
         const ssize_t count = ::write(file_.number(), text_.data() + taken, text_.size() - taken);
         if (count > 0) {
             taken += static_cast<std::size_t>(count);
@@ -242,8 +244,8 @@ void TraceFile::cut(std::size_t bytes) const {
 }
 
 void TraceFile::fail(int code) {
-    failed_ = true;
     const char* const why = std::strerror(code);
+    failure_ = cannot_write(config_.path, why).value();
     if (log_ != nullptr) {
         log_->write(LogEvent::trace_failed, {{"file", config_.path}, {"reason", why}});
     } else {

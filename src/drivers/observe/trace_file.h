@@ -36,7 +36,8 @@ struct TraceFileConfig {
 //   and a note with the totals.
 // Threads: any thread calls all functions; each queue has one sender.
 // Failure: open() returns why the file cannot be created, or that another process writes it. If a write fails later,
-//   the log gets the reason, the file keeps its complete lines, and further events are dropped and counted.
+//   the log gets the reason, the file keeps its complete lines, and further events are dropped and counted; close()
+//   returns the reason.
 class TraceFile {
   public:
     // Replaces the content of the file. Only its owner may read it, because packets show the tokens of jobs. `log`:
@@ -56,6 +57,7 @@ class TraceFile {
     struct Totals {
         std::uint64_t written = 0;  // events
         std::uint64_t dropped = 0;
+        std::optional<Error> failure;  // of a write
     };
     // Writes what is queued, and closes the file. Later events are dropped.
     Totals close();
@@ -83,9 +85,9 @@ class TraceFile {
     std::condition_variable stop_;
     std::vector<std::unique_ptr<TraceQueue>> queues_;
     bool stopping_ = false;
-    bool failed_ = false;        // on the thread: a write failed, and text is thrown away
-    std::string text_;           // on the thread: lines to write
-    std::uint64_t in_text_ = 0;  // on the thread: events in text_
+    std::optional<Error> failure_;  // on the thread: a write failed, and text is thrown away
+    std::string text_;              // on the thread: lines to write
+    std::uint64_t in_text_ = 0;     // on the thread: events in text_
     std::uint64_t written_ = 0;
     std::uint64_t lost_ = 0;           // events that the file did not take
     std::vector<std::byte> datagram_;  // of the event that is described
