@@ -69,6 +69,14 @@ bool Program::awaits(int number) const {
     return false;
 }
 
+bool Program::maps(std::string_view name) const {
+    std::ifstream maps("/proc/" + std::to_string(id_) + "/maps");
+    for (std::string line; std::getline(maps, line);) {
+        if (line.find(name) != std::string::npos) return true;
+    }
+    return false;
+}
+
 void Program::signal_group(int number) const { EXPECT_EQ(kill(-id_, number), 0); }
 
 int Program::status() {

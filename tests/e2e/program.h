@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -22,6 +23,8 @@ class Program {
     void signal(int number) const;
     // True once the process blocks the signal, so that the signal cannot end it before the process handles it.
     [[nodiscard]] bool awaits(int number) const;
+    // True once the process has mapped memory of this name.
+    [[nodiscard]] bool maps(std::string_view name) const;
     // Sends the signal to the process and its children, as Ctrl-C in a terminal does.
     void signal_group(int number) const;
     // Waits for the end. Returns the exit status, or 128 plus the number of the signal that ended the process.

@@ -120,6 +120,19 @@ TEST(BenchRanks, StoppedRankThatWaitsForOthersExits) {
     EXPECT_EQ(waiting[0].status(), interrupted) << waiting[0].output();
 }
 
+TEST(BenchRanks, KilledRankOfThisHostFailsTheOther) {
+    const std::string rendezvous = free_port();
+    std::deque<Program> ranks;
+    for (const char* rank : {"0", "1"}) {
+        ranks.emplace_back(std::vector<std::string>{"bench", "--rank", rank, "--world", "2", "--rendezvous", rendezvous,
+                                                    "--bytes", "64kB", "--rounds", "1000000"});
+    }
+    ASSERT_TRUE(eventually([&] { return ranks[1].maps("memfd:atp"); }));
+    ranks[1].signal(SIGKILL);
+    EXPECT_EQ(ranks[0].status(), 1);
+    EXPECT_NE(ranks[0].output().find("rank 1"), std::string::npos) << ranks[0].output();
+}
+
 // Rank 0 serves the store and is the first to time out.
 TEST(BenchRanks, MissingRankIsNamedByAllOthers) {
     const auto node = start(small_switch());

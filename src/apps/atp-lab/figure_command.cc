@@ -106,11 +106,11 @@ void print_text(const figure::Drawn& drawn) {
 }
 
 // The name `atp` selects this program; other programs have a path.
-tl::expected<std::string, figure::CommandFailure> run_command(const std::vector<std::string>& command) {
+tl::expected<std::string, figure::CommandFailure> run_command(const std::vector<std::string>& command,
+                                                              const Interruption& interruption) {
     std::vector<std::string> found = command;
     if (command.front() == "atp") found.front() = own_program();
-    const StopSignals signals;
-    auto printed = run_fleet({found}, signals, net::now() + command_limit);
+    auto printed = run_fleet({found}, interruption, net::now() + command_limit);
     if (!printed) {
         const bool lacks = printed.error().reason == Reason::unsupported;
         return tl::unexpected(figure::CommandFailure{.text = printed.error().text, .lacks = lacks});
@@ -123,7 +123,7 @@ class Artist {
   public:
     explicit Artist(const FigureOptions& options) : lab_(options.lab) {
         lab_.stop = &stop_;
-        lab_.command = run_command;
+        lab_.command = [this](const auto& command) { return run_command(command, interruption_); };
     }
 
     tl::expected<figure::Drawn, figure::Failure> draw(const figure::Figure& one) {

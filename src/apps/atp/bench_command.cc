@@ -17,6 +17,7 @@
 #include "apps/atp/bench_here.h"
 #include "apps/atp/bench_rank.h"
 #include "apps/common/child_processes.h"
+#include "apps/common/interruption.h"
 #include "base/median.h"
 
 namespace atp::apps {
@@ -27,8 +28,8 @@ using Json = nlohmann::ordered_json;
 constexpr std::array<std::uint64_t, 9> usual_sizes{1'024,     4'096,     16'384,     65'536,    262'144,
                                                    1'048'576, 4'194'304, 16'777'216, 67'108'864};
 
-int failed(const Error& error) {
-    if (error.operation == Operation::wait && error.reason == Reason::closed) return exit_interrupted;
+int failed(const Error& error, const Interruption& interruption) {
+    if (interruption.came()) return exit_interrupted;
     fmt::print(stderr, "atp bench: {}\n", to_string(error));
     return exit_failed;
 }
@@ -89,8 +90,9 @@ int run_rank(const BenchOptions& options) {
         }
         std::fflush(stdout);
     };
-    const auto done = run_bench_rank(options.bench, show);
-    if (!done) return failed(done.error());
+    Interruption interruption;
+    const auto done = run_bench_rank(options.bench, interruption, show);
+    if (!done) return failed(done.error(), interruption);
     return exit_passed;
 }
 
@@ -170,9 +172,9 @@ Result<std::string> fastest_algorithm(BenchHere& here, const BenchOptions& optio
 }
 
 int run_all_here(const BenchOptions& options) {
-    const StopSignals signals;
-    BenchHere here(options, signals);
-    if (auto started = here.start_switch(); !started) return failed(started.error());
+    const Interruption interruption;
+    BenchHere here(options, interruption);
+    if (auto started = here.start_switch(); !started) return failed(started.error(), interruption);
     const bool with_peer = !options.peer.empty();
     const std::uint32_t repeats = options.repeats != 0 ? options.repeats : with_peer ? 5 : 1;
     std::string algorithm;
@@ -183,7 +185,7 @@ int run_all_here(const BenchOptions& options) {
             return exit_misused;
         }
         const auto fastest = fastest_algorithm(here, options);
-        if (!fastest) return failed(fastest.error());
+        if (!fastest) return failed(fastest.error(), interruption);
         algorithm = *fastest;
     }
     BenchTimes atp;
@@ -191,10 +193,10 @@ int run_all_here(const BenchOptions& options) {
     Json last = Json::object();
     for (std::uint32_t repeat = 0; repeat < repeats; ++repeat) {
         show_progress(repeat, repeats, options.bench.system);
-        if (auto done = here.run_atp(atp, last); !done) return failed(done.error());
+        if (auto done = here.run_atp(atp, last); !done) return failed(done.error(), interruption);
         if (!with_peer) continue;
         show_progress(repeat, repeats, "gloo");
-        if (auto done = here.run_gloo(peer, algorithm); !done) return failed(done.error());
+        if (auto done = here.run_gloo(peer, algorithm); !done) return failed(done.error(), interruption);
     }
     print_results(options, atp, peer, algorithm, last);
     return exit_passed;
@@ -212,7 +214,7 @@ int run_ladder(const BenchOptions& options) {
                                          {"+gso", true, true, false, 1},
                                          {"+gro", true, true, true, 1},
                                          {"+threads", true, true, true, 2}}};
-    const StopSignals signals;
+    const Interruption interruption;
     std::array<BenchTimes, rungs.size()> times;
     const std::uint32_t repeats = options.repeats != 0 ? options.repeats : 5;
     for (std::uint32_t repeat = 0; repeat < repeats; ++repeat) {
@@ -223,10 +225,10 @@ int run_ladder(const BenchOptions& options) {
             own.bench.options.gso = rungs[i].gso;
             own.bench.options.gro = rungs[i].gro;
             own.bench.options.channels = own.switch_threads = rungs[i].threads;
-            BenchHere here(own, signals);
+            BenchHere here(own, interruption);
             Json last = Json::object();
-            if (auto started = here.start_switch(); !started) return failed(started.error());
-            if (auto done = here.run_atp(times[i], last); !done) return failed(done.error());
+            if (auto started = here.start_switch(); !started) return failed(started.error(), interruption);
+            if (auto done = here.run_atp(times[i], last); !done) return failed(done.error(), interruption);
         }
     }
     if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");

@@ -82,7 +82,7 @@ Result<void> BenchHere::run_atp(BenchTimes& times, Json& last) {
     for (std::uint32_t rank = 0; rank < options_.workers; ++rank) {
         commands.push_back(rank_command(rank, to_string((*store)->local())));
     }
-    const auto text = run_fleet(commands, signals_, net::now() + options_.timeout);
+    const auto text = run_fleet(commands, interruption_, net::now() + options_.timeout);
     if (!text) return tl::unexpected(text.error());
     return read(*text, times, last);
 }
@@ -98,7 +98,7 @@ Result<void> BenchHere::run_gloo(BenchTimes& times, const std::string& algorithm
                                 "--bytes", std::to_string(bytes), "--rounds", std::to_string(options_.bench.rounds),
                                 "--warmup", std::to_string(options_.bench.warmup), "--algorithm", algorithm, "--json"});
         }
-        const auto text = run_fleet(commands, signals_, net::now() + options_.timeout);
+        const auto text = run_fleet(commands, interruption_, net::now() + options_.timeout);
         std::filesystem::remove_all(folder);
         if (!text) return tl::unexpected(text.error());
         if (auto done = read(*text, times, ignored); !done) return done;

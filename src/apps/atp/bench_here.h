@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "apps/atp/bench_flags.h"
-#include "apps/common/signals.h"
+#include "apps/common/interruption.h"
 #include "base/result.h"
 #include "switchd/node.h"
 
@@ -19,13 +19,14 @@ namespace atp::apps {
 // Per size: the seconds of every round of every repetition.
 using BenchTimes = std::map<std::uint64_t, std::vector<double>>;
 
-// Ownership: owns the switch that it starts; borrows options and signals.
+// Ownership: owns the switch that it starts; borrows options and interruption.
 // Calling order: start_switch(), then run_atp() and run_gloo() any number of times.
 // Threads: one. A signal ends the processes of a run.
 // Failure: each call returns the reason.
 class BenchHere {
   public:
-    BenchHere(const BenchOptions& options, const StopSignals& signals) : options_(options), signals_(signals) {}
+    BenchHere(const BenchOptions& options, const Interruption& interruption)
+        : options_(options), interruption_(interruption) {}
 
     // No effect if the options name a switch.
     [[nodiscard]] Result<void> start_switch();
@@ -37,7 +38,7 @@ class BenchHere {
     [[nodiscard]] std::vector<std::string> rank_command(std::uint32_t rank, const std::string& store) const;
 
     const BenchOptions& options_;
-    const StopSignals& signals_;
+    const Interruption& interruption_;
     std::unique_ptr<switchd::SwitchNode> node_;
     std::string switch_address_;
 };

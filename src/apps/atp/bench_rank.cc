@@ -176,10 +176,9 @@ Result<BenchSize> measure_rounds(const BenchRank& bench, store::Rendezvous& rend
     return result;
 }
 
-Result<void> run_bench_rank(const BenchRank& bench, const BenchMeasured& measured) {
+Result<void> run_bench_rank(const BenchRank& bench, Interruption& interruption, const BenchMeasured& measured) {
     const auto addresses = net::resolve(bench.rendezvous);
     if (!addresses) return tl::unexpected(addresses.error());
-    Interruption interruption;
     std::unique_ptr<store::TcpStoreServer> server;
     if (bench.rank == 0 && bench.serves_store) {
         auto started = store::TcpStoreServer::start(addresses->front());

@@ -82,9 +82,10 @@ struct BenchSize {
     std::vector<std::string> without;  // features that the kernel refused to rank 0's sockets, and why
 };
 
-// Calls `measured` on rank 0 after each size. A wrong sum is an error. After SIGINT or SIGTERM, the rank leaves the
-// job, which notifies the other ranks, and the call fails with Operation::wait, Reason::closed.
-[[nodiscard]] Result<void> run_bench_rank(const BenchRank& bench, const BenchMeasured& measured);
+// Calls `measured` on rank 0 after each size. A wrong sum is an error. If a signal came, the rank leaves the job, which
+// notifies the other ranks, and the call fails.
+[[nodiscard]] Result<void> run_bench_rank(const BenchRank& bench, Interruption& interruption,
+                                          const BenchMeasured& measured);
 
 // Runs an operation in each round, after all ranks are ready for it, and verifies its result.
 struct BenchOperation {

@@ -21,6 +21,8 @@ namespace atp::apps {
 namespace {
 
 constexpr Duration wait_interval = std::chrono::milliseconds(50);
+// In which a signal reaches this process that its children have received already.
+constexpr Duration longest_delivery = std::chrono::milliseconds(200);
 constexpr int exit_not_started = 127;
 constexpr int exit_lacking = 77;  // status of programs for which this host lacks something
 
@@ -114,7 +116,7 @@ std::string describe(const Process& process, const std::string& program) {
 
 }  // namespace
 
-Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& commands, const StopSignals& signals,
+Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& commands, const Interruption& interruption,
                               Time deadline) {
     std::array<int, 2> pipe{};
     if (pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) return fail_with_errno(Operation::open, errno, "pipe");
@@ -129,12 +131,11 @@ Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& comma
         }
     }
     writer = net::Descriptor();
-    const auto stop_requested = [&signals] { return signals.wait_for(Duration::zero()).has_value(); };
     const Failure stopped = fail(Operation::wait, Reason::closed, "benchmark", "stopped by a signal");
     const Time begin = net::now();
     std::string text;
     while (!fleet.settled()) {
-        if (stop_requested()) return stopped;
+        if (interruption.came()) return stopped;
         if (net::now() > deadline) {
             return tl::unexpected(Error{
                 .operation = Operation::wait,
@@ -150,9 +151,9 @@ Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& comma
         read_what_is_there(reader.number(), text);
     }
     read_what_is_there(reader.number(), text);
-    // A terminal also sends the signal to the ranks, which may end first.
-    if (stop_requested()) return stopped;
     if (const Process* failed = fleet.failed()) {
+        // A terminal also sends the signal to the ranks, which may end first.
+        if (interruption.wait_for(longest_delivery)) return stopped;
         const bool lacks = WIFEXITED(failed->status) && WEXITSTATUS(failed->status) == exit_lacking;
         return fail(Operation::wait, lacks ? Reason::unsupported : Reason::failed,
                     fmt::format("rank {}", fleet.number_of(*failed)), describe(*failed, commands.front().front()));

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/signals.h"
+#include "apps/common/interruption.h"
 #include "base/result.h"
 
 namespace atp::apps {
@@ -16,9 +16,9 @@ namespace atp::apps {
 // the standard output of the other processes. Standard error of all processes is kept. If a process fails, or this
 // process receives a stop signal, the call ends the remaining processes, by their ids. The error is that of the first
 // process that failed: Reason::unsupported for status 77, which means that this host lacks something. After a stop
-// signal, the error has Reason::closed.
+// signal, interruption.came() is true.
 [[nodiscard]] Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& commands,
-                                            const StopSignals& signals, Time deadline);
+                                            const Interruption& interruption, Time deadline);
 
 // Path of this program, and of a program in the same folder.
 [[nodiscard]] std::string own_program();

@@ -44,7 +44,7 @@ bool Interruption::came() const {
     return came_;
 }
 
-bool Interruption::wait_for(Duration time) {
+bool Interruption::wait_for(Duration time) const {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, time, [this] { return came_; });
 }

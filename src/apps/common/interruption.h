@@ -45,14 +45,14 @@ class Interruption {
     [[nodiscard]] Reach ends(End end);
     [[nodiscard]] bool came() const;
     // True as soon as a signal has come, false after `time`.
-    [[nodiscard]] bool wait_for(Duration time);
+    [[nodiscard]] bool wait_for(Duration time) const;
 
   private:
     void wait_for_signal();
 
     const StopSignals signals_;
     mutable std::mutex mutex_;
-    std::condition_variable changed_;
+    mutable std::condition_variable changed_;
     std::list<End> ends_;
     bool came_ = false;
     bool over_ = false;  // the destructor has begun
