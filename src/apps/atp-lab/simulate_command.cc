@@ -90,11 +90,13 @@ sim::Report simulate(const sim::Scenario& scenario, const SimulateOptions& optio
     }
 }
 
+int misused(const std::string& why) {
+    fmt::print(stderr, "atp-lab simulate: {}\n", why);
+    return exit_misused;
+}
+
 int run_one(const sim::Scenario& scenario, const SimulateOptions& options, const std::string& replay) {
-    if (const auto problem = sim::problem_of(scenario)) {
-        fmt::print(stderr, "atp-lab simulate: {}\n", *problem);
-        return exit_misused;
-    }
+    if (const auto problem = sim::problem_of(scenario)) return misused(*problem);
     File file = open_trace(options.trace_path);
     sim::Trace trace(file.get());
     Progress progress;
@@ -217,18 +219,15 @@ std::optional<std::string> problem_of_swarm(const SimulateOptions& options) {
             "{0} excludes --swarm and --joining, which draw whole scenarios from their seeds: remove {0}",
             flag->get_name());
     }
-    if (options.calm && !options.joining) return "--calm needs --joining";
     if (options.swarm > 1 && !options.trace_path.empty()) return "--trace needs a single run: use --swarm 1 --seed N";
     return std::nullopt;
 }
 
 int run_simulate(const SimulateOptions& options) {
-    if (options.swarm != 0 || options.joining) {
-        if (const auto problem = problem_of_swarm(options)) {
-            fmt::print(stderr, "atp-lab simulate: {}\n", *problem);
-            return exit_misused;
-        }
-    }
+    std::optional<std::string> problem;
+    if (options.calm && !options.joining) problem = "--calm needs --joining";
+    if (!problem && (options.swarm != 0 || options.joining)) problem = problem_of_swarm(options);
+    if (problem) return misused(*problem);
     std::signal(SIGINT, interrupt);
     std::signal(SIGTERM, interrupt);
     if (options.swarm > 1) return run_swarm(options);
