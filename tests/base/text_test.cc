@@ -23,5 +23,11 @@ TEST(Listing, LongListNamesEightNumbersAndCountsTheRest) {
     EXPECT_EQ(listed(20), "0, 1, 2, 3, 4, 5, 6, 7 and 12 more");
 }
 
+TEST(Listing, NounOfOneThingIsSingular) {
+    EXPECT_EQ(counted(0, "worker"), "0 workers");
+    EXPECT_EQ(counted(1, "worker"), "1 worker");
+    EXPECT_EQ(counted(2, "worker"), "2 workers");
+}
+
 }  // namespace
 }  // namespace atp

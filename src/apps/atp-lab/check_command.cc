@@ -16,6 +16,7 @@
 
 #include "apps/common/flags.h"
 #include "apps/common/progress.h"
+#include "base/text.h"
 #include "check/breaks_table.h"
 #include "check/explore.h"
 #include "check/suite.h"
@@ -88,9 +89,9 @@ void print_summary(const std::vector<check::Report>& reports) {
         cut += report.exhausted || report.violation ? 0U : 1U;
         missed += report.missed_probability();
     }
-    fmt::print("{} states in {} configurations, {} violations; probability of a missed state {:.1e}\n", states,
-               reports.size(), violations, missed);
-    if (cut != 0) fmt::print("{} configurations (+) stopped at --max-states\n", cut);
+    fmt::print("{} states in {}, {}; probability of a missed state {:.1e}\n", states,
+               counted(reports.size(), "configuration"), counted(violations, "violation"), missed);
+    if (cut != 0) fmt::print("{} (+) stopped at --max-states\n", counted(cut, "configuration"));
     for (const check::Report& report : reports) {
         if (!report.violation) continue;
         fmt::print("\n{}:\n", report.configuration);
@@ -278,11 +279,12 @@ std::function<int()> register_check(CLI::App& program) {
         if (name == "switchml") return check::Protocol::switchml;
         if (name == "joining") return check::Protocol::joining;
         if (name == "host") return check::Protocol::host;
+        if (name == "formation") return check::Protocol::formation;
         return std::nullopt;
     };
     flags
-        .parsed("--protocol", options->protocol, "NAME", protocol, "atp, switchml, joining or host",
-                "Explore the configurations of one protocol only: atp, switchml, joining or host [all]")
+        .parsed("--protocol", options->protocol, "NAME", protocol, "atp, switchml, joining, host or formation",
+                "Explore the configurations of one protocol only: atp, switchml, joining, host or formation [all]")
         ->excludes(only);
     flags.number("--max-states", options->max_states, 1, 0xfffffff0U,
                  "Most states of each configuration; the exploration stops there [200 million]");
@@ -298,8 +300,8 @@ std::function<int()> register_check(CLI::App& program) {
                  "if one is missed [none]");
     flags.flag("--list-breaks", options->list_breaks, "List the injected faults");
     command->footer(
-        "Exit status: 0 every invariant held, 1 a violation, or with --break all a fault that was missed, 2 "
-        "bad arguments.");
+        "Exit status: 0 every invariant held in all states visited, 1 a violation, or with --break all a fault that "
+        "was missed, 2 bad arguments, 130 after Ctrl-C.");
     return [options] { return run_check(*options); };
 }
 

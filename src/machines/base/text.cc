@@ -20,4 +20,8 @@ std::string list_some(std::span<const std::string> names) {
     return fmt::format("{} and {}", fmt::join(before, ", "), last);
 }
 
+std::string counted(std::uint64_t count, std::string_view noun) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 }  // namespace atp

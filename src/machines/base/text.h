@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace atp {
 
 // Lists names: "3", "3 and 5", "3, 5 and 7". Of more than eight names it lists the first eight: "0, 1, 2, 3, 4, 5, 6,
 // 7 and 12 more". Without names it returns "nothing".
 [[nodiscard]] std::string list_some(std::span<const std::string> names);
+
+// "1 worker", "2 workers".
+[[nodiscard]] std::string counted(std::uint64_t count, std::string_view noun);
 
 }  // namespace atp

@@ -63,6 +63,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"simulate --swarm 2 --trace /dev/null", 2, "--swarm 1"}, Case{"simulate --audit --no-audit", 2, "--audit"},
         Case{"simulate --aggregation racks --no-aggregation", 2, "--aggregation"},
         Case{"simulate --trace ''", 2, "--trace"},  //
+        Case{"check --protocol formation --max-states 9", 0, "configurations (+) stopped at --max-states"},
+        Case{"check --only form3 --max-states 9", 0, "1 configuration (+) stopped at --max-states"},
         Case{"check --list --json", 0, "\"losses\": "}, Case{"check --list-breaks --json", 0, "\"hazard\": "}));
 
 INSTANTIATE_TEST_SUITE_P(
