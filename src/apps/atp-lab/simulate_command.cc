@@ -24,6 +24,7 @@
 #include "apps/atp-lab/scenario_flags.h"
 #include "apps/common/flags.h"
 #include "apps/common/progress.h"
+#include "base/text.h"
 #include "sim/scenario_table.h"
 #include "sim/shrink.h"
 #include "sim/simulation.h"
@@ -113,10 +114,11 @@ int run_one(const sim::Scenario& scenario, const SimulateOptions& options, const
         fmt::print("{}\n", sim::to_json(report));
     } else {
         const std::string workers = scenario.job_workers.empty()
-                                        ? fmt::format("{}", scenario.workers())
-                                        : fmt::format("{}", fmt::join(scenario.job_workers, ", "));
-        fmt::print("{} seed {}: {} jobs of {} workers, {} aggregators a switch\n\n{}", report.topology, report.seed,
-                   scenario.jobs, workers, scenario.aggregators, sim::to_text(report));
+                                        ? counted(scenario.workers(), "worker")
+                                        : fmt::format("{} workers", fmt::join(scenario.job_workers, ", "));
+        fmt::print("{} seed {}: {} of {}, {} a switch\n\n{}", report.topology, report.seed,
+                   counted(scenario.jobs, "job"), workers, counted(scenario.aggregators, "aggregator"),
+                   sim::to_text(report));
         fmt::print("{} packet-hops in {:.2f} s: {:.2f} M/s\n", report.packet_hops, seconds,
                    static_cast<double>(report.packet_hops) / seconds / 1e6);
     }

@@ -19,6 +19,7 @@
 #include "apps/common/child_processes.h"
 #include "apps/common/interruption.h"
 #include "base/median.h"
+#include "base/text.h"
 
 namespace atp::apps {
 namespace {
@@ -106,12 +107,14 @@ void print_results(const BenchOptions& options, const BenchTimes& atp, const Ben
                    const std::string& algorithm, const Json& last) {
     if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
     if (!options.json) {
-        const std::string places = options.hosts != 0 ? fmt::format("on {} emulated hosts of this one", options.hosts)
+        const std::string places = options.hosts != 0
+                                       ? fmt::format("on {} of this one", counted(options.hosts, "emulated host"))
                                    : options.sends_packets() ? "on this host, which send packets"
                                                              : "in the memory of this host";
-        fmt::print("{} workers {}, {}, {} of {}, {} rounds{}; every bit of every result verified\n", options.workers,
-                   places, options.bench.system, to_string(options.bench.collective), to_string(options.bench.type),
-                   atp.begin()->second.size(),
+        fmt::print("{} {}, {}, {} of {}, {}{}; every bit of every result verified\n",
+                   counted(options.workers, "worker"), places, options.bench.system,
+                   to_string(options.bench.collective), to_string(options.bench.type),
+                   counted(atp.begin()->second.size(), "round"),
                    peer.empty() ? "" : fmt::format(", alternating with Gloo ({})", algorithm));
         for (const Json& missing : last.begin()->value("without", Json::array())) {
             fmt::print("without {}\n", missing.get<std::string>());
@@ -234,7 +237,9 @@ int run_ladder(const BenchOptions& options) {
     if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
     for (const auto& [bytes, plain] : times.front()) {
         double before = median(plain);
-        if (!options.json) fmt::print("{} bytes, {} workers, {} rounds\n", bytes, options.workers, plain.size());
+        if (!options.json) {
+            fmt::print("{} bytes, {}, {}\n", bytes, counted(options.workers, "worker"), counted(plain.size(), "round"));
+        }
         for (std::size_t i = 0; i < rungs.size(); ++i) {
             const double middle = median(times[i].at(bytes));
             const double goodput = static_cast<double>(bytes) * 8 / middle;

@@ -19,6 +19,7 @@
 #include "apps/common/flags.h"
 #include "apps/common/output.h"
 #include "apps/common/signals.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "control/path_mtu_search.h"
 #include "net/affinity.h"
@@ -96,9 +97,10 @@ std::optional<std::string> problem_of_memory(const SwitchOptions& options) {
 
 void print_memory(const switchd::SwitchNodeConfig& config) {
     if (config.kernel_aggregators == 0) {
-        fmt::print("  aggregators  {} of {} lanes on each of {} threads ({:.1f} MB)\n",
-                   switchd::aggregators_of_shard(config), config.lanes, config.shards,
-                   static_cast<double>(config.memory_bytes) / 1e6);
+        const std::string threads =
+            config.shards == 1 ? "on one thread" : fmt::format("on each of {} threads", config.shards);
+        fmt::print("  aggregators  {} of {} lanes {} ({:.1f} MB)\n", switchd::aggregators_of_shard(config),
+                   config.lanes, threads, static_cast<double>(config.memory_bytes) / 1e6);
     }
 }
 
@@ -123,7 +125,7 @@ void print_start(const switchd::SwitchNode& node, const SwitchOptions& options) 
         fmt::print("atp switch at {}\n", to_string(node.address()));
         if (config.parent.family() != wire::Family::none) fmt::print("  parent       {}\n", to_string(config.parent));
         print_memory(config);
-        fmt::print("  jobs         {}, {} channels, servers up to {:.0f} MB\n", config.jobs, config.channels,
+        fmt::print("  jobs         {}, {}, servers up to {:.0f} MB\n", config.jobs, counted(config.channels, "channel"),
                    static_cast<double>(config.server_bytes) / 1e6);
         if (options.additions.describe) fmt::print("{}", options.additions.describe(config));
         for (const client::ShardReport& shard : node.snapshot().shards) {
@@ -274,7 +276,8 @@ std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions) {
     flags.flag("--quiet", options->quiet, "Print errors only");
     flags.flag("--json", options->json, "Print the first report as JSON, with the address in use");
     command->footer(
-        "Exit status: 0 stopped by SIGTERM or SIGINT, 1 a socket, the output or the trace failed, 2 bad arguments or no start.");
+        "Exit status: 0 stopped by SIGTERM or SIGINT, 1 a socket, the output or the trace failed, 2 bad arguments or "
+        "no start.");
     if (options->additions.add_flags) options->additions.add_flags(*command);
     options->given = [command](const std::string& flag) {
         const CLI::Option* const option = command->get_option_no_throw(flag);

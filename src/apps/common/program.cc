@@ -57,7 +57,8 @@ class HelpFormatter final : public CLI::Formatter {
     }
 };
 
-int run(const ProgramText& text, std::span<const Register> commands, int argc, char** argv) {
+// `name`: the subcommand is added, for errors.
+int run(const ProgramText& text, std::span<const Register> commands, int argc, char** argv, std::string& name) {
     CLI::App program(text.description, text.name);
     program.require_subcommand(0, 1);  // a missing subcommand is reported below, an unknown one by its name
     program.set_version_flag("--version", text.version);
@@ -77,7 +78,10 @@ int run(const ProgramText& text, std::span<const Register> commands, int argc, c
     }
     std::string names;
     for (const auto& [subcommand, body] : registered) {
-        if (subcommand->parsed()) return body();
+        if (subcommand->parsed()) {
+            name += " " + subcommand->get_name();
+            return body();
+        }
         names += fmt::format("{}{}", names.empty() ? "" : " or ", subcommand->get_name());
     }
     fmt::print(stderr, "{}: the subcommand is missing; use {}\nTry --help.\n", text.name, names);
@@ -85,22 +89,24 @@ int run(const ProgramText& text, std::span<const Register> commands, int argc, c
 }
 
 // If standard output failed, the result is lost.
-int after_output(const ProgramText& text, int status) {
+int after_output(const std::string& name, int status) {
     if (show_output()) return status;
-    fmt::print(stderr, "{}: standard output failed; the results are lost\n", text.name);
+    fmt::print(stderr, "{}: standard output failed; the results are lost\n", name);
     return status == exit_passed ? exit_failed : status;
 }
 
 }  // namespace
 
 int run_program(const ProgramText& text, std::span<const Register> commands, int argc, char** argv) {
+    std::string name(text.name);
     try {
-        return after_output(text, run(text, commands, argc, argv));
+        const int status = run(text, commands, argc, argv, name);
+        return after_output(name, status);
     } catch (const std::bad_alloc&) {
-        fmt::print(stderr, "{}: out of memory\n", text.name);
+        fmt::print(stderr, "{}: out of memory\n", name);
     } catch (const std::exception& error) {
-        if (std::ferror(stdout) != 0) return after_output(text, exit_failed);
-        fmt::print(stderr, "{}: {}\n", text.name, error.what());
+        if (std::ferror(stdout) != 0) return after_output(name, exit_failed);
+        fmt::print(stderr, "{}: {}\n", name, error.what());
     }
     return exit_failed;
 }

@@ -51,6 +51,7 @@ INSTANTIATE_TEST_SUITE_P(
     All, Command,
     testing::Values(
         Case{"simulate --bytes 4kB", 0, "verified"},  //
+        Case{"simulate --topology star:1 --bytes 4 --aggregators 1", 0, ": 1 job of 1 worker, 1 aggregator a switch"},
         Case{"simulate --bytes 4kB --loss 1 --time-limit 1ms", 1, "replay with a packet trace: "},
         Case{"", 2, "simulate or models or figure or check"},  //
         Case{"simulate --system ps", 2, "dedicated or colocated"}, Case{"simulate --system ring:udp", 2, "ring:udp"},
@@ -84,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     FullDisk, Command,
     testing::Values(Case{"simulate --bytes 4 --trace /dev/full", 1, "--trace: cannot write /dev/full: No space"},
-                    Case{"simulate --trace /dev/full", 1, "--trace: cannot write /dev/full: No space"},
+                    Case{"simulate --trace /dev/full", 1, "atp-lab simulate: --trace: cannot write /dev/full: No space"},
                     Case{"simulate --trace /no/folder", 1, "--trace: cannot write /no/folder: No such file"},
                     Case{"simulate --bytes 4 >/dev/full", 1, "standard output"},
                     Case{"check --list-breaks >/dev/full", 1, "standard output"},
