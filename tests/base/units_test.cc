@@ -26,6 +26,13 @@ TEST(Units, MalformedSizeIsRefused) {
     }
 }
 
+TEST(Units, NumberAboveAllBoundsIsTooLarge) {
+    for (const char* text : {"9000001GB", "9000001Gbps", "9000001s", "99999999999999999"}) {
+        EXPECT_TRUE(is_too_large(text)) << text;
+    }
+    for (const char* text : {"9000000GB", "99999999999XB", "", "fast"}) EXPECT_FALSE(is_too_large(text)) << text;
+}
+
 TEST(Units, RatesParseToBitsPerSecond) {
     EXPECT_EQ(parse_rate("100Gbps"), 100'000'000'000);
     EXPECT_EQ(parse_rate("500Mbit"), 500'000'000);

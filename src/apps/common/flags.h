@@ -110,7 +110,8 @@ class Flags {
 
   private:
     [[noreturn]] static void refuse(const std::string& flag, const std::string& text, const std::string& accepted) {
-        throw CLI::ValidationError(fmt::format("{}: '{}' is invalid; use {}", flag, text, accepted));
+        throw CLI::ValidationError(
+            fmt::format("{}: '{}' is {}; use {}", flag, text, is_too_large(text) ? "too large" : "invalid", accepted));
     }
     CLI::Option* decorate(CLI::Option* option, std::string_view placeholder) const {
         return option->type_name(std::string(placeholder))->group(heading_);

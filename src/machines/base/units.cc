@@ -44,18 +44,26 @@ constexpr std::array<UnitSuffix, 4> duration_units{{{"ns", 1}, {"us", 1e3}, {"ms
 // Larger than every useful value, and exact as a double.
 constexpr double largest = 9e15;
 
-std::optional<double> parse(std::string_view text, std::span<const UnitSuffix> units) {
+std::optional<double> parse_any(std::string_view text, std::span<const UnitSuffix> units) {
     double number = 0;
     const char* const last = text.data() + text.size();
     const auto [end, error] = std::from_chars(text.data(), last, number, std::chars_format::fixed);
     if (error != std::errc() || !(number >= 0)) return std::nullopt;
-    const std::string_view name(end, static_cast<std::size_t>(last - end));
-    for (const UnitSuffix& unit : units) {
-        if (unit.name != name) continue;
-        const double value = number * unit.factor;
-        return value <= largest ? std::optional(value) : std::nullopt;
-    }
-    return std::nullopt;
+    const auto unit =
+        std::ranges::find(units, std::string_view(end, static_cast<std::size_t>(last - end)), &UnitSuffix::name);
+    return unit == units.end() ? std::nullopt : std::optional(number * unit->factor);
+}
+
+std::optional<double> parse(std::string_view text, std::span<const UnitSuffix> units) {
+    const auto value = parse_any(text, units);
+    return value && *value <= largest ? value : std::nullopt;
+}
+
+std::string in_small_letters(std::string_view text) {
+    std::string lower(text);
+    std::ranges::transform(lower, lower.begin(),
+                           [](unsigned char character) { return static_cast<char>(std::tolower(character)); });
+    return lower;
 }
 
 // The number, if the whole text is one number.
@@ -77,10 +85,7 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
 
 // Some programs write 25gbit, others 25Gbit.
 std::optional<std::int64_t> parse_rate(std::string_view text) {
-    std::string lower(text);
-    std::ranges::transform(lower, lower.begin(),
-                           [](unsigned char character) { return static_cast<char>(std::tolower(character)); });
-    const auto value = parse(lower, rate_units);
+    const auto value = parse(in_small_letters(text), rate_units);
     if (!value || *value < 1) return std::nullopt;
     return static_cast<std::int64_t>(*value);
 }
@@ -105,6 +110,12 @@ std::optional<double> parse_percent(std::string_view text) {
     if (!value) return std::nullopt;
     const double share = percent ? *value / 100 : *value;
     return share <= 1 ? std::optional(share) : std::nullopt;
+}
+
+bool is_too_large(std::string_view text) {
+    const auto exceeds = [](std::optional<double> value) { return value.value_or(0) > largest; };
+    return exceeds(parse_any(text, size_units)) || exceeds(parse_any(in_small_letters(text), rate_units)) ||
+           exceeds(parse_any(text, duration_units));
 }
 
 std::optional<std::uint64_t> parse_whole(std::string_view text, std::uint64_t least, std::uint64_t most) {

@@ -30,6 +30,10 @@ inline constexpr std::string_view wait_forms = "a number above 0 with ns, us, ms
 [[nodiscard]] std::optional<double> parse_percent(std::string_view text);
 inline constexpr std::string_view percent_forms = "a number from 0 to 1, or from 0% to 100%";
 
+// True for a number that has one of the units above, and is larger than parse_size(), parse_rate() or parse_duration()
+// accepts: 9 x 10^15 bytes, bits per second or nanoseconds.
+[[nodiscard]] bool is_too_large(std::string_view text);
+
 // A decimal whole number without a sign.
 [[nodiscard]] std::optional<std::uint64_t> parse_whole(std::string_view text, std::uint64_t least, std::uint64_t most);
 [[nodiscard]] std::string whole_forms(std::uint64_t least, std::uint64_t most);

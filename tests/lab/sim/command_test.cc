@@ -72,6 +72,7 @@ INSTANTIATE_TEST_SUITE_P(
     RealPackets, Command,
     testing::Values(Case{"--version", 0, "atp "},  //
                     Case{"bench --workers 33", 2, "1 to 32"},
+                    Case{"bench --bytes 99999999999GB", 2, "'99999999999GB' is too large; use bytes"},
                     Case{"bench --rank 2 --world 2 --rendezvous 127.0.0.1:1 --switch 127.0.0.1:1", 2, "--rank 2"},
                     Case{"bench --network --rank 1 --world 2 --rendezvous 127.0.0.1:1", 2, "--switch"},
                     Case{"bench --world 2", 2, "--rank"},  //
@@ -85,7 +86,8 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     FullDisk, Command,
     testing::Values(Case{"simulate --bytes 4 --trace /dev/full", 1, "--trace: cannot write /dev/full: No space"},
-                    Case{"simulate --trace /dev/full", 1, "atp-lab simulate: --trace: cannot write /dev/full: No space"},
+                    Case{"simulate --trace /dev/full", 1,
+                         "atp-lab simulate: --trace: cannot write /dev/full: No space"},
                     Case{"simulate --trace /no/folder", 1, "--trace: cannot write /no/folder: No such file"},
                     Case{"simulate --bytes 4 >/dev/full", 1, "standard output"},
                     Case{"check --list-breaks >/dev/full", 1, "standard output"},
