@@ -212,8 +212,7 @@ TEST(JobPlan, MoreRanksThanABitmapHasBitsAreRefused) {
                    "33 ranks name one switch");
 }
 
-// ----------------------------------------------------------------------------------------------------- Hosts that
-// serve
+// ---------------------------------------------------------------------------------------------------- Hosts that serve
 
 TEST(JobPlan, HostsServeSharesOfTheChannels) {
     auto planner = planned({.channels = 1}, {serving(0), serving(1), serving(1), serving(2)});

@@ -118,8 +118,7 @@ TEST_F(PipelinePlaneTest, APipelineThatStopsIsNoticed) {
     EXPECT_TRUE((*plane)->jobs().empty());
 }
 
-// ------------------------------------------------------------------------------- A program with the passes of a
-// pipeline
+// ----------------------------------------------------------------------------- A program with the passes of a pipeline
 
 class PassesTest : public PipelinePlaneTest {
   protected:

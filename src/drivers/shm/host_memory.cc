@@ -202,8 +202,7 @@ std::optional<unsigned> HostMemory::lost(std::uint64_t chunk) const {
     return found;
 }
 
-// ------------------------------------------------------------------------------------------- What ranks tell each
-// other
+// ------------------------------------------------------------------------------------------ What ranks tell each other
 
 void HostMemory::state_call(unsigned slot_number, std::uint64_t purpose, std::string_view text) {
     Call& own = call(slot_number, rank_);

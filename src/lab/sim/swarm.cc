@@ -14,14 +14,9 @@
 namespace atp::sim {
 namespace {
 
-constexpr std::uint64_t swarm_stream = 0x5a3b;
-
-}  // namespace
-
-namespace {
-
 using std::chrono::milliseconds;
 
+constexpr std::uint64_t swarm_stream = 0x5a3b;
 constexpr std::uint64_t outage_stream = 0x6a02;
 
 Duration milliseconds_between(Random& random, std::uint64_t first, std::uint64_t last) {

@@ -146,8 +146,7 @@ Result<Layout> JobPlanner::choose() const {
                                     rank));
 }
 
-// ----------------------------------------------------------------------------------------------------- Servers on
-// hosts
+// ---------------------------------------------------------------------------------------------------- Servers on hosts
 
 std::vector<std::uint16_t> JobPlanner::servers() const {
     std::set<std::uint16_t> workers;
