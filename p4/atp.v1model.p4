@@ -3,8 +3,8 @@
 // fills the tables of forwarding. Only the ingress, which has one thread, accesses registers, so a packet has its
 // aggregator for itself.
 //
-// Compile-time options: ATP_LANES (lanes.p4), ATP_PORT (parser.p4), those of frame.v1model.p4, and ATP_FIXED_CLOCK, with
-// which the time is the register standing_now_us, for tests.
+// Compile-time options: ATP_LANES (lanes.p4), ATP_PORT (parser.p4), those of frame.v1model.p4, and ATP_FIXED_CLOCK,
+// with which the time is the register standing_now_us, for tests.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -122,9 +122,9 @@ control AtpIngress(inout headers_t headers, inout notes_t notes, inout standard_
         ATP_EACH_LANE(ATP_EMIT_LANE)
     }
 
-    // The elements of a lane are added together, without their signs, so that no carry reaches a neighbour. Each saturates
-    // alone. `high` has the sign bit of each element, and `shift` is the distance of its lowest bit. Lanes behind the
-    // elements have 32 bits in every form, and wrap.
+    // The elements of a lane are added together, without their signs, so that no carry reaches a neighbour. Each
+    // saturates alone. `high` has the sign bit of each element, and `shift` is the distance of its lowest bit. Lanes
+    // behind the elements have 32 bits in every form, and wrap.
     action add_lanes(in bit<32> high, in bit<8> shift) {
         bit<32> held;
         bit<32> addend;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registers of a pipeline with their programs, for every architecture: src/machines/protocol/pipeline_cells.h, whose
-// names and order this file keeps. A control includes it, with `headers` and a pass_t named `pass` in scope.
+// The registers of a pipeline with their programs, for every architecture: src/machines/protocol/pipeline_cells.h,
+// whose names and order this file keeps. A control includes it, with `headers` and a pass_t named `pass` in scope.
 //
 // The architecture defines before: ATP_REGISTER(type, name, initial value) and ATP_REGISTER_OF_PAIRS(name);
-// ATP_PROGRAM(type, register, program, type of the result, place of the result, text) and ATP_PROGRAM_OF_PAIRS, the same
-// without the first type, where the text reads and writes `held` and writes `result`; ATP_UPPER and ATP_LOWER, the lanes
-// of a pair in the packet; ATP_AGEING, in units of pass.now; ATP_EACH_PAIR. A program becomes an action.
+// ATP_PROGRAM(type, register, program, type of the result, place of the result, text) and ATP_PROGRAM_OF_PAIRS, the
+// same without the first type, where the text reads and writes `held` and writes `result`; ATP_UPPER and ATP_LOWER, the
+// lanes of a pair in the packet; ATP_AGEING, in units of pass.now; ATP_EACH_PAIR. A program becomes an action.
 
 ATP_REGISTER_OF_PAIRS(tomb)
 ATP_PROGRAM_OF_PAIRS(tomb, tomb_is, bit<8>, pass.late,

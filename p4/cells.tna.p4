@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The registers of a pipeline (protocol/pipeline_cells.h) for Tofino 1, with their programs, and the way of a packet
-// through them: one access to each register in a pass. It shows what a pipe has room for. It is no switch: the agent has
-// no driver for it, and the tables that say which program runs in which case are empty.
+// through them: one access to each register in a pass. It shows what a pipe has room for. It is no switch: the agent
+// has no driver for it, and the tables that say which program runs in which case are empty.
 //
 // Compile-time options: ATP_AGGREGATORS and ATP_PAIRS (pairs.p4).
 #include <core.p4>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Number of lanes of a packet, at compile time (-D ATP_LANES=62), and repetition: P4 has no loop that all compilers take.
+// Number of lanes of a packet, at compile time (-D ATP_LANES=62), and repetition: P4 has no loop that all compilers
+// take.
 #ifndef ATP_LANES_P4
 #define ATP_LANES_P4
 

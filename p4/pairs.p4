@@ -7,7 +7,8 @@
 #define ATP_PAIRS 31
 #endif
 
-// WORK(number), once for each pair. On Tofino 1, the first three are in the stage of `after`, the others in seven stages.
+// WORK(number), once for each pair. On Tofino 1, the first three are in the stage of `after`, the others in seven
+// stages.
 #define ATP_FIRST_PAIRS(WORK) WORK(0) WORK(1) WORK(2)
 #define ATP_PAIRS_4(WORK) WORK(3) WORK(4) WORK(5) WORK(6)
 #define ATP_PAIRS_8(WORK) ATP_PAIRS_4(WORK) WORK(7) WORK(8) WORK(9) WORK(10)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline with one access to each register in a pass (passes.p4), for BMv2 (simple_switch): the reference on packets of
-// what Tofino 1 has room for. A packet passes up to three times. Only the ingress, which has one thread, accesses
+// A pipeline with one access to each register in a pass (passes.p4), for BMv2 (simple_switch): the reference on packets
+// of what Tofino 1 has room for. A packet passes up to three times. Only the ingress, which has one thread, accesses
 // registers.
 //
 // Compile-time options: ATP_LANES (lanes.p4), ATP_PORT (parser.p4), those of frame.v1model.p4; ATP_FULL_LANES, the only

@@ -23,8 +23,8 @@ _INTEGERS = 2.0**31
 class ErrorFeedback:
     """State of error_feedback_hook(): for each bucket of gradients, what rounding took away in the last step.
 
-    It takes the memory of one float32 for each gradient. Each model needs a state of its own. The errors are not part of
-    a checkpoint: after a restart they begin with zero.
+    It takes the memory of one float32 for each gradient. Each model needs a state of its own. The errors are not part
+    of a checkpoint: after a restart they begin with zero.
 
     Args:
         group: the group that sums the gradients. Default: that of init_process_group().

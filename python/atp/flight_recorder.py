@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's Flight Recorder for the operations in the network.
 
-libtorch does not let backends outside of it use its recorder. This package therefore has one of the same class, with the
-same settings, such as TORCH_FR_BUFFER_SIZE, and the same format. Operations that Gloo executes are in PyTorch's own.
+libtorch does not let backends outside of it use its recorder. This package therefore has one of the same class, with
+the same settings, such as TORCH_FR_BUFFER_SIZE, and the same format. Operations that Gloo executes are in PyTorch's
+own.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ _KEYS_OF_PLANS = frozenset(
 
 @dataclass(frozen=True)
 class Position:
-    """What is known about one rank. `switch`: its address, or NO_SWITCH if none aggregates for the rank. Rates are texts
-    such as 25gbit. A text may be empty: not known."""
+    """What is known about one rank. `switch`: its address, or NO_SWITCH if none aggregates for the rank. Rates are
+    texts such as 25gbit. A text may be empty: not known."""
 
     switch: str = ""
     uplink: str = ""
