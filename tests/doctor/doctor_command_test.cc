@@ -2,15 +2,13 @@
 // The program's output and exit status.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 
 #include "relay.h"
+#include "support/shell.h"
 #include "switchd/node.h"
 
 namespace atp::doctor {
@@ -18,22 +16,12 @@ namespace {
 
 using Json = nlohmann::json;
 using test::Disposition;
+using test::Outcome;
 using test::Way;
 using testing::HasSubstr;
 
-struct Outcome {
-    int status = -1;
-    std::string text;
-};
-
 Outcome run_doctor(const std::string& flags) {
-    Outcome outcome;
-    FILE* const pipe = popen((std::string(ATP_PROGRAM) + " doctor " + flags + " 2>&1").c_str(), "r");
-    if (pipe == nullptr) return outcome;
-    std::array<char, 4096> part;
-    while (std::fgets(part.data(), part.size(), pipe) != nullptr) outcome.text += part.data();
-    outcome.status = WEXITSTATUS(pclose(pipe));
-    return outcome;
+    return test::shell(std::string(ATP_PROGRAM) + " doctor " + flags + " 2>&1");
 }
 
 std::unique_ptr<switchd::SwitchNode> start_plain_switch() {
@@ -53,8 +41,8 @@ std::string status_of(const Json& report, const std::string& name) {
 
 TEST(DoctorCommand, HostWithoutASwitchPasses) {
     const Outcome outcome = run_doctor("--json");
-    const Json report = Json::parse(outcome.text, nullptr, false);
-    ASSERT_TRUE(report.is_object()) << outcome.text;
+    const Json report = Json::parse(outcome.output, nullptr, false);
+    ASSERT_TRUE(report.is_object()) << outcome.output;
     EXPECT_EQ(outcome.status, 0);
     EXPECT_EQ(report["passed"], true);
     EXPECT_NE(status_of(report, "kernel"), "not checked");
@@ -70,9 +58,9 @@ TEST(DoctorCommand, ReachableSwitchIsReportedInLines) {
     ASSERT_NE(node, nullptr);
     const std::string name = to_string(node->address());
     const Outcome outcome = run_doctor("--switch " + name);
-    EXPECT_THAT(outcome.text, HasSubstr("ok   reachability " + name + ": it answers\n"));
-    EXPECT_THAT(outcome.text, HasSubstr("ok   version " + name));
-    EXPECT_THAT(outcome.text, HasSubstr("short packets " + name));
+    EXPECT_THAT(outcome.output, HasSubstr("ok   reachability " + name + ": it answers\n"));
+    EXPECT_THAT(outcome.output, HasSubstr("ok   version " + name));
+    EXPECT_THAT(outcome.output, HasSubstr("short packets " + name));
 }
 
 TEST(DoctorCommand, MissingSwitchFailsWithStatus1AndARemedy) {
@@ -80,8 +68,8 @@ TEST(DoctorCommand, MissingSwitchFailsWithStatus1AndARemedy) {
     { const net::Descriptor closed_again = test::open_on_loopback(address); }
     const Outcome outcome = run_doctor("--timeout 100ms --switch " + to_string(address));
     EXPECT_EQ(outcome.status, 1);
-    EXPECT_THAT(outcome.text, HasSubstr("FAIL reachability " + to_string(address)));
-    EXPECT_THAT(outcome.text, HasSubstr("start `atp switch --listen 0.0.0.0:"));
+    EXPECT_THAT(outcome.output, HasSubstr("FAIL reachability " + to_string(address)));
+    EXPECT_THAT(outcome.output, HasSubstr("start `atp switch --listen 0.0.0.0:"));
 }
 
 TEST(DoctorCommand, PathThatLosesPacketsFails) {
@@ -91,8 +79,8 @@ TEST(DoctorCommand, PathThatLosesPacketsFails) {
         return number % 5 == 2 ? Disposition::lose : Disposition::pass;
     });
     const Outcome outcome = run_doctor("--json --switch " + to_string(relay.address()));
-    const Json report = Json::parse(outcome.text, nullptr, false);
-    ASSERT_TRUE(report.is_object()) << outcome.text;
+    const Json report = Json::parse(outcome.output, nullptr, false);
+    ASSERT_TRUE(report.is_object()) << outcome.output;
     EXPECT_EQ(outcome.status, 1);
     EXPECT_EQ(report["passed"], false);
     EXPECT_EQ(status_of(report, "short packets"), "fail");
@@ -102,10 +90,10 @@ TEST(DoctorCommand, PathThatLosesPacketsFails) {
 TEST(DoctorCommand, MissingPeerAndUnknownNameFail) {
     const Outcome closed = run_doctor("--timeout 100ms --peer 127.0.0.1:1");
     EXPECT_EQ(closed.status, 1);
-    EXPECT_THAT(closed.text, HasSubstr("FAIL peer 127.0.0.1:1"));
+    EXPECT_THAT(closed.output, HasSubstr("FAIL peer 127.0.0.1:1"));
     const Outcome unknown = run_doctor("--timeout 100ms --switch nobody.invalid:4790");
     EXPECT_EQ(unknown.status, 1);
-    EXPECT_THAT(unknown.text, HasSubstr("FAIL reachability nobody.invalid:4790"));
+    EXPECT_THAT(unknown.output, HasSubstr("FAIL reachability nobody.invalid:4790"));
 }
 
 TEST(DoctorCommand, HostsTestThePathsBetweenThem) {
@@ -116,15 +104,15 @@ TEST(DoctorCommand, HostsTestThePathsBetweenThem) {
     std::thread other([&] { first = run_doctor(common + " --rank 0 --listen 127.0.0.2:0"); });
     const Outcome second = run_doctor(common + " --json --rank 1 --listen 127.0.0.3:0");
     other.join();
-    EXPECT_EQ(first.status, 0) << first.text;
-    EXPECT_THAT(first.text, HasSubstr("ok   pairs: all 2 ranks reach each other by UDP"));
-    EXPECT_EQ(status_of(Json::parse(second.text, nullptr, false), "pairs"), "ok") << second.text;
+    EXPECT_EQ(first.status, 0) << first.output;
+    EXPECT_THAT(first.output, HasSubstr("ok   pairs: all 2 ranks reach each other by UDP"));
+    EXPECT_EQ(status_of(Json::parse(second.output, nullptr, false), "pairs"), "ok") << second.output;
 }
 
 TEST(DoctorCommand, RendezvousThatFailsIsAFinding) {
     const Outcome outcome = run_doctor("--rank 0 --world 2 --rendezvous 203.0.113.9:1 --listen 127.0.0.2:0");
     EXPECT_EQ(outcome.status, 1);
-    EXPECT_THAT(outcome.text, HasSubstr("FAIL pairs: "));
+    EXPECT_THAT(outcome.output, HasSubstr("FAIL pairs: "));
 }
 
 TEST(DoctorCommand, BadArgumentsExitWithStatus2) {

@@ -1,35 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // `atp-lab figure` as a user runs it.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
+#include "support/shell.h"
+
 namespace atp::figure {
 namespace {
 
-struct Outcome {
-    int status = -1;
-    std::string output;
-};
+using test::Outcome;
 
 Outcome figure(const std::string& arguments, const std::string& errors = "2>&1") {
-    Outcome outcome;
-    std::FILE* pipe = popen((ATP_PROGRAM " figure " + arguments + " " + errors).c_str(), "r");
-    if (pipe == nullptr) return outcome;
-    std::array<char, 4096> piece{};
-    while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), pipe)) {
-        outcome.output.append(piece.data(), size);
-    }
-    const int status = pclose(pipe);
-    if (WIFEXITED(status)) outcome.status = WEXITSTATUS(status);
-    return outcome;
+    return test::shell(ATP_PROGRAM " figure " + arguments + " " + errors);
 }
 
 std::string content_of(const std::filesystem::path& path) {

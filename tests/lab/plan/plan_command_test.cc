@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `atp-lab plan` as a user runs it.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "support/shell.h"
 
 namespace atp::plan {
 namespace {
@@ -14,19 +13,10 @@ namespace {
 const std::string examples = std::string(ATP_SOURCE_DIR) + "/examples/";
 const std::string both = "--topology " + examples + "cluster.toml --jobs " + examples + "jobs.toml";
 
-struct Outcome {
-    int status = -1;
-    std::string output;  // with standard error
-};
+using test::Outcome;
 
 Outcome run_plan(const std::string& flags) {
-    Outcome outcome;
-    std::FILE* const pipe = popen((std::string(ATP_PROGRAM) + " plan " + flags + " 2>&1").c_str(), "r");
-    if (pipe == nullptr) return outcome;
-    std::array<char, 4096> part;
-    while (std::fgets(part.data(), part.size(), pipe) != nullptr) outcome.output += part.data();
-    outcome.status = WEXITSTATUS(pclose(pipe));
-    return outcome;
+    return test::shell(std::string(ATP_PROGRAM) + " plan " + flags + " 2>&1");
 }
 
 bool says(const Outcome& outcome, const std::string& words) { return outcome.output.find(words) != std::string::npos; }

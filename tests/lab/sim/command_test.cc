@@ -1,36 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program `atp-lab` run by a shell: its output and its exit status.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <string>
+
+#include "support/shell.h"
 
 namespace atp::sim {
 namespace {
 
-struct Outcome {
-    int status = -1;
-    std::string output;  // with standard error
-};
+using test::Outcome;
 
-// Runs `arguments` in a shell, after the shell command `before`.
+// Runs `arguments` after the shell command `before`.
 Outcome atp(const std::string& arguments, const std::string& before = "true",
             const std::string& program = ATP_PROGRAM) {
-    Outcome outcome;
-    std::FILE* pipe = popen((before + " && " + program + " 2>&1 " + arguments).c_str(), "r");
-    if (pipe == nullptr) return outcome;
-    std::array<char, 4096> piece{};
-    while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), pipe)) {
-        outcome.output.append(piece.data(), size);
-    }
-    const int status = pclose(pipe);
-    if (WIFEXITED(status)) outcome.status = WEXITSTATUS(status);
-    return outcome;
+    return test::shell(before + " && " + program + " 2>&1 " + arguments);
 }
 
 struct Case {
