@@ -227,14 +227,21 @@ TEST(BenchFleet, EachSizeCountsItsOwnPackets) {
     }
 }
 
+// What it printed, behind the line in which ranks warn that float64 travels as float32.
+nlohmann::json json_of(Program& program) {
+    EXPECT_EQ(program.status(), 0) << program.output();
+    const std::string& output = program.output();
+    auto json = nlohmann::json::parse(output.substr(std::min(output.find('{'), output.size())), nullptr, false);
+    EXPECT_TRUE(json.is_object()) << output;
+    return json.is_object() ? json : nlohmann::json::object();
+}
+
 TEST(BenchFleet, SumsAreVerifiedInEveryForm) {
     for (const char* scaling : {"fixed", "dynamic"}) {
         for (const char* lanes : {"int32", "64:int16"}) {
             Program program({"bench", "--network", "--workers", "3", "--bytes", "100kB", "--scaling", scaling,
                              "--lanes", lanes, "--rounds", "4", "--json"});
-            EXPECT_EQ(program.status(), 0) << program.output();
-            const auto size = nlohmann::json::parse(program.output(), nullptr, false);
-            ASSERT_TRUE(size.is_object()) << program.output();
+            nlohmann::json size = json_of(program);
             EXPECT_EQ(size["float_fragments"], 0) << scaling << ' ' << lanes;
         }
     }
@@ -245,12 +252,7 @@ TEST(BenchFleet, EveryCollectiveOfEveryTypeIsVerified) {
         for (const std::string_view type : {"float32", "float64", "float16", "bfloat16", "int32", "int64"}) {
             Program program({"bench", "--network", "--workers", "3", "--bytes", "100kB", "--collective",
                              std::string(collective), "--type", std::string(type), "--rounds", "4", "--json"});
-            EXPECT_EQ(program.status(), 0) << program.output();
-            // Ranks warn before it that float64 travels as float32.
-            const std::string output = program.output();
-            const auto size =
-                nlohmann::json::parse(output.substr(std::min(output.find('{'), output.size())), nullptr, false);
-            ASSERT_TRUE(size.is_object()) << program.output();
+            nlohmann::json size = json_of(program);
             EXPECT_EQ(size["collective"], collective);
             EXPECT_EQ(size["type"], type);
             EXPECT_EQ(size["verified"], true);
@@ -264,9 +266,7 @@ TEST(BenchFleet, NumbersOfAnyMagnitudeFitIntegers) {
     for (const char* magnitude : {"1e-9", "1e4", "65536"}) {
         Program program({"bench", "--network", "--workers", "3", "--bytes", "100kB", "--magnitude", magnitude,
                          "--rounds", "4", "--json"});
-        EXPECT_EQ(program.status(), 0) << program.output();
-        const auto size = nlohmann::json::parse(program.output(), nullptr, false);
-        ASSERT_TRUE(size.is_object()) << program.output();
+        nlohmann::json size = json_of(program);
         EXPECT_EQ(size["float_fragments"], 0) << magnitude;
     }
 }
@@ -296,9 +296,7 @@ TEST(BenchFleet, MalformedLanesAreRefusedWithTheAcceptedTypes) {
 // As a job on one machine does by default.
 TEST(BenchFleet, RanksOfThisHostSumInItsMemory) {
     Program program({"bench", "--workers", "3", "--bytes", "100kB", "--rounds", "4", "--json"});
-    ASSERT_EQ(program.status(), 0) << program.output();
-    const auto size = nlohmann::json::parse(program.output(), nullptr, false);
-    ASSERT_TRUE(size.is_object()) << program.output();
+    nlohmann::json size = json_of(program);
     EXPECT_EQ(size["host_ranks"], 3);
     EXPECT_EQ(size["layout"], "memory");
     EXPECT_EQ(size["results"], "memory");
@@ -308,9 +306,7 @@ TEST(BenchFleet, RanksOfThisHostSumInItsMemory) {
 
 TEST(BenchFleet, NetworkMeasuresPackets) {
     Program program({"bench", "--network", "--workers", "3", "--bytes", "100kB", "--rounds", "4", "--json"});
-    ASSERT_EQ(program.status(), 0) << program.output();
-    const auto size = nlohmann::json::parse(program.output(), nullptr, false);
-    ASSERT_TRUE(size.is_object()) << program.output();
+    nlohmann::json size = json_of(program);
     EXPECT_EQ(size["host_ranks"], 1);
     EXPECT_EQ(size["results"], "unicast");
     EXPECT_GT(size["packets"], 0);
