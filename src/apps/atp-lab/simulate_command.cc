@@ -91,13 +91,13 @@ sim::Report simulate(const sim::Scenario& scenario, const SimulateOptions& optio
     }
 }
 
-int misused(const std::string& why) {
+int refused(const std::string& why) {
     fmt::print(stderr, "atp-lab simulate: {}\n", why);
     return exit_misused;
 }
 
 int run_one(const sim::Scenario& scenario, const SimulateOptions& options, const std::string& replay) {
-    if (const auto problem = sim::problem_of(scenario)) return misused(*problem);
+    if (const auto problem = sim::problem_of(scenario)) return refused(*problem);
     File file = open_trace(options.trace_path);
     sim::Trace trace(file.get());
     Progress progress;
@@ -229,7 +229,7 @@ int run_simulate(const SimulateOptions& options) {
     std::optional<std::string> problem;
     if (options.calm && !options.joining) problem = "--calm needs --joining";
     if (!problem && (options.swarm != 0 || options.joining)) problem = problem_of_swarm(options);
-    if (problem) return misused(*problem);
+    if (problem) return refused(*problem);
     std::signal(SIGINT, interrupt);
     std::signal(SIGTERM, interrupt);
     if (options.swarm > 1) return run_swarm(options);

@@ -35,7 +35,7 @@ int failed(const Error& error, const Interruption& interruption) {
     return exit_failed;
 }
 
-std::string_view way_of_results(const BenchSize& size) {
+std::string_view route_of_results(const BenchSize& size) {
     if (size.layout == "memory") return "memory";
     return size.results_by_group ? "multicast" : "unicast";
 }
@@ -54,7 +54,7 @@ Json to_json(const BenchSize& size, const BenchRank& bench) {
               {"latency_us", middle * 1e6},
               {"verified", true}};
     for (const auto& field : bench_fields) json[std::string(field.name)] = field.value_of(size.counters);
-    json.update({{"results", way_of_results(size)},
+    json.update({{"results", route_of_results(size)},
                  {"formation_seconds", size.formation_seconds},
                  {"host_ranks", size.host_ranks},
                  {"layout", size.layout},
@@ -77,8 +77,9 @@ int run_rank(const BenchOptions& options) {
         if (!options.json && std::exchange(first, false)) {
             for (const std::string& missing : size.without) fmt::print("without {}\n", missing);
             if (options.bench.options.multicast.requested) {
-                const std::string_view way = way_of_results(size);
-                fmt::print("results by {}{}\n", way, way == "unicast" ? ": some rank does not receive the group" : "");
+                const std::string_view route = route_of_results(size);
+                fmt::print("results by {}{}\n", route,
+                           route == "unicast" ? ": some rank does not receive the group" : "");
             }
             fmt::print("{:>12} {:>12} {:>14} {:>10}\n", "bytes", "time us", "goodput Mbit/s", "resent");
         }

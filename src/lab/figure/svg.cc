@@ -108,9 +108,9 @@ std::string Svg::finish() && {
 
 double width_of(std::string_view text, double size) {
     // Continuation bytes of UTF-8 have no width.
-    const auto letters =
+    const auto characters =
         std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; });
-    return static_cast<double>(letters) * size * letter_width;
+    return static_cast<double>(characters) * size * letter_width;
 }
 
 }  // namespace atp::figure

@@ -59,7 +59,7 @@ std::optional<double> parse(std::string_view text, std::span<const UnitSuffix> u
     return value && *value <= largest ? value : std::nullopt;
 }
 
-std::string in_small_letters(std::string_view text) {
+std::string in_lower_case(std::string_view text) {
     std::string lower(text);
     std::ranges::transform(lower, lower.begin(),
                            [](unsigned char character) { return static_cast<char>(std::tolower(character)); });
@@ -85,7 +85,7 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
 
 // Some programs write 25gbit, others 25Gbit.
 std::optional<std::int64_t> parse_rate(std::string_view text) {
-    const auto value = parse(in_small_letters(text), rate_units);
+    const auto value = parse(in_lower_case(text), rate_units);
     if (!value || *value < 1) return std::nullopt;
     return static_cast<std::int64_t>(*value);
 }
@@ -114,7 +114,7 @@ std::optional<double> parse_percent(std::string_view text) {
 
 bool is_too_large(std::string_view text) {
     const auto exceeds = [](std::optional<double> value) { return value.value_or(0) > largest; };
-    return exceeds(parse_any(text, size_units)) || exceeds(parse_any(in_small_letters(text), rate_units)) ||
+    return exceeds(parse_any(text, size_units)) || exceeds(parse_any(in_lower_case(text), rate_units)) ||
            exceeds(parse_any(text, duration_units));
 }
 
