@@ -69,12 +69,20 @@ TEST(FactRound, RankThatGivesUpIsNamedWithItsReason) {
     EXPECT_EQ(values.error().text, "gave up: join 10.0.0.1:4790: rejected: full");
 }
 
-TEST(FactRound, DisagreementThatAnotherRankFoundKeepsItsText) {
-    const Error error{.operation = Operation::rendezvous, .reason = Reason::mismatched, .text = "rank 2 differs"};
-    const Error read = failure_of(notice_of(1, error)).value();
-    EXPECT_EQ(read.text, "rank 2 differs");
-    EXPECT_EQ(read.peer, "");
-    EXPECT_EQ(read.reason, Reason::mismatched);
+TEST(FactRound, DisagreementThatAnotherRankFoundIsTheSameError) {
+    const Error world = round_of({stamped(3, ""), stamped(6, ""), stamped(3, "")}).values().error();
+    const Error options = agreed_facts(Values{facts_with("lanes=0"), facts_with("lanes=8")}, 0).error();
+    EXPECT_EQ(world.peer, "rank 1");
+    for (const Error& error : {world, options}) {
+        EXPECT_EQ(to_string(failure_of(notice_of(2, error)).value()), to_string(error));
+    }
+}
+
+TEST(FactRound, OneOtherRankIsNamed) {
+    EXPECT_EQ(round_of({stamped(2, ""), stamped(3, "")}, 2).values().error().text,
+              "rank 1 expects a world of 3 ranks, rank 0 2: use one world size");
+    EXPECT_EQ(agreed_facts(Values{facts_with("lanes=0"), facts_with("lanes=8")}, 0).error().text,
+              "rank 1 has the options \"lanes=8\", rank 0 \"lanes=0\": use equal options on all ranks");
 }
 
 TEST(FactRound, UnreadableNoticeIsAFailureToo) {

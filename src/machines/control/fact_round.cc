@@ -22,6 +22,19 @@ std::uint32_t world_of(std::string_view value) {
     return world;
 }
 
+// Its peer is the rank with which the text begins, if it does: so the error is equal on the rank that finds it and on
+// those that read its notice.
+Failure disagreement(const std::string& text) {
+    constexpr std::string_view label = "rank ";
+    const bool names_rank = text.starts_with(label);
+    return fail(Operation::rendezvous, Reason::mismatched,
+                names_rank ? text.substr(0, text.find(' ', label.size())) : std::string(), text);
+}
+
+std::string others_than(std::uint32_t rank, std::size_t ranks) {
+    return ranks == 2 ? fmt::format("rank {}", 1 - rank) : "the others";
+}
+
 }  // namespace
 
 std::string stamped(std::uint32_t world, std::string_view message) {
@@ -79,9 +92,8 @@ Result<std::vector<std::string>> FactRound::values() const {
     std::vector<std::string> worlds(world_, std::to_string(world_));
     for (const auto& [rank, value] : ordered) worlds[rank] = std::to_string(world_of(value));
     if (const auto dissent = dissent_of(worlds)) {
-        return fail(Operation::rendezvous, Reason::mismatched, {},
-                    fmt::format("rank {} expects a world of {} ranks, the others {}: use one world size", dissent->rank,
-                                dissent->own, dissent->others));
+        return disagreement(fmt::format("rank {} expects a world of {} ranks, {} {}: use one world size", dissent->rank,
+                                        dissent->own, others_than(dissent->rank, world_), dissent->others));
     }
     std::vector<std::string> messages;
     for (auto& [rank, value] : ordered) messages.push_back(value.substr(std::min(world_bytes, value.size())));
@@ -90,7 +102,7 @@ Result<std::vector<std::string>> FactRound::values() const {
 
 Failure failure_of(const wire::GaveUp& notice) {
     const auto reason = static_cast<Reason>(notice.reason - 1);
-    if (reason == Reason::mismatched) return fail(Operation::rendezvous, reason, {}, notice.text);
+    if (reason == Reason::mismatched) return disagreement(notice.text);
     return fail(Operation::rendezvous, reason, fmt::format("rank {}", notice.rank), "gave up: " + notice.text);
 }
 
@@ -114,10 +126,10 @@ Result<std::vector<wire::RankFacts>> agreed_facts(std::span<const std::string> v
         const auto other = std::ranges::find_if(terms, [&](const std::string& each) { return each != terms[own]; });
         dissent->rank = static_cast<std::uint32_t>(other - terms.begin());
     }
-    return fail(
-        Operation::rendezvous, Reason::mismatched, fmt::format("rank {}", dissent->rank),
-        fmt::format("rank {} has the options \"{}\", the others \"{}\": use equal options on all ranks", dissent->rank,
-                    words_only_in(dissent->own, dissent->others), words_only_in(dissent->others, dissent->own)));
+    return disagreement(fmt::format("rank {} has the options \"{}\", {} \"{}\": use equal options on all ranks",
+                                    dissent->rank, words_only_in(dissent->own, dissent->others),
+                                    others_than(dissent->rank, values.size()),
+                                    words_only_in(dissent->others, dissent->own)));
 }
 
 }  // namespace ATP_VARIANT
