@@ -269,7 +269,8 @@ std::function<int()> register_simulate(CLI::App& program) {
     flags.parsed("--trace", options->trace_path, "FILE", path, "the name of a file",
                  "Write one line per event of each packet to this file [none]");
     command->footer(
-        "Exit status: 0 every sum right and every job finished, 1 not, 2 bad arguments, 130 after Ctrl-C or SIGTERM.");
+        "Exit status: 0 every sum right, and every job finished or given up after --leave, 1 not, 2 bad arguments, 130 "
+        "after Ctrl-C or SIGTERM.");
     return [options] { return run_simulate(*options); };
 }
 

@@ -39,6 +39,7 @@ Json to_json(const JobReport& job) {
               {"system", job.system},
               {"workers", job.workers},
               {"finished", job.finished.has_value()},
+              {"given_up", job.given_up},
               {"incarnations", job.incarnations},
               {"started_ms", to_milliseconds(job.started.time_since_epoch())},
               {"time_ms", to_milliseconds(job.time())},
@@ -178,7 +179,9 @@ std::string jobs_text(const Report& report) {
                                    "workers", "inc.", "time", "goodput/worker", "in-network", "resends", "probes",
                                    "floats", "packets->PS", "bytes->PS");
     for (const JobReport& job : report.jobs) {
-        const std::string time = job.finished ? fmt::format("{:.3f} ms", to_milliseconds(job.time())) : "unfinished";
+        const std::string time = job.finished   ? fmt::format("{:.3f} ms", to_milliseconds(job.time()))
+                                 : job.given_up ? "given up"
+                                                : "unfinished";
         text += fmt::format("{:>6} {:>7} {:>5} {:>12} {:>9.3f} Gb/s {:>8.2f} % {:>9} {:>8} {:>7} {:>12} {:>14}\n",
                             job.job, job.workers, job.incarnations, time, job.goodput_bits_per_s() / 1e9,
                             100 * job.share_aggregated(), job.resends(), job.worker.probes, job.server.float_fragments,
@@ -267,6 +270,7 @@ std::string to_text(const Report& report) {
                        links_text(report) + "\n";
     for (const JobReport& job : report.jobs) {
         for (const std::string& error : job.errors) text += fmt::format("error: {}\n", error);
+        if (job.given_up) text += fmt::format("given up: job {}: a rank left\n", job.job);
     }
     for (const std::string& failure : report.failures) text += fmt::format("FAILURE: {}\n", failure);
     if (report.interrupted) return text + "interrupted: every sum until then is verified\n";
