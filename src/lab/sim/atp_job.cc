@@ -38,7 +38,7 @@ AtpJob::AtpJob(const Shared& shared, ProgramId id, unsigned index)
 }
 
 void AtpJob::fail(const std::string& text) {
-    Program::fail(fmt::format("job {}, incarnation {}: {}", number(), report_.incarnations, text));
+    Program::fail(fmt::format("job {}, incarnation {}: {}", name(), report_.incarnations, text));
 }
 
 host::RankHost* AtpJob::host_of(const Endpoint& endpoint) const {
@@ -117,7 +117,7 @@ void AtpJob::form(Time now) {
     broken_ = forming_ = false;
     token_ = random_.between(1, ~std::uint64_t{0});
     if (shared_.trace != nullptr) {
-        shared_.trace->note(now, fmt::format("job {}", number()),
+        shared_.trace->note(now, fmt::format("job {}", name()),
                             fmt::format("forms incarnation {} with token {:#x}", report_.incarnations, token_));
     }
     first_iteration_ = shared_.scenario.iterations;
@@ -342,7 +342,7 @@ void AtpJob::on_failed(std::uint32_t id, const endpoint::ChannelCause& cause, Ti
                          error.peer.empty() ? "no peer" : error.peer, *objection, to_string(error)));
     }
     if (report_.errors.size() < errors_kept) {
-        report_.errors.push_back(fmt::format("job {} incarnation {} rank {} channel {}: {}", number(),
+        report_.errors.push_back(fmt::format("job {} incarnation {} rank {} channel {}: {}", name(),
                                              report_.incarnations, rank, channel_of(id), to_string(error)));
     }
     for (unsigned channel = 0; channel < channels(); ++channel) {

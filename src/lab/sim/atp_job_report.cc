@@ -63,7 +63,7 @@ std::string AtpJob::whereabouts() const {
 // No component sends invalid packets here: every refused packet is an error of the state machines.
 void AtpJob::check(const JobReport& job) {
     const auto expect_none = [&](std::string_view what, std::uint64_t count) {
-        if (count != 0) Program::fail(fmt::format("job {}: {}: {}", job.job, what, count));
+        if (count != 0) Program::fail(fmt::format("job {}: {}: {}", name(), what, count));
     };
     expect_none("audit failures", job.server.audit_failures);
     expect_none("packets refused by a worker", job.worker.refused);
@@ -82,7 +82,7 @@ void AtpJob::check(const JobReport& job) {
         expect_none("fragments sent but not acknowledged", job.worker.sent - job.worker.acks);
     }
     if (job.server.completed * job.workers != job.worker.acks) {
-        Program::fail(fmt::format("job {}: {} fragments completed, but {} workers took {} results", job.job,
+        Program::fail(fmt::format("job {}: {} fragments completed, but {} workers took {} results", name(),
                                   job.server.completed, job.workers, job.worker.acks));
     }
 }

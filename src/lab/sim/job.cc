@@ -33,7 +33,7 @@ Job::Job(const Shared& shared, ProgramId id, const HostCost& cost, unsigned inde
     report_.tensor_bytes = shared.scenario.iterations * workload_.elements() * sizeof(float);
 }
 
-void Job::fail(const std::string& text) { Program::fail(fmt::format("job {}: {}", number(), text)); }
+void Job::fail(const std::string& text) { Program::fail(fmt::format("job {}: {}", name(), text)); }
 
 void Job::wake(std::uint32_t event, Time now) {
     if (event < ranks()) {

@@ -10,6 +10,7 @@
 #include "random/random.h"
 #include "sim/program.h"
 #include "sim/report.h"
+#include "wire/packet.h"
 #include "workload/training.h"
 
 namespace atp::sim {
@@ -31,6 +32,8 @@ class Job : public Program {
     virtual void check_failed(const Outage& /*outage*/) {}
 
     [[nodiscard]] std::uint32_t number() const { return shared_.scenario.first_job + index_; }
+    // Its number, as traces show it.
+    [[nodiscard]] std::string name() const { return wire::job_to_string(number()); }
     [[nodiscard]] bool finished() const { return report_.finished.has_value(); }
     [[nodiscard]] bool given_up() const { return report_.given_up; }
     [[nodiscard]] virtual JobReport report() const;

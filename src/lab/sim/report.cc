@@ -8,6 +8,7 @@
 
 #include "protocol/decide.h"
 #include "sim/trace.h"
+#include "wire/packet.h"
 
 namespace atp::sim {
 namespace {
@@ -35,7 +36,7 @@ Json to_json(const SwitchmlReport& job) {
 }
 
 Json to_json(const JobReport& job) {
-    Json json{{"job", job.job},
+    Json json{{"job", wire::job_to_string(job.job)},
               {"system", job.system},
               {"workers", job.workers},
               {"finished", job.finished.has_value()},
@@ -175,17 +176,17 @@ std::string to_json(const Report& report) {
 namespace {
 
 std::string jobs_text(const Report& report) {
-    std::string text = fmt::format("{:>6} {:>7} {:>5} {:>12} {:>14} {:>10} {:>9} {:>8} {:>7} {:>12} {:>14}\n", "job",
+    std::string text = fmt::format("{:>8} {:>7} {:>5} {:>12} {:>14} {:>10} {:>9} {:>8} {:>7} {:>12} {:>14}\n", "job",
                                    "workers", "inc.", "time", "goodput/worker", "in-network", "resends", "probes",
                                    "floats", "packets->PS", "bytes->PS");
     for (const JobReport& job : report.jobs) {
         const std::string time = job.finished   ? fmt::format("{:.3f} ms", to_milliseconds(job.time()))
                                  : job.given_up ? "given up"
                                                 : "unfinished";
-        text += fmt::format("{:>6} {:>7} {:>5} {:>12} {:>9.3f} Gb/s {:>8.2f} % {:>9} {:>8} {:>7} {:>12} {:>14}\n",
-                            job.job, job.workers, job.incarnations, time, job.goodput_bits_per_s() / 1e9,
-                            100 * job.share_aggregated(), job.resends(), job.worker.probes, job.server.float_fragments,
-                            job.server.packets, job.server.bytes);
+        text += fmt::format("{:>8} {:>7} {:>5} {:>12} {:>9.3f} Gb/s {:>8.2f} % {:>9} {:>8} {:>7} {:>12} {:>14}\n",
+                            wire::job_to_string(job.job), job.workers, job.incarnations, time,
+                            job.goodput_bits_per_s() / 1e9, 100 * job.share_aggregated(), job.resends(),
+                            job.worker.probes, job.server.float_fragments, job.server.packets, job.server.bytes);
     }
     return text;
 }
@@ -194,8 +195,9 @@ std::string training_text(const Report& report) {
     std::string text;
     for (const JobReport& job : report.jobs) {
         if (job.model.empty()) continue;
-        text += fmt::format("{:>6} {} by {}: {:.3f} ms an iteration, {:.1f} samples/s at each worker\n", job.job,
-                            job.model, job.system, to_milliseconds(job.iteration_time), job.samples_per_s);
+        text += fmt::format("{:>8} {} by {}: {:.3f} ms an iteration, {:.1f} samples/s at each worker\n",
+                            wire::job_to_string(job.job), job.model, job.system, to_milliseconds(job.iteration_time),
+                            job.samples_per_s);
     }
     for (const BackgroundReport& flow : report.background) {
         text += fmt::format("background {}: {:.3f} Gb/s, {} resent\n", flow.name, flow.goodput_bits_per_s() / 1e9,
@@ -211,10 +213,10 @@ std::string switchml_text(const Report& report) {
         if (!job.switchml) continue;
         const SwitchmlReport& s = *job.switchml;
         text += fmt::format(
-            "{:>6} SwitchML: {} slots, {} packets of {:.1f} us, {} resends; at the switch {} shadow replies, {} "
+            "{:>8} SwitchML: {} slots, {} packets of {:.1f} us, {} resends; at the switch {} shadow replies, {} "
             "duplicates, {} late\n",
-            job.job, s.slots, s.workers.sent, to_microseconds(s.round_trip), s.workers.resent, s.count(Event::answered),
-            s.count(Event::duplicate), s.count(Event::late));
+            wire::job_to_string(job.job), s.slots, s.workers.sent, to_microseconds(s.round_trip), s.workers.resent,
+            s.count(Event::answered), s.count(Event::duplicate), s.count(Event::late));
     }
     return text;
 }
@@ -270,7 +272,7 @@ std::string to_text(const Report& report) {
                        links_text(report) + "\n";
     for (const JobReport& job : report.jobs) {
         for (const std::string& error : job.errors) text += fmt::format("error: {}\n", error);
-        if (job.given_up) text += fmt::format("given up: job {}: a rank left\n", job.job);
+        if (job.given_up) text += fmt::format("given up: job {}: a rank left\n", wire::job_to_string(job.job));
     }
     for (const std::string& failure : report.failures) text += fmt::format("FAILURE: {}\n", failure);
     if (report.interrupted) return text + "interrupted: every sum until then is verified\n";

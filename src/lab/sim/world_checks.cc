@@ -50,7 +50,7 @@ Report World::finish() {
 void World::check_end() {
     for (const Job* job : jobs_) {
         if (job->finished() || job->given_up()) continue;
-        failures_.push_back(fmt::format("job {}: not finished at {:.3f} ms; {}", job->number(),
+        failures_.push_back(fmt::format("job {}: not finished at {:.3f} ms; {}", job->name(),
                                         to_milliseconds(now_.time_since_epoch()), job->whereabouts()));
     }
     if (!events_.empty()) return;  // stopped early: packets are still in flight

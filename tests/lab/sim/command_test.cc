@@ -47,7 +47,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"models resnet50 --json", 0, "\"parameters\": 25557032"}, Case{"models LeNet", 2, "VGG16"},  //
         Case{"simulat", 2, "simulat"},                                                                    //
         Case{"simulate --swarm 2 --loss 0.1", 2, "--loss"},
-        Case{"simulate --topology star:2 --bytes 1MB --leave w1@1us", 0, "given up: job 1: a rank left"},
+        Case{"simulate --topology star:2 --bytes 1MB --leave w1@1us", 0, "given up: job 00000001: a rank left"},
+        Case{"simulate --bytes 4 --first-job 20 --json", 0, "\"job\": \"00000014\""},
         Case{"simulate --calm", 2, "simulate: --calm needs --joining"},
         Case{"simulate --swarm 2 --trace /dev/null", 2, "--swarm 1"}, Case{"simulate --audit --no-audit", 2, "--audit"},
         Case{"simulate --aggregation racks --no-aggregation", 2, "--aggregation"},

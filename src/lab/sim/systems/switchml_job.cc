@@ -201,7 +201,7 @@ void SwitchmlJob::on_timed_out(unsigned rank, const WorkerEvent& event) {
     const std::string answer = event.answered ? fmt::format("switch answered last at {:.3f} ms",
                                                             to_milliseconds(event.answered_at.time_since_epoch()))
                                               : "switch never answered";
-    report_.errors.push_back(fmt::format("job {} rank {}: tensor {} timed out after {:.3f} ms; {}", number(), rank,
+    report_.errors.push_back(fmt::format("job {} rank {}: tensor {} timed out after {:.3f} ms; {}", name(), rank,
                                          event.tensor, to_milliseconds(event.elapsed), answer));
 }
 
