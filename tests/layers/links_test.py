@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that links between documents, their anchors, and paths that documents and comments cite exist.
+"""Checks that links between documents, their anchors, and paths that documents and comments cite exist, and that lines of
+documents have at most 120 columns.
 
 usage: links_test.py SOURCE_DIR
 """
@@ -38,6 +39,7 @@ SHORT_PATH = re.compile(BEFORE_PATH + r"([\w-]+/(?:[\w.*{},-]+/)*[\w.*{},-]+\.(?
 PLACEHOLDER = re.compile(r"(?<![A-Za-z])NAME(?![A-Za-z])")  # as in tests/xdp/NAME_test.py
 SLASH_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 HASH_COMMENT = re.compile(r"(?:^|(?<=\s))#[^\n]*|\"\"\".*?\"\"\"", re.MULTILINE | re.DOTALL)
+MOST_COLUMNS = 120  # of a line that is no table, no output and has no URL
 
 Complaint = tuple[int, str]
 
@@ -134,6 +136,11 @@ class Tree:
             if self.has(path.partition("/")[0], bases) and not self.has(path, bases):
                 yield text.count("\n", 0, match.start()) + 1, f"dead path {path}"
 
+    def long_lines(self, text: str) -> Iterator[Complaint]:
+        for number, line in enumerate(without(FENCE, text).splitlines(), 1):
+            if len(line.rstrip()) > MOST_COLUMNS and not line.startswith("|") and "://" not in line:
+                yield number, f"{len(line)} columns: wrap at {MOST_COLUMNS}"
+
     def has(self, path: str, bases: tuple[str, ...]) -> bool:
         names = alternatives(PLACEHOLDER.sub("*", path.rstrip("/")))
         return all(any(True for base in bases for _ in (self.root / base).glob(name)) for name in names)
@@ -147,6 +154,8 @@ class Tree:
             if file.suffix == ".md":
                 text = file.read_text(encoding="utf-8")
                 found |= {*self.dead_links(file, text), *self.dead_paths(text, ("", folder))}
+                if not folder.startswith("docs/results"):  # programs write these
+                    found |= {*self.long_lines(text)}
                 text = only(CODE_SPAN, without(FENCE, text))
             else:
                 text = comments_of(file)
@@ -198,6 +207,11 @@ class Links(unittest.TestCase):
         files = {"docs/a.md": text, "src/machines/wire/a.h": "", "src/b.cc": "", "src/c.cc": "", "src/d/a.h": ""}
         wrong = ["docs/a.md:1: dead path src/a.cc", "docs/a.md:1: dead path wire/b.h"]
         self.assertEqual(self.complaints_about(files), wrong)
+
+    def test_reports_a_long_line_of_a_document(self) -> None:
+        long, table = "a" * 121, "| " + "a" * 120
+        text = f"{long}\n{table}\n```\n{long}\n```\nhttps://{long}\n{long[1:]}\n"
+        self.assertEqual(self.complaints_about({"docs/a.md": text}), ["docs/a.md:1: 121 columns: wrap at 120"])
 
     def test_reports_a_missing_path_in_a_comment_alone(self) -> None:
         files = {
