@@ -10,7 +10,8 @@
 
 #include "comm/communicator.h"
 #include "hash_vectors.h"
-#include "protocol/sequence.h"
+#include "protocol/aggregator_index.h"
+#include "protocol/audit.h"
 #include "protocol/server.h"
 #include "protocol/worker.h"
 #include "vector_file.h"

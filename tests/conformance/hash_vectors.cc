@@ -5,7 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "comm/communicator.h"
-#include "protocol/sequence.h"
+#include "protocol/aggregator_index.h"
+#include "protocol/audit.h"
 
 namespace atp::conformance {
 namespace {

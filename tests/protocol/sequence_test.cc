@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/ring.h"
+#include "protocol/aggregator_index.h"
+#include "protocol/audit.h"
 
 namespace atp::protocol {
 namespace {

@@ -10,13 +10,13 @@
 #include <iterator>
 #include <thread>
 
+#include "base/hash.h"
 #include "comm/formation.h"
 #include "comm/host_formation.h"
 #include "comm/option_table.h"
 #include "net/affinity.h"
 #include "net/clock.h"
 #include "observe/traced_transport.h"
-#include "protocol/sequence.h"
 #include "tensor/bundle.h"
 #include "tensor/tensors.h"
 

@@ -4,8 +4,8 @@
 
 #include <cstring>
 
+#include "base/hash.h"
 #include "comm/communicator.h"
-#include "protocol/sequence.h"
 #include "tensor/tensors.h"
 
 namespace atp::comm {

@@ -7,9 +7,9 @@
 #include <numeric>
 #include <utility>
 
+#include "base/hash.h"
 #include "comm/communicator.h"
 #include "net/clock.h"
-#include "protocol/sequence.h"
 #include "tensor/tensors.h"
 
 namespace atp::comm {

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <limits>
 
-#include "protocol/sequence.h"
+#include "protocol/audit.h"
 
 namespace atp::check {
 namespace {

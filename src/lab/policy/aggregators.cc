@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/aggregators.h"
 
+#include "protocol/aggregator_index.h"
 #include "protocol/channel.h"
-#include "protocol/sequence.h"
 
 namespace atp::policy {
 

@@ -6,7 +6,7 @@
 
 #include <charconv>
 
-#include "protocol/sequence.h"
+#include "base/hash.h"
 #include "wire/packet.h"
 
 namespace atp::control {

@@ -6,8 +6,9 @@
 #include <bit>
 #include <cstdint>
 
+#include "protocol/aggregator_index.h"
+#include "protocol/audit.h"
 #include "protocol/index_rule.h"
-#include "protocol/sequence.h"
 #include "wire/format.h"
 
 namespace atp::protocol {

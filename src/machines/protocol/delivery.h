@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "protocol/sequence.h"
+#include "base/hash.h"
 #include "wire/format.h"
 
 namespace atp::protocol {

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <new>
 
+#include "base/hash.h"
 #include "numeric/lanes32_switch.h"
 #include "numeric/narrow_lanes.h"
-#include "protocol/sequence.h"
 
 namespace atp::protocol {
 inline namespace ATP_VARIANT {
