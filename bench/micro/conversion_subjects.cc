@@ -15,7 +15,7 @@
 #include "protocol/fragment_format.h"
 #include "protocol/waker.h"
 #include "subjects.h"
-#include "tensor/adaptive_tensor.h"
+#include "tensor/fitted_tensor.h"
 #include "tensor/tensors.h"
 
 namespace atp::bench {

@@ -10,10 +10,10 @@
 #include "numeric/element_type.h"
 #include "protocol/tensor.h"
 #include "protocol/waker.h"
-#include "tensor/adaptive_tensor.h"
 #include "tensor/call_sequence.h"
 #include "tensor/dealt_tensor.h"
 #include "tensor/exponent_tensor.h"
+#include "tensor/fitted_tensor.h"
 #include "tensor/number_form.h"
 #include "tensor/span_scales.h"
 

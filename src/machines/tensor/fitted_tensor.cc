@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tensor/adaptive_tensor.h"
+#include "tensor/fitted_tensor.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests scales that follow the last sum, with all state machines.
-#include "tensor/adaptive_tensor.h"
+#include "tensor/fitted_tensor.h"
 
 #include <gtest/gtest.h>
 
