@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that all control messages have: type, version and length. join_messages_test.cc and query_messages_test.cc
+// The parts that all control messages have: type, version and length. messages_test.cc and query_messages_test.cc
 // test the fields.
 #include "wire/control.h"
 

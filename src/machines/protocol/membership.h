@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-
 namespace atp::protocol {
 
 // A unit is a rack of workers behind its own switch, or one direct worker. Each unit has one bit of bitmap1. A direct
