@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "numeric/lanes32_sums.h"
+#include "protocol/sequence.h"
 #include "switchml/half_lanes.h"
 
 namespace atp::switchml {
