@@ -262,7 +262,7 @@ struct Writer {
     }
     void time(Time& item) { value(item); }
     void stamp_us(std::uint32_t& item) { value(item); }
-    void unread(std::uint8_t& item) { value(item); }
+    void unread(auto& item) { value(item); }
     void bytes(std::span<std::byte> item) { out.insert(out.end(), item.begin(), item.end()); }
     std::vector<std::byte> out;
 };
@@ -276,7 +276,7 @@ struct Reader {
     }
     void time(Time& item) { value(item); }
     void stamp_us(std::uint32_t& item) { value(item); }
-    void unread(std::uint8_t& item) { value(item); }
+    void unread(auto& item) { value(item); }
     void bytes(std::span<std::byte> item) { take(item.data(), item.size()); }
     void take(void* to, std::size_t size) {
         ASSERT_LE(at + size, from.size());

@@ -25,7 +25,7 @@ class ByteWriter {
     }
     void time(Time& at) { value(at); }
     void stamp_us(std::uint32_t& stamp) { value(stamp); }
-    void unread(std::uint8_t& stamp) { value(stamp); }
+    void unread(auto& field) { value(field); }
     void bytes(std::span<std::byte> field) { state.insert(state.end(), field.begin(), field.end()); }
 
     std::vector<std::byte> state;
@@ -43,7 +43,7 @@ class ByteReader {
     }
     void time(Time& at) { value(at); }
     void stamp_us(std::uint32_t& stamp) { value(stamp); }
-    void unread(std::uint8_t& stamp) { value(stamp); }
+    void unread(auto& field) { value(field); }
     void bytes(std::span<std::byte> field) {
         if (field.size() > state_.size()) throw std::logic_error("the state ends too early");
         if (!field.empty()) std::memcpy(field.data(), state_.data(), field.size());

@@ -5,13 +5,13 @@
 #include <bit>
 
 #include "check/machines.h"
-#include "check/model_tensor.h"
+#include "protocol/decide.h"
 #include "protocol/sequence.h"
 
 namespace atp::check::ATP_VARIANT {
 namespace {
 
-// Flag in ServerNode::accepted, above the bits of the ranks: the fragment is in mode floats.
+// Flag in Completion::accepted, above the bits of the ranks: the fragment is in mode floats.
 constexpr std::uint8_t float_mode = 0x80;
 
 bool is_claim(std::uint8_t event) {
@@ -41,12 +41,12 @@ std::uint8_t ranks_of(const atp_header& header, const protocol::Membership& memb
 }  // namespace
 
 // A worker sends only fragments of its window, and all its packets of a fragment name the same aggregator.
-void Machines::assess_sending(WorkerNode& worker, const Sent& sent, Step& step) {
-    const std::uint32_t seq = wire::load_u32(sent.bytes.data() + ATP_OFFSET_SEQ);
-    const std::uint32_t index = wire::load_u32(sent.bytes.data() + ATP_OFFSET_INDEX);
-    const std::uint16_t flags = wire::load_u16(sent.bytes.data() + ATP_OFFSET_FLAGS);
-    const bool gradient = wire::load_u8(sent.bytes.data() + ATP_OFFSET_TYPE) == ATP_TYPE_GRADIENT;
-    const std::int32_t ahead = protocol::distance(worker.machine->expected(), seq);
+void Machines::assess_sending(NodeState& worker, std::span<const std::byte> packet, Step& step) {
+    const std::uint32_t seq = wire::load_u32(packet.data() + ATP_OFFSET_SEQ);
+    const std::uint32_t index = wire::load_u32(packet.data() + ATP_OFFSET_INDEX);
+    const std::uint16_t flags = wire::load_u16(packet.data() + ATP_OFFSET_FLAGS);
+    const bool gradient = wire::load_u8(packet.data() + ATP_OFFSET_TYPE) == ATP_TYPE_GRADIENT;
+    const std::int32_t ahead = protocol::distance(worker.rank->machine().worker().expected(), seq);
     if (ahead < 0 || ahead >= static_cast<std::int32_t>(configuration_.window())) {
         step.violate("a worker sent a fragment outside of its window");
     }
@@ -59,27 +59,28 @@ void Machines::assess_sending(WorkerNode& worker, const Sent& sent, Step& step) 
     }
 }
 
-void Machines::assess_event(const WorkerNode& worker, const protocol::WorkerEvent& event, Step& step) {
-    const bool means_another = event.kind == protocol::WorkerEvent::Kind::mismatched;
-    if (means_another && configuration_.mismatched_worker < 0)
-        step.violate("a worker received a mismatch, although all workers called the same operation");
-    if (event.kind != protocol::WorkerEvent::Kind::completed) return;
+void Machines::assess_completed(const NodeState& worker, Step& step) {
     if (configuration_.mismatched_worker >= 0)
         step.violate("a worker received a sum, although workers called different operations");
-    const std::uint32_t all = worker.owned[static_cast<std::size_t>(event.tensor)]->all_stored();
+    const std::uint32_t all = static_cast<const ModelTensor&>(worker.rank->completed()).all_stored();
     if ((worker.stored & all) != all) step.violate("a tensor was reported complete without all of its sums");
 }
 
-// An accepted set is disjoint from the included set, or a superset of it. A complete set has every worker exactly once.
-void Machines::assess_merge(ServerNode& server, const protocol::ServerCounters& before, Step& step) {
-    const protocol::ServerCounters& after = server.machine->counters();
+void Machines::assess_server(const protocol::ServerCounters& before, const protocol::ServerCounters& after,
+                             Step& step) {
+    if (after.unsent != before.unsent) step.violate("the server's queue of answers was full");
     if (after.audit_failures != before.audit_failures) step.violate("the audit lane caught a wrong sum at the server");
-    if (after.readies != before.readies && after.completed != before.completed) note_completed_by_ready(server);
+}
+
+// An accepted set is disjoint from the included set, or a superset of it. A complete set has every worker exactly once.
+void Machines::assess_merge(Completion& completion, const protocol::Server& server, const Merge& merge, Step& step) {
+    const protocol::ServerCounters& before = merge.before;
+    const protocol::ServerCounters& after = server.counters();
+    assess_server(before, after, step);
+    if (after.readies != before.readies && after.completed != before.completed) note_completed(completion, server);
     if (after.gradients == before.gradients) return;
-    wire::Packet packet;
-    if (wire::decode(used_packet(), packet) != wire::DecodeError::none) return;
-    const atp_header& header = packet.header;
-    std::uint8_t& accepted = server.accepted[header.seq % (2 * configuration_.window())];
+    const atp_header& header = merge.header;
+    std::uint8_t& accepted = completion.accepted[header.seq % (2 * configuration_.window())];
     if (after.float_fragments != before.float_fragments) accepted = float_mode;
     const bool integers_too_late = (accepted & float_mode) != 0 && atp_lanes_type(&header) != ATP_DTYPE_FLOAT32;
     const bool dropped = after.duplicates != before.duplicates || after.overlapping != before.overlapping ||
@@ -102,24 +103,34 @@ void Machines::assess_merge(ServerNode& server, const protocol::ServerCounters& 
     if (delivery.is_owned() && !delivery.one_sender) everybody &= ~(1U << delivery.owner);
     if ((accepted & everybody) != everybody) step.violate("the server completed a fragment without all workers");
     accepted = 0;
-    server.completed |= 1U << static_cast<unsigned>(truth_.offset_of(header.seq));
+    completion.completed |= 1U << static_cast<unsigned>(truth_.offset_of(header.seq));
 }
 
-// A READY completes fragments that lack nothing else.
-void Machines::note_completed_by_ready(ServerNode& server) const {
-    const std::int32_t end = truth_.offset_of(server.machine->base() + configuration_.window());
+// Of a READY, which completes fragments that lack nothing else, or of a batch.
+void Machines::note_completed(Completion& completion, const protocol::Server& server) const {
+    const std::int32_t end = truth_.offset_of(server.base() + configuration_.window());
     for (std::int32_t offset = 0; offset < end; ++offset) {
         const std::uint32_t seq = configuration_.first_seq + static_cast<std::uint32_t>(offset);
-        if (!server.machine->has_result(seq) || (server.completed >> static_cast<unsigned>(offset) & 1U) != 0) continue;
-        server.accepted[seq % (2 * configuration_.window())] = 0;
-        server.completed |= 1U << static_cast<unsigned>(offset);
+        if (!server.has_result(seq) || (completion.completed >> static_cast<unsigned>(offset) & 1U) != 0) continue;
+        completion.accepted[seq % (2 * configuration_.window())] = 0;
+        completion.completed |= 1U << static_cast<unsigned>(offset);
     }
 }
 
-void Machines::assess_answer(const Sent& sent, Step& step) {
-    Sent copy = sent;
+void Machines::assess_gradient(std::span<const std::byte> bytes, Step& step) {
+    Bytes copy(bytes.begin(), bytes.end());
     wire::Packet packet;
-    if (wire::decode(std::span(copy.bytes).first(copy.size), packet) != wire::DecodeError::none) {
+    if (wire::decode(copy, packet) != wire::DecodeError::none) {
+        step.violate("a switch sent a packet that cannot be decoded");
+    } else if (packet.header.type == ATP_TYPE_GRADIENT) {
+        step.violate(truth_.wrong_gradient(packet));
+    }
+}
+
+void Machines::assess_answer(std::span<const std::byte> bytes, Step& step) {
+    Bytes copy(bytes.begin(), bytes.end());
+    wire::Packet packet;
+    if (wire::decode(copy, packet) != wire::DecodeError::none) {
         step.violate("the server sent a packet that cannot be decoded");
         return;
     }
@@ -137,10 +148,10 @@ FragmentPlace Machines::place_of(std::uint32_t job, std::uint32_t seq) const {
     return {static_cast<std::uint8_t>(job - job_number(0)), static_cast<std::int8_t>(truth_.offset_of(seq))};
 }
 
-void Machines::assess_switch(SwitchNode& node, const atp_header& header, const atp_aggregator& before, Input input,
+void Machines::assess_switch(NodeState& at, const atp_header& header, const atp_aggregator& before, Input input,
                              std::uint8_t event, Step& step) {
-    const atp_aggregator& after = node.machine->aggregator(header.index);
-    FragmentId& released = node.released[header.index];
+    const atp_aggregator& after = table_of(at).aggregator(header.index);
+    FragmentId& released = at.released[header.index];
     const FragmentId mine = id_of(header);
     if (header.type == ATP_TYPE_ACK_LIST && (event != ATP_EVENT_PASSED || after.status != before.status))
         step.violate("a switch did more with a list of ACKs than to forward it");
@@ -183,7 +194,7 @@ SystemAssessment Machines::assess(unsigned node, const Claims& claims, Summaries
 bool Machines::complete(Summaries after, FragmentPlace fragment) const {
     if (fragment.offset < 0) return true;
     const Summary& server = *after[layout_.server(fragment.job)];
-    return (server.completed >> static_cast<unsigned>(fragment.offset) & 1U) != 0;
+    return (server.completed[fragment.job] >> static_cast<unsigned>(fragment.offset) & 1U) != 0;
 }
 
 // All workers use the same aggregator for the same fragment: no split and no leak (H11, docs/protocol.md#h11).
@@ -207,38 +218,44 @@ bool Machines::indices_agree(unsigned node, Summaries after) const {
     return true;
 }
 
-void Machines::summarise(unsigned node, Step& step) {
+void Machines::summarise(unsigned node, Time now, Step& step) {
+    NodeState& at = states_[node];
     Summary& summary = step.summary;
-    if (const WorkerNode& worker = workers_[node]; worker.machine) {
-        summary.done = worker.machine->idle();
-        summary.failed = worker.machine->failed();
-        summary.timer_armed = worker.machine->poll_timeout() < after_deadline;
-        summary.next_offset = worker.machine->next_seq() - configuration_.first_seq;
-        summary.sent_index = worker.sent_index;
-    } else if (servers_[node].machine) {
-        summary.completed = servers_[node].completed;
-    } else {
-        SwitchNode& at = switches_[node];
-        if (at.pipeline) return summarise_pipeline(*at.pipeline, step);
-        for (std::uint32_t index = 0; index < configuration_.aggregators; ++index) {
-            const atp_aggregator& aggregator = at.machine->aggregator(index);
-            summary.untouched = summary.untouched && aggregator.token == 0;
-            if (aggregator.status == ATP_AGGREGATOR_FREE) continue;
-            ++summary.held;
-            if (!reclaimable(*at.machine, index)) step.violate("a held aggregator can never be reclaimed");
-        }
-        summary.untouched = summary.untouched && (!at.lists || at.lists->empty());
+    if (!at.tensors.empty()) {
+        const protocol::Worker& worker = at.rank->machine().worker();
+        summary.done = at.ended || worker.idle();
+        summary.failed = at.ended || worker.failed();
+        summary.timer_armed = moment_of(at.rank->poll_timeout(), now) <= Moment::timer;
+        summary.next_offset = worker.next_seq() - configuration_.first_seq;
+        summary.sent_index = at.sent_index;
     }
+    for (std::size_t at_server = 0; at_server < at.servers.size(); ++at_server) {
+        const std::size_t job = at.rank ? layout_.node(node).job : at_server;
+        summary.completed[job] = at.servers[at_server].completed;
+    }
+    if (at.pipeline) summarise_pipeline(*at.pipeline, step);
+    if (at.process || at.in_path) summarise_table(at, step);
+}
+
+// A switch that hosts servers cannot restart: it loses their sums.
+void Machines::summarise_table(NodeState& at, Step& step) const {
+    Summary& summary = step.summary;
+    for (std::uint32_t index = 0; index < configuration_.aggregators; ++index) {
+        const atp_aggregator& aggregator = table_of(at).aggregator(index);
+        summary.untouched = summary.untouched && aggregator.token == 0;
+        if (aggregator.status == ATP_AGGREGATOR_FREE) continue;
+        ++summary.held;
+        if (!reclaimable(aggregator, index)) step.violate("a held aggregator can never be reclaimed");
+    }
+    if (!at.servers.empty()) summary.untouched = true;
 }
 
 // True if a held aggregator can be claimed in both ways: after ageing by any fragment (here the one before the holder),
-// and at once by a fragment of the same stream that is W newer. The check changes the machine, which loads another
-// state before its next step.
-bool Machines::reclaimable(protocol::Switch& machine, std::uint32_t index) {
-    const atp_aggregator held = machine.aggregator(index);
+// and at once by a fragment of the same stream that is W newer.
+bool Machines::reclaimable(const atp_aggregator& held, std::uint32_t index) const {
     const std::uint8_t hop = held.unit != 0 ? 0 : 1;
+    atp_aggregator aggregator = held;
     const auto event_of = [&](std::uint32_t seq) {
-        Sent sent;
         atp_header header{};
         header.type = ATP_TYPE_GRADIENT;
         header.flags = ATP_FLAG_AUDIT;
@@ -255,14 +272,11 @@ bool Machines::reclaimable(protocol::Switch& machine, std::uint32_t index) {
         header.mask0 = hop == 0 ? 3U : 1U;
         header.bitmap1 = 1;
         header.mask1 = 3;
-        wire::encode_header(header, sent.bytes);
-        protocol::PacketBuffer packet_buffer{.data = sent.bytes.data(),
-                                             .size = model_packet_bytes,
-                                             .capacity = static_cast<std::uint32_t>(sent.bytes.size()),
-                                             .congested = false,
-                                             .verdict = {}};
-        machine.handle_packet(packet_buffer, after_ageing + 2 * model_ageing);
-        return packet_buffer.verdict.event;
+        const Time later = after_ageing + 2 * model_ageing;
+        return atp_decide(&header, configuration_.lanes(), 0, &aggregator,
+                          static_cast<std::uint32_t>(later.time_since_epoch().count() / 1000),
+                          static_cast<std::uint32_t>(model_ageing.count() / 1000))
+            .event;
     };
     if (event_of(held.seq - 1) != ATP_EVENT_TAKEN_OVER) return false;
     return event_of(held.seq - 1 + configuration_.window()) == ATP_EVENT_SUPERSEDED;

@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "control/breaks.h"
+#include "endpoint/breaks.h"
 #include "protocol/breaks.h"
 
 namespace atp::check {
 namespace {
 
 // Faults that star2 (two workers, one fragment at a time) cannot detect, each with a configuration that detects it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 59> shown_by = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 61> shown_by = {{
     {"resend_claims", "star2-shared"},
     {"complete_early", "star3"},
     {"ignore_token", "incarnation"},
@@ -73,6 +74,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 59> shown_by
     {"values_as_read", "form3"},
     {"blames_first_other", "form3-differs"},
     {"leaves_ranks_waiting", "form3-world"},
+    {"answer_to_another", "scatter2"},
+    {"results_to_other_racks", "rack-direct"},
 }};
 
 std::string_view configuration_for(std::string_view name) {
@@ -88,6 +91,7 @@ std::vector<Break> make() {
 #define ATP_ADD_BREAK(name, hazard, what) add(#name, hazard, what);
     ATP_BREAKS(ATP_ADD_BREAK)
     ATP_CONTROL_BREAKS(ATP_ADD_BREAK)
+    ATP_ROUTING_BREAKS(ATP_ADD_BREAK)
 #undef ATP_ADD_BREAK
     return all;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The injected faults of protocol/breaks.h and control/breaks.h, each with the configuration that detects it fastest.
+// The injected faults of protocol/breaks.h, control/breaks.h and endpoint/breaks.h, each with the configuration that
+// detects it fastest.
 #pragma once
 
 #include <span>

@@ -51,6 +51,7 @@ struct UnitLayout {
 };
 
 inline constexpr std::uint8_t every_switch = 0xFF;
+inline constexpr std::uint16_t model_lanes = 2;  // one word of elements and the audit word
 
 struct Configuration {
     std::string_view name;
@@ -71,9 +72,9 @@ struct Configuration {
     std::uint8_t gathered_tensors = 0;  // bit mask of tensors with one sender for each fragment (all-gather)
     bool one_owner = false;             // rank 0 owns all of them; otherwise the workers in turn
     std::uint32_t first_seq = 1000;
-    bool racks_share_switch = false;
+    bool racks_share_switch = false;   // the switch of all racks is in the path
     bool switch_in_path = false;       // one unit: a switch without an address is between its switch and ranks from 1
-    std::uint8_t ack_lists = 0;        // most ACKs in a list that switches make; 0: no lists
+    std::uint8_t ack_lists = 0;        // most ACKs in a list of the top switch; 0: no lists
     std::uint8_t pipelines = 0;        // bit mask of the switches that are pipelines, by number
     bool earlier_incarnation = false;  // packets of another token are in flight from the start
     bool stale_packets = false;        // packets of the fragment before the first are in flight from the start
@@ -91,15 +92,22 @@ struct Configuration {
 
     [[nodiscard]] unsigned fragments() const;
     [[nodiscard]] unsigned workers() const;  // per job
+    // No two fragments share an aggregator, and all workers call the same operations.
+    [[nodiscard]] bool has_own_aggregators() const {
+        return protocol == Protocol::atp && jobs * window() <= aggregators && mismatched_worker < 0;
+    }
     // The nodes measure time, which passes in ticks. Otherwise each timer may fire at any moment.
     [[nodiscard]] bool has_clock() const { return protocol == Protocol::joining; }
     [[nodiscard]] std::uint32_t window() const { return 1U << window_log2; }
+    // A list of ACKs is no longer than a packet, so lists require longer packets.
+    [[nodiscard]] std::uint16_t lanes() const;
     [[nodiscard]] std::uint8_t budget_of(Fault fault) const { return budget[static_cast<std::size_t>(fault)]; }
 };
 
 inline constexpr unsigned max_window = 4;
 inline constexpr unsigned max_fragments = 8;
 inline constexpr unsigned max_workers = 4;  // per job
+inline constexpr unsigned max_jobs = 2;
 
 // FaultBudget for designated initialisers.
 struct Budget {

@@ -1,413 +1,269 @@
 // SPDX-License-Identifier: Apache-2.0
 // The configurations, each with its purpose and its budgets of faults. With full budgets, a configuration has some
 // millions of states; with quick budgets, at most some hundred thousand.
-#include "check/configuration_entry.h"
+//
+//   NAME: PURPOSE
+//     SETTINGS | FULL BUDGET | QUICK BUDGET
+//
+// `units` has the workers of each rack, and `direct` for a worker under the switch of the server. `tensors` has the
+// fragments of each tensor. The other settings are named like the members of Configuration. A configuration that is
+// `long` is for no test.
+#include "check/configuration_table.h"
 
 namespace atp::check {
 namespace {
 
-using Units = std::vector<UnitLayout>;
-using Entry = ConfigurationEntry;
+constexpr std::string_view table = R"(
+# One rack.
+star2: two workers, one fragment at a time
+  units 2, tensors 1+1 | losses 2, duplicates 1, timeouts 2 | losses 1, duplicates 1, timeouts 1
+star2-shared: two fragments at a time share one aggregator
+  units 2, window 2, tensors 2 | duplicates 1, timeouts 1 | losses 1, timeouts 1
+star2-three: three fragments, two at a time, one aggregator: slots are used again
+  units 2, window 2, tensors 2+1 | losses 1, timeouts 1 | losses 1
+star2-apart: three fragments, two at a time, each with an aggregator of its own
+  units 2, window 2, tensors 3, aggregators 2 | losses 1, duplicates 1, timeouts 1 | losses 1, timeouts 1
+star2-newer: four fragments at a time: three newer results cause a resend
+  units 2, window 4, tensors 4, aggregators 2 | losses 1
+star3: three workers, one fragment at a time
+  units 3, tensors 1+1 | losses 2, duplicates 1, timeouts 2 | losses 1, duplicates 1, timeouts 1
+star3-shared: three workers, two fragments at a time share one aggregator
+  units 3, window 2, tensors 2 | timeouts 1 | duplicates 1
 
-Units star(std::uint8_t workers) { return {{.workers = workers}}; }
-Units rack_and_direct() { return {{.workers = 2}, {.workers = 1, .direct = true}}; }
-Units two_racks() { return {{.workers = 2}, {.workers = 2}}; }
-Units two_direct() { return {{.workers = 1, .direct = true}, {.workers = 1, .direct = true}}; }
+# Several units.
+rack-direct: a rack, and a worker under the server's switch
+  units 2+direct, tensors 1+1 | losses 2, duplicates 1, timeouts 1 | losses 1, duplicates 1, timeouts 1
+rack-direct-shared: a rack and a direct worker, two fragments at a time share an aggregator at both levels
+  units 2+direct, window 2, tensors 2 | losses 1, duplicates 1
+racks2: two racks of two workers
+  units 2+2, tensors 1 | losses 1, duplicates 1, timeouts 2 | losses 1, duplicates 1, timeouts 1
+racks2-one-switch: one switch serves both racks: their fragments never mix
+  units 2+2, tensors 1, racks_share_switch | losses 2, duplicates 1, timeouts 1 | losses 1, timeouts 1
+direct2: no racks: both workers under the server's switch
+  units direct+direct, window 2, tensors 3 | losses 1, timeouts 1 | losses 1
 
-void add_stars(std::vector<Entry>& all) {
-    all.push_back(
-        {{.name = "star2", .what = "two workers, one fragment at a time", .units = star(2), .tensors = {1, 1}},
-         {.losses = 2, .duplicates = 1, .timeouts = 2},
-         {.losses = 1, .duplicates = 1, .timeouts = 1}});
-    all.push_back({{.name = "star2-shared",
-                    .what = "two fragments at a time share one aggregator",
-                    .units = star(2),
-                    .window_log2 = 1,
-                    .tensors = {2}},
-                   {.duplicates = 1, .timeouts = 1},
-                   {.losses = 1, .timeouts = 1}});
-    all.push_back({{.name = "star2-three",
-                    .what = "three fragments, two at a time, one aggregator: slots are used again",
-                    .units = star(2),
-                    .window_log2 = 1,
-                    .tensors = {2, 1}},
-                   {.losses = 1, .timeouts = 1},
-                   {.losses = 1}});
-    all.push_back({{.name = "star2-apart",
-                    .what = "three fragments, two at a time, each with an aggregator of its own",
-                    .units = star(2),
-                    .window_log2 = 1,
-                    .tensors = {3},
-                    .aggregators = 2},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1},
-                   {.losses = 1, .timeouts = 1}});
-    all.push_back({{.name = "star2-newer",
-                    .what = "four fragments at a time: three newer results cause a resend",
-                    .units = star(2),
-                    .window_log2 = 2,
-                    .tensors = {4},
-                    .aggregators = 2},
-                   {.losses = 1},
-                   {}});
-    all.push_back(
-        {{.name = "star3", .what = "three workers, one fragment at a time", .units = star(3), .tensors = {1, 1}},
-         {.losses = 2, .duplicates = 1, .timeouts = 2},
-         {.losses = 1, .duplicates = 1, .timeouts = 1}});
-    all.push_back({{.name = "star3-shared",
-                    .what = "three workers, two fragments at a time share one aggregator",
-                    .units = star(3),
-                    .window_log2 = 1,
-                    .tensors = {2}},
-                   {.timeouts = 1},
-                   {.duplicates = 1}});
-}
+# Several jobs, and failures.
+jobs2: two jobs share one aggregator
+  units 2, jobs 2, tensors 1 | losses 1, duplicates 1, timeouts 1 | losses 1, timeouts 1
+jobs2-levels: two jobs share one aggregator at each of two levels
+  units 2+direct, jobs 2, tensors 1 | timeouts 1 | losses 1
+jobs2-ageing: aggregators count as abandoned, both correctly and by mistake
+  units 2, jobs 2, tensors 1 | losses 1, timeouts 1, ageings 2 | losses 1, timeouts 1, ageings 1
+restart: a switch restarts empty
+  units 2+direct, tensors 1+1 | losses 1, duplicates 1, timeouts 1, restarts 1 | losses 1, timeouts 1, restarts 1
+crash: a worker ends early: the others end with an error at their deadline
+  units 2, window 2, tensors 1+1 | losses 1, timeouts 1, crashes 1 | timeouts 1, crashes 1
+incarnation: gradients and results of an earlier incarnation are in flight
+  units 2, tensors 1+1, earlier_incarnation | losses 2, duplicates 1, timeouts 2 | losses 1, timeouts 1
+stale: a gradient and a result of the fragment before the first are in flight
+  units 2, window 2, tensors 2, stale_packets | losses 1, timeouts 1
 
-void add_levels(std::vector<Entry>& all) {
-    all.push_back({{.name = "rack-direct",
-                    .what = "a rack, and a worker under the server's switch",
-                    .units = rack_and_direct(),
-                    .tensors = {1, 1}},
-                   {.losses = 2, .duplicates = 1, .timeouts = 1},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1}});
-    all.push_back({{.name = "rack-direct-shared",
-                    .what = "a rack and a direct worker, two fragments at a time share an aggregator at both levels",
-                    .units = rack_and_direct(),
-                    .window_log2 = 1,
-                    .tensors = {2}},
-                   {.losses = 1, .duplicates = 1},
-                   {}});
-    all.push_back({{.name = "racks2", .what = "two racks of two workers", .units = two_racks(), .tensors = {1}},
-                   {.losses = 1, .duplicates = 1, .timeouts = 2},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1}});
-    all.push_back({{.name = "racks2-one-switch",
-                    .what = "one switch serves both racks: their fragments never mix",
-                    .units = two_racks(),
-                    .tensors = {1},
-                    .racks_share_switch = true},
-                   {.losses = 2, .duplicates = 1, .timeouts = 1},
-                   {.losses = 1, .timeouts = 1}});
-    all.push_back({{.name = "direct2",
-                    .what = "no racks: both workers under the server's switch",
-                    .units = two_direct(),
-                    .window_log2 = 1,
-                    .tensors = {3}},
-                   {.losses = 1, .timeouts = 1},
-                   {.losses = 1}});
-}
+# Numbers that no switch adds, and marks.
+float: one worker's value does not fit an integer
+  units 3, tensors 1+1, values too_large | losses 1, duplicates 1 | losses 1
+float-ranks: workers stand for two ranks each, whose floats travel one by one
+  units 2, tensors 1, values too_large, ranks_each 2 | losses 2 | losses 1
+not-finite: an infinity and a NaN
+  units 2, window 2, tensors 2, aggregators 2, values not_finite | losses 1, timeouts 1 | losses 1
+overflow: two values exceed 32 bits, a third returns the sum into range
+  units 3, tensors 1+1, values saturating | losses 1, duplicates 1, timeouts 1 | losses 1
+overflow-levels: the sum of level 0 exceeds 32 bits, level 1 adds a negative value
+  units 2+direct, tensors 1+1, values saturating | duplicates 1, timeouts 1 | losses 1
+overflow-float: a fragment overflows in the switch, and another worker sends it as floats
+  units 3, tensors 1, values saturating_and_too_large | losses 1, timeouts 1 | losses 1
+wrap: sequence numbers pass 2^32
+  units 2, window 2, tensors 2+1, aggregators 2, first_seq 0xFFFFFFFF | losses 1, duplicates 1, timeouts 1 | losses 1
+marked: all gradients of one worker are marked: every ACK carries the mark
+  units 3, tensors 1+1, marked 1 | losses 1, duplicates 1, timeouts 2 | losses 1, timeouts 1
+marks: any packet may be marked: windows halve, and every operation completes
+  units 2, window 2, tensors 2+1, aggregators 2 | losses 1, timeouts 1, marks 2 | losses 1, marks 1
 
-void add_tenants_and_failures(std::vector<Entry>& all) {
-    all.push_back(
-        {{.name = "jobs2", .what = "two jobs share one aggregator", .units = star(2), .jobs = 2, .tensors = {1}},
-         {.losses = 1, .duplicates = 1, .timeouts = 1},
-         {.losses = 1, .timeouts = 1}});
-    all.push_back({{.name = "jobs2-levels",
-                    .what = "two jobs share one aggregator at each of two levels",
-                    .units = rack_and_direct(),
-                    .jobs = 2,
-                    .tensors = {1}},
-                   {.timeouts = 1},
-                   {.losses = 1}});
-    all.push_back({{.name = "jobs2-ageing",
-                    .what = "aggregators count as abandoned, both correctly and by mistake",
-                    .units = star(2),
-                    .jobs = 2,
-                    .tensors = {1}},
-                   {.losses = 1, .timeouts = 1, .ageings = 2},
-                   {.losses = 1, .timeouts = 1, .ageings = 1}});
-    all.push_back(
-        {{.name = "restart", .what = "a switch restarts empty", .units = rack_and_direct(), .tensors = {1, 1}},
-         {.losses = 1, .duplicates = 1, .timeouts = 1, .restarts = 1},
-         {.losses = 1, .timeouts = 1, .restarts = 1}});
-    all.push_back({{.name = "crash",
-                    .what = "a worker ends early: the others end with an error at their deadline",
-                    .units = star(2),
-                    .window_log2 = 1,
-                    .tensors = {1, 1}},
-                   {.losses = 1, .timeouts = 1, .crashes = 1},
-                   {.timeouts = 1, .crashes = 1}});
-    all.push_back({{.name = "incarnation",
-                    .what = "gradients and results of an earlier incarnation are in flight",
-                    .units = star(2),
-                    .tensors = {1, 1},
-                    .earlier_incarnation = true},
-                   {.losses = 2, .duplicates = 1, .timeouts = 2},
-                   {.losses = 1, .timeouts = 1}});
-    all.push_back({{.name = "stale",
-                    .what = "a gradient and a result of the fragment before the first are in flight",
-                    .units = star(2),
-                    .window_log2 = 1,
-                    .tensors = {2},
-                    .stale_packets = true},
-                   {.losses = 1, .timeouts = 1},
-                   {}});
-}
+# A number with which a sum could leave 32 bits.
+bypass: one worker passes the switch, which holds the sum of the others
+  units 3, tensors 1+1, values one_large, bounded | losses 2, duplicates 1, timeouts 1 | losses 1, timeouts 1
+bypass-levels: one worker of a rack passes both switches
+  units 2+direct, tensors 1+1, values one_large, bounded | losses 1, duplicates 1, timeouts 1 | losses 1, timeouts 1
 
-void add_plain_numbers(std::vector<Entry>& all) {
-    all.push_back({{.name = "plain",
-                    .what = "a plain tensor follows a scaled one: late packets of one kind meet the other",
-                    .units = star(2),
-                    .window_log2 = 1,
-                    .tensors = {1, 1},
-                    .plain_tensors = 0x2},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1},
-                   {.losses = 1, .timeouts = 1}});
-    all.push_back(
-        {{.name = "plain-overflow",
-          .what = "sums of plain integers exceed 32 bits in the switch: workers resend unaggregated, never as floats",
-          .units = star(3),
-          .tensors = {1, 1},
-          .values = Values::saturating,
-          .plain_tensors = 0x1},
-         {.losses = 1, .duplicates = 1, .timeouts = 1},
-         {.losses = 1}});
-    all.push_back({{.name = "plain-levels",
-                    .what = "sums of plain integers exceed 32 bits over two levels, then scaled numbers follow",
-                    .units = rack_and_direct(),
-                    .tensors = {1, 1},
-                    .values = Values::saturating,
-                    .plain_tensors = 0x1},
-                   {.duplicates = 1, .timeouts = 1},
-                   {.losses = 1}});
-}
+# Narrow integers, whose floats and wide results need several packets.
+int16-float: one worker's value does not fit an integer, and its floats need two packets
+  units 2, tensors 1, values too_large, int16_lanes
+int16-overflow: int16 overflow in the switch, and the result needs two packets
+  units 2, tensors 1+1, values wide_sums, int16_lanes
+    | losses 2, duplicates 1, timeouts 1 | losses 1, duplicates 1, timeouts 1
+int16-levels: int16 overflow over two levels, then sums that fit
+  units 2+direct, tensors 1+1, values wide_sums, int16_lanes | losses 1, timeouts 1 | losses 1
 
-void add_mismatches(std::vector<Entry>& all) {
-    all.push_back({{.name = "mismatch",
-                    .what = "two workers call different operations: each gets an error and no sum",
-                    .units = star(2),
-                    .tensors = {1},
-                    .mismatched_worker = 1},
-                   {.losses = 2, .duplicates = 1, .timeouts = 2},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1}});
-    all.push_back({{.name = "mismatch-levels",
-                    .what = "a direct worker calls another operation than the rack",
-                    .units = rack_and_direct(),
-                    .tensors = {1},
-                    .mismatched_worker = 2},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1},
-                   {.losses = 1, .timeouts = 1}});
-}
+# Unscaled integers.
+plain: a plain tensor follows a scaled one: late packets of one kind meet the other
+  units 2, window 2, tensors 1+1, plain 0x2 | losses 1, duplicates 1, timeouts 1 | losses 1, timeouts 1
+plain-overflow: sums of plain integers exceed 32 bits in the switch: workers resend unaggregated, never as floats
+  units 3, tensors 1+1, values saturating, plain 0x1 | losses 1, duplicates 1, timeouts 1 | losses 1
+plain-levels: sums of plain integers exceed 32 bits over two levels, then scaled numbers follow
+  units 2+direct, tensors 1+1, values saturating, plain 0x1 | duplicates 1, timeouts 1 | losses 1
 
-void add_numbers(std::vector<Entry>& all) {
-    all.push_back({{.name = "float",
-                    .what = "one worker's value does not fit an integer",
-                    .units = star(3),
-                    .tensors = {1, 1},
-                    .values = Values::too_large},
-                   {.losses = 1, .duplicates = 1},
-                   {.losses = 1}});
-    all.push_back({{.name = "float-ranks",
-                    .what = "workers stand for two ranks each, whose floats travel one by one",
-                    .units = star(2),
-                    .tensors = {1},
-                    .values = Values::too_large,
-                    .ranks_each = 2},
-                   {.losses = 2},
-                   {.losses = 1}});
-    all.push_back({{.name = "not-finite",
-                    .what = "an infinity and a NaN",
-                    .units = star(2),
-                    .window_log2 = 1,
-                    .tensors = {2},
-                    .aggregators = 2,
-                    .values = Values::not_finite},
-                   {.losses = 1, .timeouts = 1},
-                   {.losses = 1}});
-    all.push_back({{.name = "overflow",
-                    .what = "two values exceed 32 bits, a third returns the sum into range",
-                    .units = star(3),
-                    .tensors = {1, 1},
-                    .values = Values::saturating},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1},
-                   {.losses = 1}});
-    all.push_back({{.name = "overflow-levels",
-                    .what = "the sum of level 0 exceeds 32 bits, level 1 adds a negative value",
-                    .units = rack_and_direct(),
-                    .tensors = {1, 1},
-                    .values = Values::saturating},
-                   {.duplicates = 1, .timeouts = 1},
-                   {.losses = 1}});
-    all.push_back({{.name = "overflow-float",
-                    .what = "a fragment overflows in the switch, and another worker sends it as floats",
-                    .units = star(3),
-                    .tensors = {1},
-                    .values = Values::saturating_and_too_large},
-                   {.losses = 1, .timeouts = 1},
-                   {.losses = 1}});
-    all.push_back({{.name = "wrap",
-                    .what = "sequence numbers pass 2^32",
-                    .units = star(2),
-                    .window_log2 = 1,
-                    .tensors = {2, 1},
-                    .aggregators = 2,
-                    .first_seq = 0xffffffffU},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1},
-                   {.losses = 1}});
-    all.push_back({{.name = "marked",
-                    .what = "all gradients of one worker are marked: every ACK carries the mark",
-                    .units = star(3),
-                    .tensors = {1, 1},
-                    .marked_worker = 1},
-                   {.losses = 1, .duplicates = 1, .timeouts = 2},
-                   {.losses = 1, .timeouts = 1}});
-    all.push_back({{.name = "marks",
-                    .what = "any packet may be marked: windows halve, and every operation completes",
-                    .units = star(2),
-                    .window_log2 = 1,
-                    .tensors = {2, 1},
-                    .aggregators = 2},
-                   {.losses = 1, .timeouts = 1, .marks = 2},
-                   {.losses = 1, .marks = 1}});
-}
+# Different operations.
+mismatch: two workers call different operations: each gets an error and no sum
+  units 2, tensors 1, mismatched 1 | losses 2, duplicates 1, timeouts 2 | losses 1, duplicates 1, timeouts 1
+mismatch-levels: a direct worker calls another operation than the rack
+  units 2+direct, tensors 1, mismatched 2 | losses 1, duplicates 1, timeouts 1 | losses 1, timeouts 1
 
-void add_bypasses(std::vector<Entry>& all) {
-    all.push_back({{.name = "bypass",
-                    .what = "one worker passes the switch, which holds the sum of the others",
-                    .units = star(3),
-                    .tensors = {1, 1},
-                    .values = Values::one_large,
-                    .bounded = true},
-                   {.losses = 2, .duplicates = 1, .timeouts = 1},
-                   {.losses = 1, .timeouts = 1}});
-    all.push_back({{.name = "bypass-levels",
-                    .what = "one worker of a rack passes both switches",
-                    .units = rack_and_direct(),
-                    .tensors = {1, 1},
-                    .values = Values::one_large,
-                    .bounded = true},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1},
-                   {.losses = 1, .timeouts = 1}});
-}
+# Fragments with an owner: reduce-scatter and all-gather.
+scatter2: reduce-scatter: each sum goes to one of two workers in turn
+  units 2, tensors 3, owned 0x1 | losses 1, duplicates 1, timeouts 1 | losses 1, timeouts 1
+scatter2-shared: reduce-scatter: two fragments at a time share one aggregator, then an all-reduce
+  units 2, window 2, tensors 2+1, owned 0x1 | losses 1, timeouts 1 | losses 1
+scatter-levels: reduce-scatter over two levels
+  units 2+direct, tensors 1+1, owned 0x3 | losses 1, duplicates 1, timeouts 1 | losses 1
+scatter-float: reduce-scatter: one worker's value does not fit an integer
+  units 3, tensors 1, values too_large, owned 0x1 | losses 1, duplicates 1 | losses 1
+scatter-bypass: reduce-scatter: one worker passes the switch, which holds the sum of the others
+  units 3, tensors 2, values one_large, bounded, owned 0x1 | losses 2, duplicates 1, timeouts 1 | losses 1
+scatter-home: sums for one worker, one of whose values does not fit an integer
+  units 2, tensors 3, values owner_too_large, owned 0x1, one_owner
+    | losses 1, duplicates 1, timeouts 1 | losses 1, timeouts 1
+scatter-home-window: as scatter-home, two fragments at a time
+  units 2, window 2, tensors 3, values owner_too_large, owned 0x1, one_owner | losses 1 | losses 1
+scatter-overflow: reduce-scatter: the sum of all but the owner leaves 32 bits
+  units 3, tensors 1+3, values saturating, owned 0x3 | losses 1, duplicates 1 | losses 1
+gather2: all-gather: two workers send in turn
+  units 2, tensors 4, gathered 0x1 | losses 1, duplicates 1, timeouts 1 | losses 1, timeouts 1
+gather2-one: one worker sends all fragments to another, which may lag behind
+  units 2, tensors 4, gathered 0x1, one_owner | losses 1, duplicates 1, timeouts 1 | losses 1, timeouts 1
+gather3: all-gather of three workers, two fragments at a time
+  units 3, window 2, tensors 3, gathered 0x1 | losses 1
+gather-mixed: a reduce-scatter, an all-gather and an all-reduce, two fragments at a time
+  units 2, window 2, tensors 1+2+1, owned 0x1, gathered 0x2 | losses 1 | losses 1
 
-void add_switchml(std::vector<Entry>& all) {
-    all.push_back({{.name = "switchml2",
-                    .what = "SwitchML: two workers, one slot, used four times",
-                    .protocol = Protocol::switchml,
-                    .units = star(2),
-                    .tensors = {2, 2}},
-                   {.losses = 2, .duplicates = 2, .timeouts = 2},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1}});
-    all.push_back({{.name = "switchml2-slots",
-                    .what = "SwitchML: two slots that tensors share, used three times",
-                    .protocol = Protocol::switchml,
-                    .units = star(2),
-                    .window_log2 = 1,
-                    .tensors = {1, 3, 1}},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1},
-                   {.losses = 1, .duplicates = 1}});
-    all.push_back({{.name = "switchml3",
-                    .what = "SwitchML: three workers, one slot, used three times",
-                    .protocol = Protocol::switchml,
-                    .units = star(3),
-                    .tensors = {3}},
-                   {.losses = 2, .duplicates = 1, .timeouts = 2},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1}});
-    all.push_back({{.name = "switchml2-jobs",
-                    .what = "SwitchML: two jobs, each with its part of the pool",
-                    .protocol = Protocol::switchml,
-                    .units = star(2),
-                    .jobs = 2,
-                    .tensors = {2}},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1},
-                   {.losses = 1}});
-    all.push_back({{.name = "switchml2-wrap",
-                    .what = "SwitchML: offsets pass 2^32 between two uses of a slot",
-                    .protocol = Protocol::switchml,
-                    .units = star(2),
-                    .window_log2 = 1,
-                    .tensors = {5},
-                    .first_seq = 0xfffffffdU},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1},
-                   {.duplicates = 1}});
-    all.push_back({{.name = "switchml3-crash",
-                    .what = "SwitchML: a worker ends early: the others end with an error at their deadline",
-                    .protocol = Protocol::switchml,
-                    .units = star(3),
-                    .tensors = {2}},
-                   {.losses = 1, .duplicates = 1, .timeouts = 1, .crashes = 1},
-                   {.timeouts = 1, .crashes = 1}});
-}
+# Switches put ACKs without lanes into lists.
+lists3: reduce-scatter, two fragments at a time: their ACKs to all share a list
+  units 3, window 2, tensors 3, aggregators 2, owned 0x1, ack_lists 2 | losses 1, duplicates 1 | losses 1
+lists3-late: as lists3, two fragments: timers expire before a list arrives
+  units 3, window 2, tensors 2, aggregators 2, owned 0x1, ack_lists 2 | losses 1, timeouts 1 | losses 1
+lists-one: one worker sends all fragments, and gets their ACKs in lists
+  units 2, window 2, tensors 4, gathered 0x1, one_owner, ack_lists 2 | losses 1
+lists-mixed: a reduce-scatter and an all-gather: ACKs for all, and for each worker, wait at once
+  units 3, window 2, tensors 1+2, aggregators 2, owned 0x1, gathered 0x2, ack_lists 3 | losses 1
+lists-racks: reduce-scatter over two levels: the switches of racks make lists, the one above does not
+  units 2+2, window 2, tensors 2, aggregators 2, owned 0x1, ack_lists 2 | losses 1
+lists-path: sums for one worker; those of all others pass a switch in the path, which has no address
+  units 3, window 2, tensors 3, aggregators 2, owned 0x1, one_owner, switch_in_path, ack_lists 2
+    | losses 1, duplicates 1 | losses 1
+lists-path-one: one worker sends all fragments through a switch in the path
+  units 2, window 2, tensors 3, gathered 0x1, one_owner, switch_in_path, ack_lists 2 | losses 1, duplicates 1 | losses 1
 
-Units racks_of_one() { return {{.workers = 1}, {.workers = 1}}; }
+# Switches that are pipelines: a packet passes several times, and may be lost or overtaken between.
+pipeline2: a pipeline with two workers, one fragment at a time
+  units 2, tensors 2, pipelines 0xFF | losses 2, duplicates 1, timeouts 2, ageings 1, restarts 1 | losses 1, timeouts 2
+pipeline2-shared: a pipeline: two fragments at a time share one aggregator
+  units 2, window 2, tensors 2, pipelines 0xFF | losses 1, timeouts 1, ageings 1 | timeouts 1
+pipeline2-three: a pipeline: three fragments, two at a time, share one aggregator
+  units 2, window 2, tensors 3, pipelines 0xFF | losses 1, timeouts 1
+pipeline3: a pipeline with three workers
+  units 3, tensors 2, pipelines 0xFF | losses 1, timeouts 1, ageings 1 | timeouts 1
+pipeline-marked: a pipeline: all gradients of one worker have a congestion mark
+  units 2, tensors 1, pipelines 0xFF, marked 1 | losses 1, timeouts 2 | losses 1, timeouts 1
+pipeline-jobs: two jobs share one aggregator of a pipeline
+  units 2, jobs 2, tensors 2, pipelines 0xFF | losses 1, ageings 1 | ageings 1
+pipeline-levels: pipelines at both levels: a rack of two, and a direct worker
+  units 2+direct, tensors 2, pipelines 0xFF | losses 1, duplicates 1, timeouts 1 | losses 1, timeouts 1
+pipeline-mixed: a pipeline in one rack, a software switch in the other and above
+  units 2+2, tensors 1, pipelines 0x1 | losses 1, timeouts 1 | duplicates 1
 
-// Time passes: `timeouts` counts the ticks in which faults may occur, `ageings` those that pass while packets wait.
-void add_joining(std::vector<Entry>& all) {
-    const auto add = [&all](Configuration configuration, const Budget& full, const Budget& quick) {
-        configuration.protocol = Protocol::joining;
-        all.push_back({std::move(configuration), full, quick});
-    };
-    add({.name = "join2", .what = "joining: two ranks at one switch", .units = star(2)},
-        {.losses = 1, .duplicates = 1, .timeouts = 6, .ageings = 1}, {.losses = 1, .timeouts = 6, .ageings = 1});
-    add({.name = "join2-earlier",
-         .what = "joining: messages of an earlier process of rank 0 are in flight",
-         .units = star(2),
-         .earlier_incarnation = true},
-        {.timeouts = 5, .ageings = 2}, {.timeouts = 3, .ageings = 1});
-    add({.name = "join2-restart", .what = "joining: the switch restarts", .units = star(2)},
-        {.losses = 1, .timeouts = 8, .ageings = 1, .restarts = 1}, {.losses = 1, .timeouts = 7, .restarts = 1});
-    add({.name = "join2-crash", .what = "joining: a host is lost", .units = star(2), .switches_crash = true},
-        {.losses = 1, .timeouts = 8, .ageings = 1, .crashes = 1}, {.losses = 1, .timeouts = 7, .crashes = 1});
-    add({.name = "join2-closed",
-         .what = "joining: a process ends, and its host reports it",
-         .units = star(2),
-         .hold_ticks = 24,
-         .hosts_report = true,
-         .switches_crash = true},
-        {.losses = 1, .timeouts = 7, .ageings = 1, .crashes = 1}, {.losses = 1, .timeouts = 6, .crashes = 1});
-    add({.name = "join2-returns",
-         .what = "joining: the switch ends, and starts again later",
-         .units = star(2),
-         .switches_crash = true},
-        {.losses = 1, .timeouts = 9, .restarts = 1, .crashes = 1}, {.timeouts = 7, .restarts = 1, .crashes = 1});
-    add({.name = "join2-leaves", .what = "joining: rank 1 leaves in order", .units = star(2), .leaver = 1},
-        {.duplicates = 1, .timeouts = 5, .ageings = 1}, {.duplicates = 1, .timeouts = 3, .ageings = 1});
-    add({.name = "join3-crash", .what = "joining: a host of three is lost", .units = star(3)},
-        {.losses = 1, .timeouts = 6, .crashes = 1}, {.timeouts = 5, .crashes = 1});
-    add({.name = "join-racks", .what = "joining: two leaves below a root", .units = racks_of_one()},
-        {.losses = 1, .timeouts = 7}, {.losses = 1, .timeouts = 5});
-    add({.name = "join-racks-restart", .what = "joining: a leaf or the root restarts", .units = racks_of_one()},
-        {.losses = 1, .timeouts = 7, .restarts = 1}, {.timeouts = 6, .restarts = 1});
-    add({.name = "join-racks-crash",
-         .what = "joining: a host of a rank, a leaf or the root is lost",
-         .units = racks_of_one(),
-         .switches_crash = true},
-        {.losses = 1, .timeouts = 7, .crashes = 1}, {.timeouts = 6, .crashes = 1});
-    add({.name = "join-root-named",
-         .what = "joining: a rack of two, and a rank at the root that the job names; a host is lost",
-         .units = rack_and_direct(),
-         .switches_crash = true,
-         .names_root = true},
-        {.timeouts = 6, .crashes = 1}, {.timeouts = 5, .crashes = 1});
-    add({.name = "join-root-named-restart",
-         .what = "joining: a leaf or the root that the job names restarts",
-         .units = racks_of_one(),
-         .names_root = true},
-        {.losses = 1, .timeouts = 7, .restarts = 1}, {.timeouts = 6, .restarts = 1});
-    add({.name = "join-rack-direct",
-         .what = "joining: a rack of two, and a rank at the root; a host is lost",
-         .units = rack_and_direct(),
-         .switches_crash = true},
-        {.timeouts = 6, .crashes = 1}, {.timeouts = 5, .crashes = 1});
-}
+# SwitchML.
+switchml2: SwitchML: two workers, one slot, used four times
+  switchml, units 2, tensors 2+2 | losses 2, duplicates 2, timeouts 2 | losses 1, duplicates 1, timeouts 1
+switchml2-slots: SwitchML: two slots that tensors share, used three times
+  switchml, units 2, window 2, tensors 1+3+1 | losses 1, duplicates 1, timeouts 1 | losses 1, duplicates 1
+switchml3: SwitchML: three workers, one slot, used three times
+  switchml, units 3, tensors 3 | losses 2, duplicates 1, timeouts 2 | losses 1, duplicates 1, timeouts 1
+switchml2-jobs: SwitchML: two jobs, each with its part of the pool
+  switchml, units 2, jobs 2, tensors 2 | losses 1, duplicates 1, timeouts 1 | losses 1
+switchml2-wrap: SwitchML: offsets pass 2^32 between two uses of a slot
+  switchml, units 2, window 2, tensors 5, first_seq 0xFFFFFFFD | losses 1, duplicates 1, timeouts 1 | duplicates 1
+switchml3-crash: SwitchML: a worker ends early: the others end with an error at their deadline
+  switchml, units 3, tensors 2 | losses 1, duplicates 1, timeouts 1, crashes 1 | timeouts 1, crashes 1
+
+# Joining. Time passes: timeouts are the ticks in which faults may occur, ageings those that pass while packets wait.
+join2: joining: two ranks at one switch
+  joining, units 2 | losses 1, duplicates 1, timeouts 6, ageings 1 | losses 1, timeouts 6, ageings 1
+join2-earlier: joining: messages of an earlier process of rank 0 are in flight
+  joining, units 2, earlier_incarnation | timeouts 5, ageings 2 | timeouts 3, ageings 1
+join2-restart: joining: the switch restarts
+  joining, units 2 | losses 1, timeouts 8, ageings 1, restarts 1 | losses 1, timeouts 7, restarts 1
+join2-crash: joining: a host is lost
+  joining, units 2, switches_crash | losses 1, timeouts 8, ageings 1, crashes 1 | losses 1, timeouts 7, crashes 1
+join2-closed: joining: a process ends, and its host reports it
+  joining, units 2, hold_ticks 24, hosts_report, switches_crash
+    | losses 1, timeouts 7, ageings 1, crashes 1 | losses 1, timeouts 6, crashes 1
+join2-returns: joining: the switch ends, and starts again later
+  joining, units 2, switches_crash | losses 1, timeouts 9, restarts 1, crashes 1 | timeouts 7, restarts 1, crashes 1
+join2-leaves: joining: rank 1 leaves in order
+  joining, units 2, leaver 1 | duplicates 1, timeouts 5, ageings 1 | duplicates 1, timeouts 3, ageings 1
+join3-crash: joining: a host of three is lost
+  joining, units 3 | losses 1, timeouts 6, crashes 1 | timeouts 5, crashes 1
+join-racks: joining: two leaves below a root
+  joining, units 1+1 | losses 1, timeouts 7 | losses 1, timeouts 5
+join-racks-restart: joining: a leaf or the root restarts
+  joining, units 1+1 | losses 1, timeouts 7, restarts 1 | timeouts 6, restarts 1
+join-racks-crash: joining: a host of a rank, a leaf or the root is lost
+  joining, units 1+1, switches_crash | losses 1, timeouts 7, crashes 1 | timeouts 6, crashes 1
+join-root-named: joining: a rack of two, and a rank at the root that the job names; a host is lost
+  joining, units 2+direct, switches_crash, names_root | timeouts 6, crashes 1 | timeouts 5, crashes 1
+join-root-named-restart: joining: a leaf or the root that the job names restarts
+  joining, units 1+1, names_root | losses 1, timeouts 7, restarts 1 | timeouts 6, restarts 1
+join-rack-direct: joining: a rack of two, and a rank at the root; a host is lost
+  joining, units 2+direct, switches_crash | timeouts 6, crashes 1 | timeouts 5, crashes 1
+
+# Ranks of one host that sum in its memory.
+host2: host: two ranks, two operations
+  host, units 2, tensors 2+1
+host2-ranges: host: two ranks, chunks of two ranges, two slots
+  host, units 2, window 2, tensors 2+2, aggregators 2
+host2-mismatch: host: two ranks call different operations
+  host, units 2, tensors 1+2, aggregators 2, mismatched 1
+host2-killed: host: one of two ranks is killed at any step
+  host, units 2, window 2, tensors 2+1, aggregators 2, killed 1
+host2-leaves: host: one of two ranks leaves before the last operation
+  host, units 2, tensors 2+1, aggregators 2, leaver 1
+host3-ranges: host: three ranks, chunks of two ranges, two slots
+  host, units 3, window 2, tensors 1+1, aggregators 2, long
+host4: host: four ranks
+  host, units 4, tensors 1, long
+host4-killed: host: one of four ranks is killed at any step
+  host, units 4, tensors 1, killed 2, long
+host3: host: three ranks, one slot
+  host, units 3, tensors 2
+host3-mismatch: host: one of three ranks calls another operation
+  host, units 3, tensors 1, mismatched 1
+host3-killed: host: one of three ranks is killed at any step
+  host, units 3, tensors 2, killed 0
+host2-network: host: two ranks of many, chunks of two ranges, two slots
+  host, units 2, window 2, tensors 2+1, aggregators 2, other_hosts
+host3-network: host: three ranks of many
+  host, units 3, tensors 1+1, other_hosts, long
+host2-network-killed: host: the rank that speaks is killed at any step
+  host, units 2, tensors 2+1, aggregators 2, other_hosts, killed 0
+host2-network-mismatch: host: two ranks of many call different operations
+  host, units 2, tensors 1+1, aggregators 2, mismatched 1, other_hosts
+
+# Ranks that form a job through a store.
+form3: formation: three ranks begin and read in any order
+  formation, units 3
+form3-differs: formation: one of three ranks has other options
+  formation, units 3, mismatched 2
+form3-first-differs: formation: rank 0 of three has other options
+  formation, units 3, mismatched 0
+form3-world: formation: one of three ranks expects four
+  formation, units 3, mismatched 1, differs_in_world
+form2-killed: formation: one of two ranks is killed at any step, and times end
+  formation, units 2, killed 0
+form3-killed: formation: one of three ranks is killed at any step, and times end
+  formation, units 3, killed 1, long
+)";
 
 std::vector<Configuration> make(Extent extent) {
-    std::vector<Entry> entries;
-    add_stars(entries);
-    add_levels(entries);
-    add_tenants_and_failures(entries);
-    add_numbers(entries);
-    add_bypasses(entries);
-    add_narrow_numbers(entries);
-    add_plain_numbers(entries);
-    add_mismatches(entries);
-    add_owners(entries);
-    add_lists(entries);
-    add_pipelines(entries);
-    add_switchml(entries);
-    add_joining(entries);
-    add_host(entries);
-    add_formation(entries);
     std::vector<Configuration> all;
-    for (Entry& entry : entries) {
+    for (ConfigurationEntry& entry : read_configurations(table)) {
         if (extent == Extent::quick && entry.is_long) continue;
         entry.configuration.budget = extent == Extent::full ? entry.full : entry.quick;
         all.push_back(std::move(entry.configuration));

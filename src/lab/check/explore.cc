@@ -4,6 +4,7 @@
 #include "check/explorer.h"
 #include "check/system.h"
 #include "control/breaks.h"
+#include "endpoint/breaks.h"
 #include "protocol/breaks.h"
 #include "protocol/variant.h"
 
@@ -12,9 +13,10 @@ namespace atp::check::ATP_VARIANT {
 #ifdef ATP_BREAKABLE
 namespace {
 
-// The faults of the control plane follow those of protocol/breaks.h.
+// The faults of the control plane follow those of protocol/breaks.h, and those of routing follow both.
 #define ATP_COUNT_BREAK(name, hazard, what) +1
 constexpr unsigned first_control_break = 1 ATP_BREAKS(ATP_COUNT_BREAK);
+constexpr unsigned first_routing_break = first_control_break ATP_CONTROL_BREAKS(ATP_COUNT_BREAK);
 #undef ATP_COUNT_BREAK
 
 class ActiveBreak {
@@ -22,6 +24,8 @@ class ActiveBreak {
     explicit ActiveBreak(unsigned number) {
         if (number < first_control_break) {
             atp_active_break = static_cast<atp_break>(number);
+        } else if (number >= first_routing_break) {
+            endpoint::active_routing_break = static_cast<endpoint::RoutingBreak>(number - first_routing_break + 1);
         } else {
             control::active_break = static_cast<control::ControlBreak>(number - first_control_break + 1);
         }
@@ -29,6 +33,7 @@ class ActiveBreak {
     ~ActiveBreak() {
         atp_active_break = ATP_BREAK_none;
         control::active_break = control::ControlBreak::none;
+        endpoint::active_routing_break = endpoint::RoutingBreak::none;
     }
     ActiveBreak(const ActiveBreak&) = delete;
     ActiveBreak& operator=(const ActiveBreak&) = delete;

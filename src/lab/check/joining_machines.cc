@@ -2,373 +2,241 @@
 #include "check/joining_machines.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
-#include <string_view>
-#include <utility>
+#include <variant>
 
 #include "check/clock_archive.h"
-#include "control/gatekeeper.h"
-#include "control/persist_join_tree.h"
-#include "control/tree_messages.h"
+#include "endpoint/channel_machine.h"
+#include "wire/control.h"
 
 namespace atp::check::ATP_VARIANT {
 namespace {
 
-using control::MemberCause;
-using Kind = std::uint8_t;  // kind of a packet in flight
-constexpr Kind message = 0;
-constexpr Kind report = 1;  // of a host: no process has the port of `from`. With the begin of the packet
-constexpr Kind start_order = 2;
-constexpr Kind leave_order = 3;
-
-constexpr std::uint32_t job = 7;
-constexpr std::uint64_t token = 0x5eed;
-constexpr std::uint16_t channel = 3;
-constexpr std::uint16_t port = 4790;
 constexpr std::uint64_t nonce_of_earlier = 900;
 constexpr std::uint32_t number_of_earlier = 60;
 
-wire::Address address_of(unsigned node) {
-    static const std::vector<wire::Address> all = [] {
-        std::vector<wire::Address> made;
-        for (unsigned i = 1; i <= 16; ++i) {
-            made.push_back(*wire::Address::parse("10.0.0." + std::to_string(i) + ":" + std::to_string(port)));
-        }
-        return made;
-    }();
-    return all[node];
+Flight flight_between(unsigned from, unsigned to, std::span<const std::byte> bytes,
+                      Flight::Kind kind = Flight::Kind::datagram) {
+    return {.kind = kind, .from = static_cast<std::uint8_t>(from), .to = static_cast<std::uint8_t>(to), .bytes = bytes};
 }
 
-Sent flying(unsigned from, unsigned to, Kind kind, std::span<const std::byte> bytes) {
-    Sent sent{.to = to, .size = static_cast<std::uint32_t>(2 + bytes.size())};
-    assert(sent.size <= sent.bytes.size());
-    sent.bytes[0] = static_cast<std::byte>(kind);
-    sent.bytes[1] = static_cast<std::byte>(from);
-    std::ranges::copy(bytes, sent.bytes.begin() + 2);
-    return sent;
-}
-
-Sent flying(unsigned from, unsigned to, const wire::JoiningMessage& sent) {
+Sent message_between(unsigned from, unsigned to, const wire::JoiningMessage& message) {
     std::array<std::byte, 500> bytes{};
-    const std::size_t size = wire::encode(sent, bytes);
+    const std::size_t size = wire::encode(message, bytes);
     assert(size != 0);
-    return flying(from, to, message, std::span(bytes).first(size));
+    return flight_between(from, to, std::span(bytes).first(size)).sent_to(to);
 }
 
-unsigned node_of(const wire::Address& address) {
-    for (unsigned node = 0; node < 16; ++node) {
-        if (address_of(node) == address) return node;
+wire::SendError error_of(const Flight& report, const wire::Address& to) {
+    wire::SendError error{.kind = wire::SendError::Kind::port_unreachable, .to = to, .by_network = true};
+    error.quoted_bytes = std::min(report.bytes.size(), error.quoted.size());
+    std::ranges::copy(report.bytes.first(error.quoted_bytes), error.quoted.begin());
+    return error;
+}
+
+const control::Branch* branch_of(const host::SwitchHost& process) {
+    const control::Branch* found = nullptr;
+    process.shard().tree().for_each([&](const control::Branch& branch) { found = &branch; });
+    return found;
+}
+
+// Of the child at this address; 0: none has joined.
+std::uint64_t nonce_of_child(const host::SwitchHost& process, const wire::Address& address) {
+    std::uint64_t nonce = 0;
+    if (const control::Branch* const branch = branch_of(process)) {
+        branch->for_each_child([&](const control::Branch::Child& child) {
+            if (child.address == address) nonce = child.nonce;
+        });
     }
-    return 0;
+    return nonce;
 }
 
 }  // namespace
 
-struct JoiningMachines::Flight {
-    Kind kind = message;
-    unsigned from = 0;
-    std::span<const std::byte> bytes;
-
-    [[nodiscard]] static std::optional<Flight> of(std::span<const std::byte> packet) {
-        if (packet.empty()) return std::nullopt;
-        return Flight{std::to_integer<Kind>(packet[0]), std::to_integer<unsigned>(packet[1]), packet.subspan(2)};
-    }
-    [[nodiscard]] wire::SendError error() const {
-        wire::SendError error{
-            .kind = wire::SendError::Kind::port_unreachable, .to = address_of(from), .by_network = true};
-        error.quoted_bytes = std::min(bytes.size(), error.quoted.size());
-        std::ranges::copy(bytes.first(error.quoted_bytes), error.quoted.begin());
-        return error;
-    }
-};
-
 JoiningMachines::JoiningMachines(const Configuration& configuration)
-    : configuration_(configuration), ranks_(configuration.workers()) {
-    const bool has_root = configuration_.units.size() > 1;
-    auto leaf = static_cast<std::uint8_t>(ranks_);
-    const auto leaves =
-        std::ranges::count_if(configuration_.units, [](const UnitLayout& unit) { return !unit.direct; });
-    const auto root = static_cast<std::uint8_t>(has_root ? leaf + leaves : leaf);
-    std::vector<Node> switches;
-    const auto units = static_cast<std::uint8_t>(configuration_.units.size());
-    for (std::uint8_t unit = 0; unit < units; ++unit) {
-        const UnitLayout& layout = configuration_.units[unit];
-        all_units_ |= 1U << unit;
-        unit_members_.push_back((1U << layout.workers) - 1);
-        for (std::uint8_t member = 0; member < layout.workers; ++member) {
-            nodes_.push_back({NodeKind::worker, layout.direct ? root : leaf, unit, member, layout.direct});
-        }
-        if (has_root && !layout.direct) {
-            switches.push_back({NodeKind::aggregating_switch, root, unit});
-            ++leaf;
-        }
-    }
-    switches.push_back({NodeKind::aggregating_switch, root});
-    nodes_.insert(nodes_.end(), switches.begin(), switches.end());
+    : Processes(configuration, {.first_seq = configuration.first_seq}), tensor_(truth_, false, 0, 0, 1) {}
+
+host::RankHost JoiningMachines::rank_process(unsigned node) const {
+    return host::RankHost(config_of_rank(0, node), layout_.address_of(node));
 }
 
-std::string JoiningMachines::name(unsigned node) const {
-    if (node < ranks_) return "rank " + std::to_string(node);
-    if (nodes_[node].parent != node) return "leaf " + std::to_string(node - ranks_);
-    return configuration_.units.size() > 1 ? "root" : "switch";
-}
-
-control::JoinClientConfig JoiningMachines::config_of_rank(unsigned node, bool earlier) const {
-    const Node& place = nodes_[node];
-    control::JoinClientConfig config;
-    config.terms = {.job = job,
-                    .token = token,
-                    .channel = channel,
-                    .lanes = 4,
-                    .window_log2 = 3,
-                    .aggregators = 64,
-                    .mask1 = all_units_,
-                    .scale = 1e6};
-    if (configuration_.names_root) config.terms.root = control::endpoint_of(address_of(root_of(place)));
-    config.unit = {.unit = place.unit,
-                   .members = 1U << place.member,
-                   .mask0 = unit_members_[place.unit],
-                   .direct = place.direct,
-                   .ranks = {static_cast<std::uint16_t>(node)}};
-    config.level = place.direct ? 1 : 0;
-    config.switch_address = address_of(place.parent);
-    config.nonce = earlier ? nonce_of_earlier : 100 + node;
-    return config;
-}
-
-control::JoinTreeConfig JoiningMachines::config_of_switch(unsigned node, unsigned boots) const {
-    control::JoinTreeConfig config;
-    if (nodes_[node].parent != node && !configuration_.names_root) config.parent = address_of(nodes_[node].parent);
-    config.hold = configuration_.hold_ticks * model_tick;
-    config.nonce = 1000 + 16 * boots + node;
-    config.secret = {config.nonce, 1};
-    return config;
-}
-
-unsigned JoiningMachines::root_of(const Node& rank) const {
-    const unsigned above = rank.parent;
-    return nodes_[above].parent;
-}
-
-unsigned JoiningMachines::node_at(const wire::Endpoint& endpoint) const {
-    return node_of(control::address_of(endpoint));
+host::SwitchHost& JoiningMachines::switch_process(unsigned node, unsigned boots, bool starts) {
+    std::unique_ptr<host::SwitchHost>& process = switches_[{node, boots}];
+    if (process == nullptr || starts) process = std::make_unique<host::SwitchHost>(config_of_switch(node, boots));
+    return *process;
 }
 
 void JoiningMachines::start(unsigned node, Step& step) {
     step.reset();
     Life life;
-    if (node < ranks_) {
-        control::JoinClient client(config_of_rank(node, false));
-        save(node, life, &client, nullptr, model_now, step);
-        step.sent.push_back(flying(node, node, start_order, {}));
-        if (configuration_.leaver == static_cast<int>(node)) step.sent.push_back(flying(node, node, leave_order, {}));
+    if (is_rank(node)) {
+        host::RankHost rank = rank_process(node);
+        save(life, &rank, nullptr, model_now, step);
+        step.sent.push_back(order_of(Flight::Kind::start, node));
+        if (configuration_.leaver == static_cast<int>(node)) step.sent.push_back(order_of(Flight::Kind::leave, node));
     } else {
         life.phase = Phase::runs;
-        control::JoinTree tree(config_of_switch(node, 0));
-        save(node, life, nullptr, &tree, model_now, step);
+        save(life, nullptr, &switch_process(node, 0, true), model_now, step);
     }
 }
 
 // An earlier process of rank 0 had the same token and the same address.
 void JoiningMachines::earlier_packets(std::vector<Sent>& sent) {
     if (!configuration_.earlier_incarnation) return;
-    const control::JoinClientConfig config = config_of_rank(0, true);
-    const unsigned parent = nodes_[0].parent;
-    sent.push_back(flying(parent, 0,
-                          wire::Joined{.nonce = config.nonce,
-                                       .job = job,
-                                       .token = token,
-                                       .channel = channel,
-                                       .epoch = 1,
-                                       .number = number_of_earlier,
-                                       .ready = true,
-                                       .hold_ms = 200}));
-    sent.push_back(flying(0, parent,
-                          wire::Leave{.nonce = config.nonce,
-                                      .job = job,
-                                      .token = token,
-                                      .channel = channel,
-                                      .epoch = number_of_earlier,
-                                      .unit = config.unit.unit,
-                                      .member = 0}));
+    const endpoint::ChannelMachineConfig config = config_of_rank(0, 0);
+    const unsigned above = layout_.above(0);
+    sent.push_back(message_between(above, 0,
+                                   wire::Joined{.nonce = nonce_of_earlier,
+                                                .job = config.terms.job,
+                                                .token = config.terms.token,
+                                                .channel = config.terms.channel,
+                                                .epoch = 1,
+                                                .number = number_of_earlier,
+                                                .ready = true,
+                                                .hold_ms = 200}));
+    sent.push_back(message_between(0, above,
+                                   wire::Leave{.nonce = nonce_of_earlier,
+                                               .job = config.terms.job,
+                                               .token = config.terms.token,
+                                               .channel = config.terms.channel,
+                                               .epoch = number_of_earlier,
+                                               .unit = config.unit.unit,
+                                               .member = 0}));
 }
 
 void JoiningMachines::step(unsigned node, std::span<const std::byte> before, Input input,
                            std::span<const std::byte> packet, Step& step) {
     step.reset();
     const Time now = input == Input::timeout ? model_now + model_tick : model_now;
-    const std::optional<Flight> flight = Flight::of(packet);
+    const std::optional<Flight> flight = packet.empty() ? std::nullopt : std::optional(Flight::of(packet));
     ClockReader reader(before);
     Life life;
     reader.value(life);
-    if (node < ranks_) {
-        control::JoinClient client(config_of_rank(node, false));
-        client.persist(reader);
-        step_rank(node, input, flight, life, client, step);
-        return save(node, life, &client, nullptr, now, step);
+    if (is_rank(node)) {
+        host::RankHost rank = rank_process(node);
+        if (life.phase != Phase::crashed) rank.persist_joining(reader);
+        step_rank(node, input, flight, life, rank, step);
+        return save(life, &rank, nullptr, now, step);
     }
-    control::JoinTree tree(config_of_switch(node, life.boots));
-    if (life.phase != Phase::crashed) tree.persist(reader);
     if (input == Input::restart) {
         life = {.phase = Phase::runs, .boots = static_cast<std::uint8_t>(life.boots + 1)};
-        control::JoinTree fresh(config_of_switch(node, life.boots));
-        return save(node, life, nullptr, &fresh, now, step);
+        return save(life, nullptr, &switch_process(node, life.boots, true), now, step);
     }
-    step_switch(node, input, flight, life, tree, step);
-    save(node, life, nullptr, &tree, now, step);
+    host::SwitchHost& process = switch_process(node, life.boots);
+    if (life.phase != Phase::crashed) process.persist_joining(reader);
+    step_switch(node, input, flight, life, process, step);
+    save(life, nullptr, &process, now, step);
 }
 
 // The host of a process that ended, or has not started, may report it.
 void JoiningMachines::refuse(unsigned node, const std::optional<Flight>& flight, Step& step) const {
-    if (!configuration_.hosts_report || !flight || flight->kind != message) return;
+    if (!configuration_.hosts_report || !flight || flight->kind != Flight::Kind::datagram) return;
     const std::span quoted = flight->bytes.first(std::min(flight->bytes.size(), wire::SendError::most_quoted_bytes));
-    step.sent.push_back(flying(node, flight->from, report, quoted));
+    step.sent.push_back(flight_between(node, flight->from, quoted, Flight::Kind::unreachable).sent_to(flight->from));
 }
 
 void JoiningMachines::step_rank(unsigned node, Input input, const std::optional<Flight>& flight, Life& life,
-                                control::JoinClient& client, Step& step) const {
+                                host::RankHost& rank, Step& step) {
     if (input == Input::crash) life.phase = Phase::crashed;
     const bool waits = life.phase == Phase::waits;
-    const bool is_order = flight && flight->kind == leave_order;
-    if (life.phase == Phase::crashed || (waits && !is_order && !(flight && flight->kind == start_order))) {
-        return refuse(node, flight, step);
-    }
-    if (is_order) {
-        if (waits) {
-            step.sent.push_back(flying(node, node, leave_order, {}));
-            return;
-        }
+    const bool leaves = flight && flight->kind == Flight::Kind::leave;
+    const bool starts = flight && flight->kind == Flight::Kind::start;
+    if (life.phase == Phase::crashed || (waits && !leaves && !starts)) return refuse(node, flight, step);
+    Time now = model_now;
+    if (leaves) {
+        if (waits) return step.sent.push_back(order_of(Flight::Kind::leave, node));
         life.phase = Phase::left;
-        if (!client.ended()) client.leave();
+        rank.end();
     } else if (input == Input::timeout) {
-        const Time now = model_now + model_tick;
-        if (client.poll_timeout() <= now) client.handle_timeout(now);
-    } else if (flight->kind == start_order) {
+        now += model_tick;
+        if (rank.poll_timeout() <= now) rank.handle_timeout(now);
+    } else if (starts) {
         life.phase = Phase::runs;
-        client.handle_timeout(model_now);
-    } else if (flight->kind == report) {
-        client.handle_send_error(flight->error(), model_now);
+        rank.handle_timeout(now);
+    } else if (flight->kind == Flight::Kind::unreachable) {
+        rank.handle_send_error(error_of(*flight, layout_.address_of(flight->from)), now);
     } else {
-        static_cast<void>(client.handle_message(flight->bytes, address_of(flight->from), false, model_now));
+        rank.handle_datagram(datagram_of(*flight, input), now);
     }
-    drain(node, life, client, step);
+    drain(node, life, rank, now, step);
 }
 
-void JoiningMachines::drain(unsigned node, Life& life, control::JoinClient& client, Step& step) const {
-    using Event = control::MemberEvent::Kind;
-    while (const auto event = client.poll_event()) {
+void JoiningMachines::drain(unsigned node, Life& life, host::RankHost& rank, Time now, Step& step) {
+    using Event = endpoint::ChannelEvent::Kind;
+    while (const auto event = rank.poll_event(now)) {
         if (event->kind == Event::ready) {
-            client.set_busy(true);
-            step.claims.became_ready = true;
-        } else if (event->kind == Event::ended) {
+            [[maybe_unused]] const bool submitted = rank.submit(tensor_, now);
+            assert(submitted);
+            life.ready = step.claims.became_ready = true;
+        } else if (event->kind == Event::failed) {
+            const auto& cause = std::get<control::MemberCause>(event->cause);
             life.failed = true;
             step.claims.blames = true;
-            step.claims.blamed = blamed_by(node, event->cause);
-            step.claims.lost_sums = event->cause.kind == MemberCause::Kind::refused;
-            client.leave();
+            step.claims.blamed = blamed_by(node, cause);
+            step.claims.lost_sums = cause.kind == control::MemberCause::Kind::refused;
         }
     }
-    while (auto transmit = client.poll_transmit()) {
-        step.sent.push_back(flying(node, node_of(transmit->to), transmit->message));
-    }
+    rank.transmit(out_, now);
+    take_sent(node, step);
 }
 
 void JoiningMachines::step_switch(unsigned node, Input input, const std::optional<Flight>& flight, Life& life,
-                                  control::JoinTree& tree, Step& step) const {
+                                  host::SwitchHost& process, Step& step) {
     if (input == Input::crash) life.phase = Phase::crashed;
     if (life.phase == Phase::crashed) return refuse(node, flight, step);
     if (input == Input::timeout) {
         const Time now = model_now + model_tick;
-        if (tree.poll_timeout() <= now) tree.handle_timeout(now);
-    } else if (flight->kind == report) {
-        tree.handle_send_error(flight->error(), model_now);
+        if (process.poll_timeout() <= now) process.handle_timeout(out_, now);
+    } else if (flight->kind == Flight::Kind::unreachable) {
+        process.handle_send_error(error_of(*flight, layout_.address_of(flight->from)), out_, model_now);
     } else {
-        handle_message(node, *flight, life, tree, step);
+        hand_over(*flight, life, process, step);
     }
-    while (const auto event = tree.poll_event()) {
-        if (event->kind == control::TreeEvent::Kind::opened) tree.opened(control::key_of(*event));
-    }
-    while (tree.poll_notice()) {
-    }
-    while (auto transmit = tree.poll_transmit()) {
-        step.sent.push_back(flying(node, node_of(transmit->to), transmit->message));
-    }
+    take_sent(node, step);
 }
 
-void JoiningMachines::handle_message(unsigned node, const Flight& flight, Life& life, control::JoinTree& tree,
-                                     Step& step) const {
-    const wire::Address from = address_of(flight.from);
-    const control::ChannelKey key{job, token, channel};
-    const auto child_from = [&]() -> const control::Branch::Child* {
-        const control::Branch* const branch = tree.find(key);
-        const control::Branch::Child* found = nullptr;
-        if (branch == nullptr) return nullptr;
-        branch->for_each_child([&](const control::Branch::Child& child) {
-            if (child.address == from) found = &child;
-        });
-        return found;
-    };
-    const control::Branch::Child* const child = child_from();
-    const std::uint64_t nonce = child == nullptr ? 0 : child->nonce;
-    control::Gatekeeper gatekeeper(config_of_switch(node, life.boots).secret);
-    const auto reception = control::handle_tree_message(tree, gatekeeper, flight.bytes, from, model_now);
-    if (reception.retry) step.sent.push_back(flying(node, flight.from, *reception.retry));
-    if (const auto leave = wire::decode<wire::Leave>(flight.bytes); leave && nonce != 0 && child_from() == nullptr) {
-        if (nonce != leave->nonce) step.violate("a LEAVE removed another process");
+void JoiningMachines::hand_over(const Flight& flight, Life& life, host::SwitchHost& process, Step& step) {
+    const wire::Address& from = layout_.address_of(flight.from);
+    const std::uint64_t before = nonce_of_child(process, from);
+    process.handle_datagram(datagram_of(flight, Input::packet), out_, model_now);
+    const std::uint64_t after = nonce_of_child(process, from);
+    if (const auto leave = wire::decode<wire::Leave>(flight.bytes); leave && before != 0 && after == 0) {
+        if (before != leave->nonce) step.violate("a LEAVE removed another process");
         life.left_epochs[flight.from] = leave->epoch;
     }
     const auto join = wire::decode<wire::Join>(flight.bytes);
-    if (join && !reception.retry && join->epoch < life.left_epochs[flight.from] && child_from() != nullptr) {
+    if (join && before == 0 && after != 0 && join->epoch < life.left_epochs[flight.from]) {
         step.violate("an old JOIN brought back a member that left");
     }
 }
 
-void JoiningMachines::save(unsigned node, Life& life, control::JoinClient* client, control::JoinTree* tree, Time now,
-                           Step& step) const {
+void JoiningMachines::take_sent(unsigned node, Step& step) {
+    for (const auto& packet : out_.take()) {
+        if (wire::control_type(packet.bytes)) step.sent.push_back(sent_from(node, packet));
+    }
+}
+
+void JoiningMachines::save(Life& life, host::RankHost* rank, host::SwitchHost* process, Time now, Step& step) const {
     ClockWriter writer(step.state, now);
     writer.value(life);
     Summary& summary = step.summary;
     summary.crashed = life.phase == Phase::crashed;
     summary.restarted = life.boots != 0;
     summary.failed = life.failed;
-    if (client != nullptr) {
-        if (!summary.crashed) client->persist(writer);
-        if (summary.crashed) control::JoinClient(config_of_rank(node, false)).persist(writer);
+    if (rank != nullptr) {
+        if (!summary.crashed) rank->persist_joining(writer);
         summary.started = life.phase != Phase::waits;
         summary.left = life.phase == Phase::left;
-        summary.ready = client->was_ready();
+        summary.ready = life.ready;
         summary.done = summary.crashed || summary.left || summary.failed;
         return;
     }
-    summary.untouched = !summary.crashed && tree->channels() == 0;
+    summary.untouched = !summary.crashed && branch_of(*process) == nullptr;
     if (summary.crashed) return;
-    tree->persist(writer);
-    const control::Branch* const branch = tree->find({job, token, channel});
-    summary.held = static_cast<std::uint8_t>(tree->channels());
+    process->persist_joining(writer);
+    const control::Branch* const branch = branch_of(*process);
+    summary.held = static_cast<std::uint8_t>(process->shard().tree().channels());
     summary.ready = branch != nullptr && branch->ready();
-}
-
-bool JoiningMachines::is_command(std::span<const std::byte> packet) const {
-    return std::to_integer<Kind>(packet[0]) >= start_order;
-}
-
-std::string JoiningMachines::describe(std::span<const std::byte> packet) const {
-    const std::optional<Flight> flight = Flight::of(packet);
-    if (flight->kind == start_order) return "start";
-    if (flight->kind == leave_order) return "leave";
-    const std::string from = " of " + name(flight->from);
-    if (flight->kind == report) return "report that no process has the port" + from;
-    if (const auto join = wire::decode<wire::Join>(flight->bytes)) {
-        return "JOIN " + std::to_string(join->epoch) + from + (join->cookie == 0 ? " without a cookie" : "") +
-               (join->edges.empty() ? "" : " with a failed edge");
-    }
-    if (const auto joined = wire::decode<wire::Joined>(flight->bytes)) {
-        return "JOINED " + std::to_string(joined->number) + from + (joined->ready ? " ready" : "") +
-               (joined->edges.empty() ? "" : " with a failed edge");
-    }
-    if (wire::decode<wire::Leave>(flight->bytes)) return "LEAVE" + from;
-    return (wire::decode<wire::Retry>(flight->bytes) ? "RETRY" : "REFUSED") + from;
 }
 
 }  // namespace atp::check::ATP_VARIANT

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/layout.h"
 
-#include <optional>
+#include <algorithm>
 #include <utility>
 
 namespace atp::check {
 namespace {
+
+constexpr unsigned no_switch = ~0U;
 
 protocol::Membership membership_of(const Configuration& configuration) {
     std::vector<protocol::Unit> units;
@@ -18,41 +20,73 @@ protocol::Membership membership_of(const Configuration& configuration) {
     return protocol::Membership::make(std::move(units)).value();
 }
 
+// Only a hosted server holds ACKs back for lists. Behind switches in the path, one more process would be one too many.
+bool has_server_processes(const Configuration& configuration) {
+    return configuration.protocol == Protocol::atp && configuration.ack_lists == 0 && configuration.pipelines == 0 &&
+           !configuration.switch_in_path && !configuration.racks_share_switch;
+}
+
 }  // namespace
 
 Layout::Layout(const Configuration& configuration)
     : membership_(membership_of(configuration)),
       jobs_(configuration.jobs),
       workers_(configuration.workers()),
-      single_unit_(configuration.units.size() == 1 && !configuration.units[0].direct),
-      in_path_(configuration.switch_in_path) {
-    for (unsigned job = 0; job < jobs_; ++job) {
+      has_server_processes_(check::has_server_processes(configuration)) {
+    for (std::uint8_t job = 0; job < jobs_; ++job) {
         for (unsigned rank = 0; rank < workers_; ++rank) {
-            nodes_.push_back({NodeKind::worker, static_cast<std::uint8_t>(job), static_cast<std::uint8_t>(rank), 0});
+            nodes_.push_back({.kind = NodeKind::worker, .job = job, .index = static_cast<std::uint8_t>(rank)});
         }
-        nodes_.push_back({NodeKind::server, static_cast<std::uint8_t>(job), 0, 0});
+        if (has_server_processes_) nodes_.push_back({.kind = NodeKind::server, .job = job});
     }
-    const unsigned first_switch = size();
-    const auto add_switch = [&](std::uint8_t level) {
-        nodes_.push_back(
-            {NodeKind::aggregating_switch, 0, static_cast<std::uint8_t>(nodes_.size() - first_switch), level});
+    add_switches(configuration);
+}
+
+void Layout::add_switches(const Configuration& configuration) {
+    const unsigned first = size();
+    const auto add = [&](std::uint8_t level, bool in_path, std::uint8_t pipelines) {
+        const unsigned number = size() - first;
+        const bool is_pipeline = (pipelines >> number & 1U) != 0;
+        nodes_.push_back({.kind = NodeKind::aggregating_switch,
+                          .index = static_cast<std::uint8_t>(number),
+                          .level = level,
+                          .in_path = in_path || is_pipeline,
+                          .is_pipeline = is_pipeline});
         return size() - 1;
     };
-    unit_switch_.resize(configuration.units.size());
-    bool have_rack_switch = false;
-    for (std::size_t u = 0; u < unit_switch_.size(); ++u) {
-        if (configuration.units[u].direct) continue;
-        const bool share = configuration.racks_share_switch && have_rack_switch;
-        unit_switch_[u] = share ? size() - 1 : add_switch(0);
-        have_rack_switch = true;
+    std::vector<unsigned> racks;  // by unit
+    for (const UnitLayout& unit : configuration.units) {
+        const bool shares = configuration.racks_share_switch && !racks.empty() && racks.front() != no_switch;
+        const bool in_path = configuration.switch_in_path || configuration.racks_share_switch;
+        racks.push_back(unit.direct ? no_switch : shares ? racks.front() : add(0, in_path, configuration.pipelines));
     }
-    if (!single_unit_) {
-        server_switch_ = add_switch(1);
-    } else {
-        server_switch_ = in_path_ ? add_switch(0) : unit_switch_[0];
+    const bool single = racks.size() == 1 && racks.front() != no_switch;
+    top_ = single ? racks.front() : add(1, false, configuration.pipelines);
+    std::vector<unsigned> path_to_top;
+    if (nodes_[top_].in_path) {
+        if (!single) path_to_top.push_back(top_);
+        top_ = add(nodes_[top_].level, false, 0);
     }
-    for (std::size_t u = 0; u < unit_switch_.size(); ++u) {
-        if (configuration.units[u].direct) unit_switch_[u] = server_switch_;
+    add_routes(configuration, racks, path_to_top);
+}
+
+void Layout::add_routes(const Configuration& configuration, const std::vector<unsigned>& racks,
+                        const std::vector<unsigned>& path_to_top) {
+    for (unsigned at = 0; at < size(); ++at) {
+        Route route{.address = wire::Address::parse("10.0.0." + std::to_string(at + 1) + ":4790").value(),
+                    .above = top_,
+                    .path = path_to_top};
+        const Node& node = nodes_[at];
+        if (node.kind == NodeKind::worker) {
+            const unsigned rack = racks[membership_.place(node.index).unit];
+            const bool passes = rack != no_switch && nodes_[rack].in_path;
+            if (rack != no_switch && !passes) route.above = rack, route.path.clear();
+            if (passes && !(configuration.switch_in_path && node.index == 0))
+                route.path.insert(route.path.begin(), rack);
+        } else if (node.kind == NodeKind::server || at == top_) {
+            route.above = at, route.path.clear();
+        }
+        routes_.push_back(std::move(route));
     }
 }
 
@@ -66,64 +100,22 @@ std::string Layout::name(unsigned at) const {
     }
 }
 
-unsigned Layout::first_switch_of(unsigned rank) const {
-    if (in_path_ && rank == 0) return server_switch_;
-    return unit_switch_[membership_.place(static_cast<std::uint16_t>(rank)).unit];
+unsigned Layout::node_at(const wire::Address& address) const {
+    const auto found = std::ranges::find(routes_, address, &Route::address);
+    return static_cast<unsigned>(found - routes_.begin());
 }
 
-unsigned Layout::up(unsigned from, unsigned job) const {
-    const Node& node = nodes_[from];
-    if (node.kind == NodeKind::worker) return first_switch_of(node.index);
-    return from == server_switch_ ? server(job) : server_switch_;
-}
-
-// Nodes below one node of a job, for endpoint::for_each_receiver(). Below a server is the switch next to it.
-class Layout::Receivers {
-  public:
-    Receivers(const Layout& layout, unsigned from, unsigned job) : layout_(layout), from_(from), job_(job) {}
-
-    template <class Visit>
-    void visit_worker(std::uint16_t rank, Visit&& visit) const {
-        if (rank < layout_.workers_ && leads_to(rank)) visit(next_to(rank));
+unsigned Layout::next(unsigned at, unsigned from, unsigned to) const {
+    const bool goes_up = routes_[from].above == to;
+    if (!goes_up && routes_[to].above != from) return to;
+    const std::vector<unsigned>& path = routes_[goes_up ? from : to].path;
+    const auto here = std::ranges::find(path, at);
+    if (goes_up) {
+        const auto following = at == from ? path.begin() : here + 1;
+        return following == path.end() ? to : *following;
     }
-    // A request concerns the workers that it names. The others ignore it, so the checker skips them.
-    template <class Visit>
-    void visit_units(std::uint32_t units, std::uint32_t members, Visit&& visit) const {
-        std::optional<unsigned> last;
-        for (unsigned unit = 0; unit < layout_.membership_.units(); ++unit) {
-            if ((units >> unit & 1U) == 0) continue;
-            for (unsigned member = 0; member < layout_.membership_.unit(unit).ranks.size(); ++member) {
-                const unsigned rank = layout_.membership_.rank_of(unit, member);
-                if (!leads_to(rank) || (members != 0 && (members >> member & 1U) == 0)) continue;
-                const unsigned next = next_to(rank);
-                if (std::exchange(last, next) != next) visit(next);
-            }
-        }
-    }
-    [[nodiscard]] bool is_switch(unsigned node) const { return layout_.node(node).kind != NodeKind::worker; }
-    [[nodiscard]] bool is_worker(unsigned node, std::uint16_t rank) const {
-        return !is_switch(node) && rank < layout_.workers_ && next_to(rank) == node;
-    }
-
-  private:
-    [[nodiscard]] bool is_server() const { return layout_.node(from_).kind == NodeKind::server; }
-    [[nodiscard]] bool leads_to(unsigned rank) const {
-        return is_server() || from_ == layout_.server_switch_ || layout_.first_switch_of(rank) == from_;
-    }
-    [[nodiscard]] unsigned next_to(unsigned rank) const {
-        if (is_server()) return layout_.server_switch_;
-        const unsigned at = layout_.first_switch_of(rank);
-        return at == from_ ? layout_.worker(job_, rank) : at;
-    }
-
-    const Layout& layout_;
-    unsigned from_;
-    unsigned job_;
-};
-
-void Layout::down(unsigned from, unsigned job, const endpoint::Downward& packet, std::vector<unsigned>& to) const {
-    to.clear();
-    endpoint::for_each_receiver(packet, Receivers(*this, from, job), [&](unsigned node) { to.push_back(node); });
+    const auto before = at == from ? path.end() : here;
+    return before == path.begin() ? to : *(before - 1);
 }
 
 }  // namespace atp::check

@@ -1,231 +1,258 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/machines.h"
 
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
 #include "check/formation_machines.h"
 #include "check/host_machines.h"
 #include "check/joining_machines.h"
-
-#include <algorithm>
-#include <cassert>
-
 #include "check/switchml_machines.h"
 #include "endpoint/routing.h"
 #include "protocol/breaks.h"
+#include "protocol/switch_event.h"
+#include "wire/control.h"
+#include "wire/trace.h"
 
 namespace atp::check::ATP_VARIANT {
 namespace {
 
-constexpr std::uint32_t packet_capacity = ATP_HEADER_BYTES + model_lanes * ATP_LANE_BYTES;
-
-std::span<std::byte> used(Sent& sent) { return std::span(sent.bytes).first(sent.size); }
-
 // `sending` decides only which round trips are measured, and a timeout of the model does not depend on them. No machine
 // reads `peer` of most answers. Packets that differ in these alone are one packet here, so that the number of states
 // stays finite.
-void omit_unread(Sent& sent) {
-    const std::uint8_t type = wire::load_u8(sent.bytes.data() + ATP_OFFSET_TYPE);
-    const std::uint16_t flags = wire::load_u16(sent.bytes.data() + ATP_OFFSET_FLAGS);
-    const bool has_lanes = wire::load_u8(sent.bytes.data() + ATP_OFFSET_LANES) != 0;
+void omit_unread(std::span<std::byte> packet) {
+    const std::uint8_t type = wire::load_u8(packet.data() + ATP_OFFSET_TYPE);
+    const std::uint16_t flags = wire::load_u16(packet.data() + ATP_OFFSET_FLAGS);
+    const bool has_lanes = wire::load_u8(packet.data() + ATP_OFFSET_LANES) != 0;
     const bool has_sum = type == ATP_TYPE_ACK && has_lanes && (flags & ATP_FLAG_ONE_SENDER) == 0;
-    wire::store_u8(sent.bytes.data() + ATP_OFFSET_SENDING, 0);
+    wire::store_u8(packet.data() + ATP_OFFSET_SENDING, 0);
     if (type != ATP_TYPE_NACK && type != ATP_TYPE_WAIT && !has_sum) return;
-    wire::store_u16(sent.bytes.data() + ATP_OFFSET_PEER, ATP_WORKER_ALL);
+    wire::store_u16(packet.data() + ATP_OFFSET_PEER, ATP_WORKER_ALL);
+}
+
+std::uint8_t event_named(std::string_view what) {
+    for (unsigned event = 0; event < ATP_EVENT_COUNT; ++event) {
+        if (protocol::event_name(event) == what) return static_cast<std::uint8_t>(event);
+    }
+    return ATP_EVENT_PASSED;
+}
+
+// The packet of this event ends at the switch.
+bool absorbs(std::string_view what, std::uint8_t event) {
+    return what != protocol::event_name(event) || event == ATP_EVENT_CLAIMED || event == ATP_EVENT_ADDED ||
+           event == ATP_EVENT_DUPLICATE || event == ATP_EVENT_TAKEN_OVER || event == ATP_EVENT_SUPERSEDED;
 }
 
 }  // namespace
 
-Machines::Machines(const Configuration& configuration)
-    : configuration_(configuration),
-      layout_(configuration_),
-      truth_(configuration_, layout_.membership()),
-      workers_(layout_.size()),
-      servers_(layout_.size()),
-      switches_(layout_.size()) {
-    for (unsigned at = 0; at < layout_.size(); ++at) {
-        const Node& node = layout_.node(at);
-        switch (node.kind) {
-            case NodeKind::worker:
-                workers_[at] = make_worker(node.job, node.index, false, configuration_.first_seq);
-                break;
-            case NodeKind::server: servers_[at].machine = make_server(node.job, false, configuration_.first_seq); break;
-            case NodeKind::aggregating_switch: add_switch(at); break;
-        }
+// Sees each packet after the table of one process has handled it.
+class Machines::Watch final : public wire::TraceSink {
+  public:
+    Watch(Machines& machines, unsigned node) : machines_(machines), node_(node) {}
+
+    // Between begin() and end(), it reports.
+    void begin(Input input, Step& step) { input_ = input, step_ = &step; }
+    void end() { step_ = nullptr; }
+    void packet(Time /*now*/, std::string_view what, std::span<const std::byte> bytes, const wire::Address* /*peer*/,
+                bool /*arrived*/) override {
+        if (step_ != nullptr) machines_.note_passage(node_, input_, what, bytes, *step_);
     }
+
+  private:
+    Machines& machines_;
+    unsigned node_;
+    Input input_ = Input::packet;
+    Step* step_ = nullptr;
+};
+
+Machines::Machines(const Configuration& configuration, const Incarnation& incarnation)
+    : Processes(configuration, incarnation), states_(layout_.size()) {
+    for (unsigned node = 0; node < layout_.size(); ++node) make_node(node);
+    join();
 }
 
 Machines::~Machines() = default;
 
-Machines::WorkerNode Machines::make_worker(unsigned job, unsigned rank, bool earlier, std::uint32_t first_seq) const {
-    WorkerNode node;
-    protocol::WorkerConfig config;
-    config.channel = channel_of(configuration_, job, earlier);
-    config.channel.first_seq = first_seq;
-    config.rank = static_cast<std::uint16_t>(rank);
-    config.place = layout_.membership().place(config.rank);
-    config.senders = protocol::SenderMasks(layout_.membership(), config.rank);
-    config.scale = 1;
-    if (configuration_.bounded) config.bypass_above = protocol::bounded_magnitude(layout_.membership().workers());
-    config.min_timeout = config.max_timeout = model_timeout;
-    config.probe_burst = configuration_.window();
-    config.tensors = static_cast<std::uint32_t>(configuration_.tensors.size());
-    node.machine = std::make_unique<protocol::Worker>(config);
-    const std::uint16_t purpose = static_cast<int>(rank) == configuration_.mismatched_worker ? 2 : 1;
-    node.add_tensors(configuration_, truth_, earlier, rank, truth_.offset_of(first_seq), purpose);
-    return node;
+void Machines::make_node(unsigned node) {
+    NodeState& at = states_[node];
+    const Node& place = layout_.node(node);
+    const bool hosts = layout_.server(place.job) == node;
+    if (hosts) at.servers.resize(place.kind == NodeKind::server ? 1 : configuration_.jobs);
+    switch (place.kind) {
+        case NodeKind::worker: {
+            at.rank =
+                std::make_unique<host::RankHost>(config_of_rank(place.job, place.index), layout_.address_of(node));
+            const bool differs = static_cast<int>(place.index) == configuration_.mismatched_worker;
+            at.add_tensors(configuration_, truth_, incarnation_.earlier, place.index,
+                           truth_.offset_of(incarnation_.first_seq), differs ? 2 : 1);
+            return;
+        }
+        case NodeKind::server: {
+            endpoint::ChannelMachineConfig config = config_of_rank(place.job, 0);
+            config.hosts_server = true;
+            at.rank = std::make_unique<host::RankHost>(config, layout_.address_of(node));
+            return;
+        }
+        case NodeKind::aggregating_switch: break;
+    }
+    at.released.resize(configuration_.aggregators);
+    host::SwitchHostConfig config = config_of_switch(node, 0);
+    if (place.is_pipeline) {
+        at.pipeline = std::make_unique<PipelineSwitch>(configuration_, *membership_, place.level);
+    } else if (place.in_path) {
+        at.in_path = std::make_unique<host::PathSwitch>(
+            host::PathSwitchConfig{.table = config.shard.table, .level = place.level});
+    } else {
+        at.watch = std::make_unique<Watch>(*this, node);
+        config.shard.trace = at.watch.get();
+        at.process = std::make_unique<host::SwitchHost>(config);
+    }
 }
 
-std::unique_ptr<protocol::Server> Machines::make_server(unsigned job, bool earlier, std::uint32_t first_seq) const {
-    protocol::ServerConfig config;
-    config.channel = channel_of(configuration_, job, earlier);
-    config.channel.first_seq = first_seq;
-    config.scale = 1;
-    // The server does not suppress repeated answers: model time does not advance, so it would suppress them for ever.
-    config.repeat_interval = Duration::zero();
-    return std::make_unique<protocol::Server>(config, layout_.membership());
+// -------------------------------------------------------------------------------------------------------------- States
+
+template <class Archive>
+void Machines::persist_membership(NodeState& at, Archive& archive) {
+    at.rank ? at.rank->persist_joining(archive) : at.process->persist_joining(archive);
 }
 
-void Machines::add_switch(unsigned at) {
-    const Node& node = layout_.node(at);
-    if ((configuration_.pipelines >> node.index & 1U) != 0) {
-        switches_[at].pipeline = std::make_unique<PipelineSwitch>(configuration_, layout_.membership(), node.level);
-        return;
+template <class Archive>
+void Machines::persist(NodeState& at, Archive& archive) {
+    if (at.pipeline) return at.pipeline->persist(archive);
+    if (at.rank) at.rank->persist_data(archive);
+    if (at.process) at.process->persist_data(archive);
+    if (at.in_path) at.in_path->persist(archive);
+    if (!at.tensors.empty()) archive.value(at.stored), archive.value(at.sent_index), archive.value(at.ended);
+    for (FragmentId& id : at.released) archive.value(id);
+    for (Completion& completion : at.servers) archive.value(completion.accepted), archive.value(completion.completed);
+    if (configuration_.ack_lists == 0 || !at.process) return;
+    auto size = static_cast<std::uint16_t>(at.batch.size());
+    at.owed.persist(archive), archive.value(at.batch_ends), archive.value(size);
+    at.batch.resize(size);
+    archive.bytes(at.batch);
+}
+
+void Machines::load(unsigned node, std::span<const std::byte> state) {
+    NodeState& at = states_[node];
+    StateReader reader(state, at.tensors);
+    if (at.rank || at.process) {
+        std::uint32_t membership = 0;
+        reader.value(membership);
+        if (membership != at.membership) {
+            StateReader part(at.memberships[membership]);
+            persist_membership(at, part);
+            at.membership = membership;
+        }
     }
-    protocol::SwitchConfig config;
-    config.aggregators = configuration_.aggregators;
-    config.lanes = model_lanes;
-    config.jobs = configuration_.jobs;
-    config.ageing = model_ageing;
-    switches_[at].machine = std::make_unique<protocol::Switch>(config);
-    switches_[at].released.resize(config.aggregators);
-    for (unsigned job = 0; job < configuration_.jobs; ++job) {
-        [[maybe_unused]] const bool admitted =
-            switches_[at].machine->admit(job_number(job), job_token(job, false), node.level);
-        assert(admitted);
+    persist(at, reader);
+    assert(reader.at_end());
+    if (at.pipeline || at.rank) return;
+    seen_.clear();
+    for (std::uint32_t index = 0; index < configuration_.aggregators; ++index)
+        seen_.push_back(table_of(at).aggregator(index));
+}
+
+std::uint32_t Machines::write(unsigned node, Time now, Bytes& state) {
+    NodeState& at = states_[node];
+    StateWriter writer(state, now, at.tensors);
+    std::uint32_t membership = 0;
+    if (at.rank || at.process) {
+        scratch_.clear();
+        StateWriter part(scratch_, now);
+        persist_membership(at, part);
+        membership = at.memberships.intern(scratch_).first;
+        writer.value(membership);
     }
-    if (configuration_.ack_lists != 0 && !layout_.is_in_path(at)) {
-        switches_[at].lists = std::make_unique<AckLists>(configuration_, layout_, at);
-    }
+    persist(at, writer);
+    return membership;
+}
+
+// Restored times are those of four moments. After a packet, the membership has only times that are restored as they
+// are, unless it has changed.
+void Machines::save(unsigned node, Input input, Step& step) {
+    NodeState& at = states_[node];
+    const std::uint32_t membership = write(node, time_of(input), step.state);
+    const bool is_restored = membership == at.membership && time_of(input) == model_now;
+    if (!is_restored) at.membership = no_number;
+    summarise(node, time_of(input), step);
 }
 
 void Machines::start(unsigned node, Step& step) {
     step.reset();
-    WorkerNode& worker = workers_[node];
-    if (worker.machine) {
-        worker.submit_tensors();
-        drain_worker(node, model_now, step);
+    NodeState& at = states_[node];
+    load(node, at.initial);
+    for (protocol::Tensor* tensor : at.tensors) {
+        [[maybe_unused]] const bool submitted = at.rank->submit(*tensor, model_now, after_deadline);
+        assert(submitted);
     }
-    save(node, model_now, step);
+    if (!at.tensors.empty()) drain_worker(node, model_now, step);
+    save(node, Input::packet, step);
 }
 
-// Packets of an earlier token or fragment that are still in flight: a gradient of rank 0, and a result to the last
-// rank.
-void Machines::earlier_packets(std::vector<Sent>& sent) {
-    for (unsigned job = 0; job < configuration_.jobs; ++job) {
-        if (configuration_.earlier_incarnation) leave_behind(job, true, configuration_.first_seq, sent);
-        if (configuration_.stale_packets) leave_behind(job, false, configuration_.first_seq - 1, sent);
+void Machines::step(unsigned node, std::span<const std::byte> before, Input input, std::span<const std::byte> packet,
+                    Step& step) {
+    step.reset();
+    if (before.empty() || input == Input::crash) {
+        step.summary.crashed = step.summary.done = true;
+        return;
     }
-}
-
-void Machines::leave_behind(unsigned job, bool earlier, std::uint32_t first_seq, std::vector<Sent>& sent) {
-    const std::unique_ptr<protocol::Server> server = make_server(job, earlier, first_seq);
-    const unsigned workers = layout_.membership().workers();
-    for (unsigned rank = 0; rank < workers; ++rank) {
-        WorkerNode worker = make_worker(job, rank, earlier, first_seq);
-        if (!worker.machine->submit(*worker.tensors[0], model_now)) continue;
-        Sent gradient;
-        gradient.size = static_cast<std::uint32_t>(worker.machine->poll_transmit(gradient.bytes, model_now).value());
-        omit_unread(gradient);
-        gradient.to = layout_.up(layout_.worker(job, rank), job);
-        if (rank == 0) sent.push_back(gradient);
-        server->handle_packet(used(gradient), false, model_now);
-    }
-    Sent result;
-    result.size = static_cast<std::uint32_t>(server->poll_transmit(result.bytes).value().size);
-    omit_unread(result);
-    result.to = layout_.worker(job, workers - 1);
-    sent.push_back(result);
-}
-
-template <class Archive>
-void Machines::persist(WorkerNode& worker, Archive& archive) {
-    worker.persist(archive);
-    archive.value(worker.sent_index);
-}
-
-template <class Archive>
-void Machines::persist(ServerNode& server, Archive& archive) {
-    server.machine->persist(archive);
-    archive.value(server.accepted), archive.value(server.completed);
-}
-
-template <class Archive>
-void Machines::persist(SwitchNode& node, Archive& archive) {
-    if (node.pipeline) return node.pipeline->persist(archive);
-    node.machine->persist(archive);
-    for (FragmentId& id : node.released) archive.value(id);
-    if (node.lists) node.lists->persist(archive);
-}
-
-void Machines::load(unsigned node, std::span<const std::byte> state) {
-    StateReader reader(state, workers_[node].tensors);
-    if (workers_[node].machine) {
-        persist(workers_[node], reader);
-    } else if (servers_[node].machine) {
-        persist(servers_[node], reader);
+    NodeState& at = states_[node];
+    load(node, input == Input::restart ? at.initial : before);
+    if (input == Input::restart) return save(node, Input::packet, step);
+    const Flight flight = packet.empty() ? Flight{} : Flight::of(packet);
+    if (!at.tensors.empty()) {
+        step_worker(node, input, flight, step);
+    } else if (at.rank) {
+        step_server(node, input, flight, step);
+    } else if (at.pipeline) {
+        step_pipeline(node, input, flight, step);
+    } else if (at.in_path) {
+        step_in_path(node, input, flight, step);
     } else {
-        persist(switches_[node], reader);
+        step_switch(node, input, flight, step);
     }
-    assert(reader.at_end());
+    save(node, input, step);
 }
 
-void Machines::save(unsigned node, Time now, Step& step) {
-    StateWriter writer(step.state, now, workers_[node].tensors);
-    if (workers_[node].machine) {
-        persist(workers_[node], writer);
-    } else if (servers_[node].machine) {
-        persist(servers_[node], writer);
+// --------------------------------------------------------------------------------------------------------------- Ranks
+
+void Machines::hand_over(host::RankHost& rank, Input input, const Flight& flight) {
+    if (input == Input::timeout || input == Input::deadline) {
+        rank.handle_timeout(time_of(input));
     } else {
-        persist(switches_[node], writer);
-    }
-    summarise(node, step);
-}
-
-void Machines::step_node(unsigned node, Input input, Step& step) {
-    if (workers_[node].machine) {
-        step_worker(node, input, step);
-    } else if (servers_[node].machine) {
-        step_server(node, input, step);
-    } else {
-        step_switch(node, input, step);
+        rank.handle_datagram(datagram_of(flight, input), time_of(input));
     }
 }
 
-void Machines::step_worker(unsigned node, Input input, Step& step) {
-    WorkerNode& worker = workers_[node];
-    const bool is_packet = input == Input::packet || input == Input::packet_marked;
-    const bool is_list = is_packet && wire::load_u8(packet_.bytes.data() + ATP_OFFSET_TYPE) == ATP_TYPE_ACK_LIST;
-    if (is_list) return step_worker_with_list(node, input, step);
+void Machines::step_worker(unsigned node, Input input, const Flight& flight, Step& step) {
+    const bool is_list =
+        !flight.bytes.empty() && wire::load_u8(flight.bytes.data() + ATP_OFFSET_TYPE) == ATP_TYPE_ACK_LIST;
+    if (is_list) return step_worker_with_list(node, input, flight, step);
+    NodeState& worker = states_[node];
     const CheckedStores assessed(worker.owned, worker.stored, step.violation);
-    worker.handle(input, used_packet());
+    hand_over(*worker.rank, input, flight);
     drain_worker(node, time_of(input), step);
 }
 
 // Each ACK of a list must have the effect of one that arrives alone.
-void Machines::step_worker_with_list(unsigned node, Input input, Step& step) {
-    WorkerNode& worker = workers_[node];
+void Machines::step_worker_with_list(unsigned node, Input input, const Flight& flight, Step& step) {
+    NodeState& worker = states_[node];
     const auto state = [&] {
         Bytes bytes;
-        StateWriter writer(bytes, time_of(input), worker.tensors);
-        persist(worker, writer);
+        write(node, time_of(input), bytes);
         return bytes;
     };
     const Bytes before = state();
     Step alone;
-    for (Bytes& ack : acks_of(used_packet())) worker.handle(input, ack);
+    for (Bytes& ack : acks_of(flight.bytes)) {
+        hand_over(*worker.rank, input, {.from = flight.from, .to = flight.to, .bytes = ack});
+    }
     drain_worker(node, time_of(input), alone);
     const Bytes after_all = state();
+    worker.membership = no_number;
     load(node, before);
-    worker.handle(input, used_packet());
+    hand_over(*worker.rank, input, flight);
     drain_worker(node, time_of(input), step);
     const auto bytes_of = [](const Sent& sent) { return std::span(sent.bytes).first(sent.size); };
     const auto same = [&](const Sent& a, const Sent& b) { return std::ranges::equal(bytes_of(a), bytes_of(b)); };
@@ -234,120 +261,147 @@ void Machines::step_worker_with_list(unsigned node, Input input, Step& step) {
 }
 
 void Machines::drain_worker(unsigned node, Time now, Step& step) {
-    WorkerNode& worker = workers_[node];
-    const Node& place = layout_.node(node);
-    Sent sent;
-    sent.to = layout_.up(node, place.job);
-    while (const auto size = worker.machine->poll_transmit(sent.bytes, now)) {
-        sent.size = static_cast<std::uint32_t>(*size);
-        omit_unread(sent);
-        assess_sending(worker, sent, step);
-        const bool gradient = wire::load_u8(sent.bytes.data() + ATP_OFFSET_TYPE) == ATP_TYPE_GRADIENT;
-        if (gradient && configuration_.marked_worker == place.index) {
-            std::byte* flags = sent.bytes.data() + ATP_OFFSET_FLAGS;
-            wire::store_u16(flags, wire::load_u16(flags) | ATP_FLAG_ECN);
-        }
-        step.sent.push_back(sent);
+    using Kind = endpoint::ChannelEvent::Kind;
+    NodeState& worker = states_[node];
+    while (const auto event = worker.rank->poll_event(now)) {
+        if (event->kind == Kind::completed) assess_completed(worker, step);
+        worker.ended = worker.ended || event->kind == Kind::differs || event->kind == Kind::failed;
+        if (event->kind == Kind::differs && configuration_.mismatched_worker < 0)
+            step.violate("a worker received a mismatch, although all workers called the same operation");
     }
-    while (const auto event = worker.machine->poll_event()) assess_event(worker, *event, step);
+    worker.rank->transmit(out_, now);
+    take_sent(node, step);
 }
 
-void Machines::step_server(unsigned node, Input input, Step& step) {
-    ServerNode& server = servers_[node];
-    const protocol::ServerCounters before = server.machine->counters();
-    server.machine->handle_packet(used_packet(), input == Input::packet_marked, model_now);
-    assess_merge(server, before, step);
-    Sent sent;
-    while (const auto transmit = server.machine->poll_transmit(sent.bytes)) {
-        sent.size = static_cast<std::uint32_t>(transmit->size);
-        omit_unread(sent);
-        assess_answer(sent, step);
-        layout_.down(node, layout_.node(node).job, endpoint::downward_of(used(sent)), next_);
-        for (const unsigned to : next_) {
-            sent.to = to;
-            step.sent.push_back(sent);
-        }
-    }
-    if (server.machine->counters().unsent != before.unsent) step.violate("the server's queue of answers was full");
-}
-
-void Machines::step_switch(unsigned node, Input input, Step& step) {
-    SwitchNode& at = switches_[node];
-    if (at.pipeline) return step_pipeline(node, input, step);
-    if (input == Input::restart) {
-        at.machine->clear();
-        std::ranges::fill(at.released, FragmentId{});
-        if (at.lists) at.lists->clear();
-        return;
-    }
-    if (is_command(used_packet())) return at.lists->send_all(step);
+void Machines::step_server(unsigned node, Input input, const Flight& flight, Step& step) {
+    NodeState& at = states_[node];
     wire::Packet packet;
-    if (wire::decode(used_packet(), packet) != wire::DecodeError::none) {
-        step.violate("a packet in the network cannot be decoded");
-        return;
-    }
-    const atp_aggregator before = at.machine->aggregator(packet.header.index);
-    protocol::PacketBuffer packet_buffer{.data = packet_.bytes.data(),
-                                         .size = packet_.size,
-                                         .capacity = packet_capacity,
-                                         .congested = input == Input::packet_marked,
-                                         .verdict = {}};
-    at.machine->handle_packet(packet_buffer, time_of(input));
-    assess_switch(at, packet.header, before, input, packet_buffer.verdict.event, step);
-    packet_.size = packet_buffer.size;
-    const protocol::Route taken = packet_buffer.verdict.route;
-    if (taken == protocol::Route::drop) {
-        if (packet.header.type == ATP_TYPE_FLUSH) pass_flush(node, packet.header, step);
-    } else if (taken == protocol::Route::up || !at.lists || !at.lists->take(packet_buffer, *at.machine, step)) {
-        route(node, packet_buffer.verdict, step);
-    }
+    const wire::Datagram datagram = datagram_of(flight, input);
+    if (wire::decode(datagram.bytes, packet) != wire::DecodeError::none)
+        return step.violate("a packet in the network cannot be decoded");
+    merge_ = {packet.header, at.rank->machine().server()->counters()};
+    at.rank->handle_datagram(datagram, model_now);
+    finish_merge(node, step);
+    at.rank->transmit(out_, model_now);
+    take_sent(node, step);
 }
 
-// A switch in the path may hold the partial sum that this switch does not have.
-void Machines::pass_flush(unsigned node, const atp_header& flush, Step& step) {
-    const unsigned job = flush.job - job_number(0);
-    if (!configuration_.switch_in_path || layout_.is_in_path(node)) return;
-    Sent sent;
-    sent.size = ATP_HEADER_BYTES;
-    wire::encode_header(flush, sent.bytes);
-    layout_.down(node, job, endpoint::downward_of(used(sent)), next_);
-    sent.to = next_.front();
-    step.sent.push_back(sent);
+// ------------------------------------------------------------------------------------------------------------ Switches
+
+void Machines::step_switch(unsigned node, Input input, const Flight& flight, Step& step) {
+    NodeState& at = states_[node];
+    at.watch->begin(input, step);
+    if (configuration_.ack_lists != 0) {
+        step_batch(node, flight, step);
+    } else {
+        at.process->handle_datagram(datagram_of(flight, input), out_, time_of(input));
+        finish_merge(node, step);
+        take_sent(node, step);
+    }
+    at.watch->end();
 }
 
-void Machines::route(unsigned node, const protocol::Verdict& verdict, Step& step) {
-    const unsigned job = verdict.job - job_number(0);
+void Machines::note_passage(unsigned node, Input input, std::string_view what, std::span<const std::byte> bytes,
+                            Step& step) {
+    finish_merge(node, step);
+    NodeState& at = states_[node];
+    Bytes copy(bytes.begin(), bytes.end());
     wire::Packet packet;
-    if (wire::decode(used_packet(), packet) != wire::DecodeError::none) {
-        step.violate("the switch sent a packet that cannot be decoded");
-        return;
-    }
-    if (verdict.route == protocol::Route::up) {
-        if (packet.header.type == ATP_TYPE_GRADIENT) step.violate(truth_.wrong_gradient(packet));
-        packet_.to = layout_.up(node, job);
-        step.sent.push_back(packet_);
-        return;
-    }
-    layout_.down(node, job, endpoint::downward_of(used_packet()), next_);
-    for (const unsigned to : next_) {
-        packet_.to = to;
-        step.sent.push_back(packet_);
+    if (wire::decode(copy, packet) != wire::DecodeError::none)
+        return step.violate("a packet in the network cannot be decoded");
+    const atp_header& header = packet.header;
+    const std::uint8_t event = event_named(what);
+    const bool in_batch = configuration_.ack_lists != 0;  // the whole batch has passed the table
+    if (!in_batch) assess_switch(at, header, seen_[header.index], input, event, step);
+    seen_[header.index] = table_of(at).aggregator(header.index);
+    if (absorbs(what, event)) return;
+    assess_gradient(bytes, step);
+    if (in_batch && is_empty_ack(bytes)) at.owed.take(bytes);
+    if (at.servers.empty()) return;
+    if (!wire::goes_up(header.type)) return assess_answer(bytes, step);
+    if (in_batch) return;
+    if (const protocol::Server* server = server_of(node, header.job - job_number(0))) {
+        merge_ = {header, server->counters()};
     }
 }
 
-std::string Machines::describe(std::span<const std::byte> packet) const {
-    if (is_command(packet)) return "the lists of ACKs leave";
-    std::uint8_t kind = 0;
-    const std::span<const std::byte> plain = packet_between_passes(packet, kind);
-    Bytes copy(plain.begin(), plain.end());
-    wire::Packet decoded;
-    if (wire::decode(copy, decoded) != wire::DecodeError::none) return "undecodable";
-    std::string text = kind == 0 ? "" : "pass " + std::to_string(kind) + " of ";
-    text += wire::to_string(decoded.header, decoded.lane_count());
-    for (std::size_t lane = 0; lane < decoded.lane_count(); ++lane) {
-        text += (lane == 0 ? " lanes=" : ",") + std::to_string(wire::load_u32(decoded.lanes.data() + 4 * lane));
+// The server has handled the packet that it was about to get.
+void Machines::finish_merge(unsigned node, Step& step) {
+    const auto merge = std::exchange(merge_, std::nullopt);
+    if (!merge) return;
+    NodeState& at = states_[node];
+    const unsigned job = at.rank ? 0 : merge->header.job - job_number(0);
+    if (const protocol::Server* server = server_of(node, job)) assess_merge(at.servers[job], *server, *merge, step);
+}
+
+// nullptr: it hosts none for this job.
+const protocol::Server* Machines::server_of(unsigned node, unsigned job) const {
+    const NodeState& at = states_[node];
+    if (at.rank) return at.rank->machine().server();
+    const protocol::Server* found = nullptr;
+    at.process->shard().tree().for_each([&](const control::Branch& branch) {
+        if (branch.terms.job == job_number(job)) found = at.process->shard().server_of(branch);
+    });
+    return found;
+}
+
+void Machines::step_in_path(unsigned node, Input input, const Flight& flight, Step& step) {
+    NodeState& at = states_[node];
+    const wire::Datagram datagram = datagram_of(flight, input);
+    wire::Packet packet;
+    if (wire::decode(datagram.bytes, packet) != wire::DecodeError::none)
+        return step.violate("a packet in the network cannot be decoded");
+    protocol::PacketBuffer buffer{.data = datagram.bytes.data(),
+                                  .size = static_cast<std::uint32_t>(datagram.bytes.size()),
+                                  .capacity = static_cast<std::uint32_t>(datagram.capacity),
+                                  .congested = input == Input::packet_marked,
+                                  .verdict = {}};
+    at.in_path->handle_packet(buffer, time_of(input));
+    assess_switch(at, packet.header, seen_[packet.header.index], input, buffer.verdict.event, step);
+    if (buffer.verdict.route != protocol::Route::drop) pass_on(node, flight, {buffer.data, buffer.size}, step);
+}
+
+// A packet that a switch in the path has turned around goes back to its sender.
+void Machines::pass_on(unsigned node, const Flight& flight, std::span<const std::byte> bytes, Step& step) {
+    assess_gradient(bytes, step);
+    Flight next{.from = flight.from, .to = flight.to, .bytes = bytes};
+    if (endpoint::goes_up(bytes) != endpoint::goes_up(flight.bytes)) std::swap(next.from, next.to);
+    step.sent.push_back(next.sent_to(layout_.next(node, next.from, next.to)));
+}
+
+// Puts in flight what a process has sent, and checks it.
+void Machines::take_sent(unsigned node, Step& step) {
+    NodeState& at = states_[node];
+    std::span<const std::byte> last;
+    std::vector<wire::Address> receivers;  // of the last packet
+    std::vector<host::PacketList::ListedPacket> packets = out_.take();
+    for (auto& packet : packets) {
+        const std::span<std::byte> bytes = packet.bytes;
+        if (wire::control_type(bytes)) {
+            step.sent.push_back(sent_from(node, packet));
+            continue;
+        }
+        omit_unread(bytes);
+        // Several receivers get copies of one packet.
+        const bool is_copy =
+            std::ranges::equal(bytes, last) && std::ranges::find(receivers, packet.to) == receivers.end();
+        if (!is_copy && at.process && configuration_.ack_lists != 0 && is_empty_ack(bytes))
+            step.violate(at.owed.leave(bytes));
+        if (!at.tensors.empty()) {
+            assess_sending(at, bytes, step);
+            const bool marks = static_cast<int>(layout_.node(node).index) == configuration_.marked_worker;
+            if (marks && wire::load_u8(bytes.data() + ATP_OFFSET_TYPE) == ATP_TYPE_GRADIENT) {
+                std::byte* const flags = bytes.data() + ATP_OFFSET_FLAGS;
+                wire::store_u16(flags, wire::load_u16(flags) | ATP_FLAG_ECN);
+            }
+        } else if (at.rank) {
+            assess_answer(bytes, step);
+        }
+        step.sent.push_back(sent_from(node, packet));
+        if (!is_copy) receivers.clear();
+        receivers.push_back(packet.to);
+        last = bytes;
     }
-    return text;
 }
 
 std::unique_ptr<System> make_system(const Configuration& configuration) {

@@ -5,21 +5,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "check/ack_lists.h"
 #include "check/configuration.h"
-#include "check/layout.h"
-#include "check/node_base.h"
+#include "check/model_tensor.h"
 #include "check/pipeline_switch.h"
+#include "check/processes.h"
+#include "check/state_archive.h"
 #include "check/system.h"
-#include "check/truth.h"
+#include "check/tables.h"
+#include "host/path_switch.h"
+#include "host/rank_host.h"
+#include "host/switch_host.h"
 #include "protocol/server.h"
-#include "protocol/switch.h"
 #include "protocol/variant.h"
-#include "protocol/worker.h"
 
 namespace atp::check {
 
@@ -33,94 +36,122 @@ struct FragmentId {
     bool operator==(const FragmentId&) const = default;
 };
 
-// The nodes of an ATP configuration: workers, servers and switches.
-class Machines final : public NodeBase {
+// The nodes of an ATP configuration: ranks, hosts of servers, switches, and switches in the path. All have joined
+// before the first state. A switch that restarts has joined again at once.
+//
+// The saved state of a process is the number of the state of its membership, of which there are few, and its data.
+class Machines final : public Processes {
   public:
-    explicit Machines(const Configuration& configuration);
+    explicit Machines(const Configuration& configuration)
+        : Machines(configuration, {.first_seq = configuration.first_seq}) {}
     ~Machines() override;
-
-    [[nodiscard]] unsigned nodes() const override { return layout_.size(); }
-    [[nodiscard]] NodeKind kind(unsigned node) const override { return layout_.node(node).kind; }
-    [[nodiscard]] std::string name(unsigned node) const override { return layout_.name(node); }
 
     void start(unsigned node, Step& step) override;
     void earlier_packets(std::vector<Sent>& sent) override;
+    void step(unsigned node, std::span<const std::byte> before, Input input, std::span<const std::byte> packet,
+              Step& step) override;
     [[nodiscard]] SystemAssessment assess(unsigned node, const Claims& claims, Summaries after) const override;
-    [[nodiscard]] bool is_command(std::span<const std::byte> packet) const override {
-        return is_command_to_send_lists(packet);
-    }
-    [[nodiscard]] std::string describe(std::span<const std::byte> packet) const override;
 
   private:
-    struct WorkerNode : WorkerBase<protocol::Worker> {
-        std::array<std::uint8_t, max_window> sent_index{};  // ghost
-    };
-    struct ServerNode {
-        std::unique_ptr<protocol::Server> machine;
-        // Ghost state.
+    class Watch;
+    // Ghost state of a server.
+    struct Completion {
         std::array<std::uint8_t, 2 * max_window> accepted{};  // by seq mod 2W: ranks whose values are included
         std::uint32_t completed = 0;
     };
-    struct SwitchNode {
-        // One of the two.
-        std::unique_ptr<protocol::Switch> machine;
+    // The members of its kind are in use.
+    struct NodeState : WorkerTensors {
+        std::unique_ptr<host::RankHost> rank;
+        std::unique_ptr<host::SwitchHost> process;
+        std::unique_ptr<host::PathSwitch> in_path;
         std::unique_ptr<PipelineSwitch> pipeline;
-        std::unique_ptr<AckLists> lists;  // nullptr: it makes none
-        // Ghost state, by aggregator: the fragment that it released last. Empty after another fragment claimed it.
+        std::unique_ptr<Watch> watch;  // of `process`
+        Bytes initial;                 // the state after joining
+        // Ghost state of workers.
+        std::array<std::uint8_t, max_window> sent_index{};
+        bool ended = false;  // with an error
+        // Ghost state of switches, by aggregator: the fragment that it released last. Empty after another fragment
+        // claimed it.
         std::vector<FragmentId> released;
+        std::vector<Completion> servers;  // of the servers that the process hosts
+        // Ghost state of switches that make lists: the first datagram of a batch.
+        OwedAcks owed;
+        Bytes batch;
+        bool batch_ends = false;  // this order is in flight
+
+        BytePool memberships;
+        std::uint32_t membership = no_number;  // that the process has
+    };
+    // A packet that a server is about to get, and its counters before.
+    struct Merge {
+        atp_header header{};
+        protocol::ServerCounters before;
     };
 
-    [[nodiscard]] WorkerNode make_worker(unsigned job, unsigned rank, bool earlier, std::uint32_t first_seq) const;
-    [[nodiscard]] std::unique_ptr<protocol::Server> make_server(unsigned job, bool earlier,
-                                                                std::uint32_t first_seq) const;
-    void add_switch(unsigned at);
-    void leave_behind(unsigned job, bool earlier, std::uint32_t first_seq, std::vector<Sent>& sent);
+    Machines(const Configuration& configuration, const Incarnation& incarnation);
+    void make_node(unsigned node);
+
+    // Defined in machines_joining.cc: the exchange before the first state.
+    void join();
+    unsigned drive(unsigned node, Time now, Step& step);
+    unsigned deliver(const Sent& packet, Time now, Step& step);
+    void leave_behind(const Incarnation& incarnation, std::vector<Sent>& sent) const;
+    [[nodiscard]] std::vector<Sent> first_and_last();
 
     template <class Archive>
-    static void persist(WorkerNode& worker, Archive& archive);
+    void persist_membership(NodeState& at, Archive& archive);
     template <class Archive>
-    static void persist(ServerNode& server, Archive& archive);
-    template <class Archive>
-    static void persist(SwitchNode& node, Archive& archive);
-    void load(unsigned node, std::span<const std::byte> state) override;
-    void step_node(unsigned node, Input input, Step& step) override;
-    void save(unsigned node, Time now, Step& step) override;
+    void persist(NodeState& at, Archive& archive);
+    void load(unsigned node, std::span<const std::byte> state);
+    // Returns the number of the membership.
+    std::uint32_t write(unsigned node, Time now, Bytes& state);
+    void save(unsigned node, Input input, Step& step);
 
-    void step_worker(unsigned node, Input input, Step& step);
-    void step_worker_with_list(unsigned node, Input input, Step& step);
+    void hand_over(host::RankHost& rank, Input input, const Flight& flight);
+    void step_worker(unsigned node, Input input, const Flight& flight, Step& step);
+    void step_worker_with_list(unsigned node, Input input, const Flight& flight, Step& step);
     void drain_worker(unsigned node, Time now, Step& step);
-    void step_server(unsigned node, Input input, Step& step);
-    void step_switch(unsigned node, Input input, Step& step);
-    void pass_flush(unsigned node, const atp_header& flush, Step& step);
-    void route(unsigned node, const protocol::Verdict& verdict, Step& step);
+    void step_server(unsigned node, Input input, const Flight& flight, Step& step);
+    void step_switch(unsigned node, Input input, const Flight& flight, Step& step);
+    void step_batch(unsigned node, const Flight& flight, Step& step);
+    void hand_over_batch(unsigned node, std::span<const Flight> flights, Step& step);
+    void step_in_path(unsigned node, Input input, const Flight& flight, Step& step);
+    void step_pipeline(unsigned node, Input input, const Flight& flight, Step& step);
+    void take_sent(unsigned node, Step& step);
+    void pass_on(unsigned node, const Flight& flight, std::span<const std::byte> bytes, Step& step);
 
-    // Defined in pipeline_machines.cc.
-    void step_pipeline(unsigned node, Input input, Step& step);
-    void assess_pass(const PipelineSwitch& at, const PipelinePass& pass, Step& step);
-    void summarise_pipeline(const PipelineSwitch& at, Step& step) const;
+    // The watch on a process calls this for each packet that its table has handled.
+    void note_passage(unsigned node, Input input, std::string_view what, std::span<const std::byte> bytes, Step& step);
+    void finish_merge(unsigned node, Step& step);
+    [[nodiscard]] const protocol::Server* server_of(unsigned node, unsigned job) const;
+    [[nodiscard]] const protocol::Switch& table_of(const NodeState& at) const {
+        return at.in_path ? at.in_path->table() : at.process->shard().table();
+    }
 
     // Defined in assessment.cc.
-    void assess_sending(WorkerNode& worker, const Sent& sent, Step& step);
-    void assess_event(const WorkerNode& worker, const protocol::WorkerEvent& event, Step& step);
-    void assess_merge(ServerNode& server, const protocol::ServerCounters& before, Step& step);
-    void note_completed_by_ready(ServerNode& server) const;
-    void assess_answer(const Sent& sent, Step& step);
-    void assess_switch(SwitchNode& node, const atp_header& header, const atp_aggregator& before, Input input,
+    void assess_pass(const PipelineSwitch& at, const PipelinePass& pass, Step& step);
+    void assess_sending(NodeState& worker, std::span<const std::byte> packet, Step& step);
+    void assess_completed(const NodeState& worker, Step& step);
+    static void assess_server(const protocol::ServerCounters& before, const protocol::ServerCounters& after,
+                              Step& step);
+    void assess_merge(Completion& completion, const protocol::Server& server, const Merge& merge, Step& step);
+    void note_completed(Completion& completion, const protocol::Server& server) const;
+    void assess_answer(std::span<const std::byte> packet, Step& step);
+    void assess_gradient(std::span<const std::byte> packet, Step& step);
+    void assess_switch(NodeState& at, const atp_header& header, const atp_aggregator& before, Input input,
                        std::uint8_t event, Step& step);
     [[nodiscard]] FragmentPlace place_of(std::uint32_t job, std::uint32_t seq) const;
     [[nodiscard]] bool complete(Summaries after, FragmentPlace fragment) const;
     [[nodiscard]] bool indices_agree(unsigned node, Summaries after) const;
-    void summarise(unsigned node, Step& step);
-    [[nodiscard]] bool reclaimable(protocol::Switch& machine, std::uint32_t index);
+    void summarise(unsigned node, Time now, Step& step);
+    void summarise_table(NodeState& at, Step& step) const;
+    void summarise_pipeline(const PipelineSwitch& at, Step& step) const;
+    [[nodiscard]] bool reclaimable(const atp_aggregator& held, std::uint32_t index) const;
 
-    Configuration configuration_;
-    Layout layout_;
-    Truth truth_;
-    // Each of these vectors has an entry for each node, which is empty unless the node is of this kind.
-    std::vector<WorkerNode> workers_;
-    std::vector<ServerNode> servers_;
-    std::vector<SwitchNode> switches_;
-    std::vector<unsigned> next_;
+    std::vector<NodeState> states_;  // by node
+    std::optional<Merge> merge_;
+    std::vector<atp_aggregator> seen_;  // the table of the switch that takes a step, after the last packet
+    Bytes scratch_;
 };
 
 }  // namespace ATP_VARIANT

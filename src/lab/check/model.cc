@@ -211,12 +211,18 @@ bool Model::any_crashed(std::span<const std::uint32_t> state) const {
     return false;
 }
 
-// If no packet is in flight and all tensors have ended, no switch may hold an aggregator. There are two exceptions:
-// - A fault or a timer occurred; a lost ACK does not release the aggregator.
-// - A late copy claimed the aggregator after another fragment had overwritten the tombstone.
-// Such an aggregator occupies memory, but changes no sum. Another check proves that ageing frees it.
+// Without faults, when nothing is in flight any more:
+// - All tensors have ended. Only fragments that collided may wait for a timer.
+// - No switch holds an aggregator. After a fault or a timer, it may: a lost ACK does not release the aggregator, and a
+//   late copy may claim one after another fragment has overwritten the tombstone. Such an aggregator occupies memory,
+//   but changes no sum. Another check proves that ageing frees it.
 bool Model::assess_quiet(std::span<const std::uint32_t> state) {
-    if (has_clock() || state[0] != full_budget_ || !settled(state)) return true;
+    if (has_clock() || state[0] != full_budget_) return true;
+    if (!settled(state)) {
+        if (!configuration_.has_own_aggregators()) return true;
+        violation_ = "without any fault, an operation waits for a timer";
+        return false;
+    }
     if (configuration_.mismatched_worker >= 0) return true;  // no ACK frees the aggregators: they age out
     for (unsigned node = 0; node < nodes(); ++node) {
         if (summary(state, node).held == 0) continue;

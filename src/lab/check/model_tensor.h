@@ -53,25 +53,30 @@ class ModelTensor final : public protocol::Tensor {
     }
     [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
         const std::array<float, 2> elements{value(first), value(first)};
-        return form() == ATP_DTYPE_INT16 ? numeric::int16_lanes().quantise(elements.data(), 2, 1.0F, lanes.data())
-                                         : numeric::quantise(elements.data(), 1, 1.0F, lanes.data());
+        bool fit = true;
+        for_each_word(lanes, [&](std::span<std::byte> word, std::uint64_t /*number*/) {
+            fit = fit && (form() == ATP_DTYPE_INT16 ? numeric::int16_lanes().quantise(elements.data(), 2, 1.0F, word.data())
+                                                    : numeric::quantise(elements.data(), 1, 1.0F, word.data()));
+        });
+        return fit;
     }
-    void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
-        wire::store_u32(lanes.data(), std::bit_cast<std::uint32_t>(value(first)));
-    }
+    void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override { fill(lanes, value(first)); }
     [[nodiscard]] unsigned float_ranks() const override { return truth_.ranks_each(); }
     void load_floats_of(unsigned rank, std::uint64_t first, std::span<std::byte> lanes) const override {
-        const float element = truth_.value_of_rank(earlier_incarnation_, rank_, offset_of(first), rank);
-        wire::store_u32(lanes.data(), std::bit_cast<std::uint32_t>(element));
+        fill(lanes, truth_.value_of_rank(earlier_incarnation_, rank_, offset_of(first), rank));
     }
     void store(std::uint64_t first, std::span<const std::byte> lanes) override {
         if (violation_ == nullptr) return;
-        const std::uint64_t element = static_cast<unsigned>(first_offset_) * truth_.elements_each() + first;
-        const std::uint32_t bit = 1U << element;
         const std::uint32_t requested = truth_.sum_bits(earlier_incarnation_, offset_of(first));
-        if (violation_->empty() && wire::load_u32(lanes.data()) != requested) *violation_ = "a wrong sum was delivered";
-        if (violation_->empty() && (*stored_ & bit) != 0) *violation_ = "a sum was delivered twice";
-        *stored_ |= bit;
+        for_each_word(lanes, [&](std::span<const std::byte> word, std::uint64_t number) {
+            const std::uint64_t element =
+                static_cast<unsigned>(first_offset_) * truth_.elements_each() + first + number;
+            const std::uint32_t bit = 1U << element;
+            if (violation_->empty() && wire::load_u32(word.data()) != requested)
+                *violation_ = "a wrong sum was delivered";
+            if (violation_->empty() && (*stored_ & bit) != 0) *violation_ = "a sum was delivered twice";
+            *stored_ |= bit;
+        });
     }
     void store_narrow(std::uint64_t first, std::span<const std::byte> lanes) override {
         std::array<std::byte, 2 * ATP_LANE_BYTES> floats;
@@ -82,6 +87,17 @@ class ModelTensor final : public protocol::Tensor {
     }
 
   private:
+    template <class Byte, class Visit>
+    static void for_each_word(std::span<Byte> lanes, Visit&& visit) {
+        for (std::size_t at = 0; at < lanes.size(); at += ATP_LANE_BYTES) {
+            visit(lanes.subspan(at, ATP_LANE_BYTES), at / ATP_LANE_BYTES);
+        }
+    }
+    static void fill(std::span<std::byte> lanes, float element) {
+        for_each_word(lanes, [&](std::span<std::byte> word, std::uint64_t /*number*/) {
+            wire::store_u32(word.data(), std::bit_cast<std::uint32_t>(element));
+        });
+    }
     [[nodiscard]] std::int32_t offset_of(std::uint64_t element) const {
         return first_offset_ + static_cast<std::int32_t>(element / truth_.elements_each());
     }
@@ -97,6 +113,23 @@ class ModelTensor final : public protocol::Tensor {
     std::uint16_t purpose_;
     std::uint32_t* stored_ = nullptr;
     std::string* violation_ = nullptr;
+};
+
+// The tensors of a worker, and what it stored.
+struct WorkerTensors {
+    std::vector<std::unique_ptr<ModelTensor>> owned;
+    std::vector<protocol::Tensor*> tensors;  // pointers to `owned`: archives store a tensor as its index here
+    std::uint32_t stored = 0;                // ghost: bit mask of elements whose sum was delivered
+
+    // Adds the tensors of `configuration`. `first_offset`: offset of the first fragment of the first tensor.
+    void add_tensors(const Configuration& configuration, const Truth& truth, bool earlier, unsigned rank,
+                     std::int32_t first_offset, std::uint16_t purpose = 1) {
+        for (const std::uint8_t fragments : configuration.tensors) {
+            owned.push_back(std::make_unique<ModelTensor>(truth, earlier, rank, first_offset, fragments, purpose));
+            tensors.push_back(owned.back().get());
+            first_offset += fragments;
+        }
+    }
 };
 
 // While this object exists, the tensors of a worker check the sums that the worker stores.

@@ -4,21 +4,22 @@
 
 namespace atp::check::ATP_VARIANT {
 
-void Machines::step_pipeline(unsigned node, Input input, Step& step) {
-    PipelineSwitch& at = *switches_[node].pipeline;
-    if (input == Input::restart) {
-        at.clear();
-        return;
-    }
-    const PipelinePass pass = at.handle(packet_, input);
+void Machines::step_pipeline(unsigned node, Input input, const Flight& flight, Step& step) {
+    PipelineSwitch& at = *states_[node].pipeline;
+    Sent packet{.to = node, .size = static_cast<std::uint32_t>(flight.bytes.size())};
+    std::ranges::copy(flight.bytes, packet.bytes.begin());
+    const PipelinePass pass = at.handle(packet, input);
     step.violate(pass.violation);
     if (!pass.violation.empty()) return;
     assess_pass(at, pass, step);
+    const std::span<const std::byte> bytes = std::span(packet.bytes).first(packet.size);
+    Flight next = flight;
+    std::uint8_t kind = 0;
+    next.bytes = pass.passes_again ? bytes : packet_between_passes(flight.bytes, kind);
     if (pass.passes_again) {
-        packet_.to = node;
-        step.sent.push_back(packet_);
+        step.sent.push_back(next.sent_to(node));
     } else if (pass.verdict.route != protocol::Route::drop) {
-        route(node, pass.verdict, step);
+        pass_on(node, next, bytes, step);
     }
 }
 

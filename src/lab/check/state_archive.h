@@ -55,7 +55,7 @@ class StateWriter {
         value(moment);
     }
     void stamp_us(std::uint32_t&) {}
-    void unread(std::uint8_t&) {}
+    void unread(auto&) {}
     void bytes(std::span<std::byte> item) { append(item.data(), item.size()); }
 
   private:
@@ -101,7 +101,7 @@ class StateReader {
         item = time_of(moment);
     }
     void stamp_us(std::uint32_t& item) { item = model_now_us; }
-    void unread(std::uint8_t& item) { item = 0; }
+    void unread(auto& item) { item = {}; }
     void bytes(std::span<std::byte> item) { take(item.data(), item.size()); }
 
     [[nodiscard]] bool at_end() const { return from_.empty(); }

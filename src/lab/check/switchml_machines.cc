@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/switchml_machines.h"
 
+#include <algorithm>
 #include <cassert>
 
 #include "protocol/sequence.h"
@@ -60,7 +61,10 @@ void SwitchMlMachines::start(unsigned node, Step& step) {
     step.reset();
     if (node != switch_node()) {
         WorkerNode& worker = workers_[node];
-        worker.submit_tensors();
+        for (protocol::Tensor* tensor : worker.tensors) {
+            [[maybe_unused]] const auto number = worker.machine->submit(*tensor, model_now, after_deadline);
+            assert(number);
+        }
         drain(worker, model_now, step);
     }
     save(node, model_now, step);
@@ -77,7 +81,7 @@ void SwitchMlMachines::load(unsigned node, std::span<const std::byte> state) {
         return;
     }
     StateReader reader(state, workers_[node].tensors);
-    workers_[node].persist(reader);
+    persist(workers_[node], reader);
     assert(reader.at_end());
 }
 
@@ -88,21 +92,35 @@ void SwitchMlMachines::save(unsigned node, Time now, Step& step) {
         return;
     }
     StateWriter writer(step.state, now, workers_[node].tensors);
-    workers_[node].persist(writer);
+    persist(workers_[node], writer);
     summarise(workers_[node], step);
 }
 
-void SwitchMlMachines::step_node(unsigned node, Input input, Step& step) {
+void SwitchMlMachines::step(unsigned node, std::span<const std::byte> before, Input input,
+                            std::span<const std::byte> packet, Step& step) {
+    step.reset();
+    if (before.empty() || input == Input::crash) {
+        step.summary.crashed = step.summary.done = true;
+        return;
+    }
+    load(node, before);
+    packet_.size = static_cast<std::uint32_t>(packet.size());
+    std::ranges::copy(packet, packet_.bytes.begin());
     if (node == switch_node()) {
         step_switch(input, step);
     } else {
         step_worker(workers_[node], input, step);
     }
+    save(node, time_of(input), step);
 }
 
 void SwitchMlMachines::step_worker(WorkerNode& worker, Input input, Step& step) {
     const CheckedStores assessed(worker.owned, worker.stored, step.violation);
-    worker.handle(input, used_packet());
+    if (input == Input::timeout || input == Input::deadline) {
+        worker.machine->handle_timeout(time_of(input));
+    } else {
+        worker.machine->handle_packet(used_packet(), input == Input::packet_marked, time_of(input));
+    }
     drain(worker, time_of(input), step);
 }
 

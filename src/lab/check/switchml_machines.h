@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "check/configuration.h"
-#include "check/node_base.h"
+#include "check/model_tensor.h"
 #include "check/system.h"
 #include "check/truth.h"
 #include "protocol/membership.h"
@@ -20,7 +20,7 @@
 namespace atp::check {
 
 // The window of the configuration is the number of slots of each job.
-class SwitchMlMachines final : public NodeBase {
+class SwitchMlMachines final : public System {
   public:
     SwitchMlMachines(const Configuration& configuration, switchml::Mode mode);
 
@@ -32,20 +32,28 @@ class SwitchMlMachines final : public NodeBase {
 
     void start(unsigned node, Step& step) override;
     void earlier_packets(std::vector<Sent>& sent) override;
+    void step(unsigned node, std::span<const std::byte> before, Input input, std::span<const std::byte> packet,
+              Step& step) override;
     [[nodiscard]] SystemAssessment assess(unsigned node, const Claims& claims, Summaries after) const override;
     [[nodiscard]] std::string describe(std::span<const std::byte> packet) const override;
 
   private:
-    using WorkerNode = WorkerBase<switchml::Worker>;
+    struct WorkerNode : WorkerTensors {
+        std::unique_ptr<switchml::Worker> machine;
+    };
 
     [[nodiscard]] switchml::JobConfig job_config(unsigned job, switchml::Mode mode) const;
     [[nodiscard]] WorkerNode make_worker(const switchml::JobConfig& job, unsigned rank) const;
     [[nodiscard]] unsigned switch_node() const { return static_cast<unsigned>(workers_.size()); }
     [[nodiscard]] unsigned first_node_of(unsigned job) const { return job * membership_.workers(); }
 
-    void load(unsigned node, std::span<const std::byte> state) override;
-    void step_node(unsigned node, Input input, Step& step) override;
-    void save(unsigned node, Time now, Step& step) override;
+    void load(unsigned node, std::span<const std::byte> state);
+    void save(unsigned node, Time now, Step& step);
+    template <class Archive>
+    static void persist(WorkerNode& worker, Archive& archive) {
+        worker.machine->persist(archive), archive.value(worker.stored);
+    }
+    [[nodiscard]] std::span<std::byte> used_packet() { return std::span(packet_.bytes).first(packet_.size); }
 
     void step_worker(WorkerNode& worker, Input input, Step& step);
     void drain(WorkerNode& worker, Time now, Step& step);
@@ -58,6 +66,7 @@ class SwitchMlMachines final : public NodeBase {
     Truth truth_;
     switchml::Switch switch_;
     std::vector<WorkerNode> workers_;
+    Sent packet_;  // of the current step; a copy, because machines may write to it
 };
 
 }  // namespace atp::check

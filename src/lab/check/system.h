@@ -52,8 +52,8 @@ struct Summary {
     std::uint32_t next_offset = 0;                      // first fragment not yet sent
     std::array<std::uint8_t, max_window> sent_index{};  // ATP, by slot: aggregator of its last fragment
     std::array<std::uint8_t, max_window> phase{};       // SwitchML, by slot: number of earlier uses
-    // Servers:
-    std::uint32_t completed = 0;  // bit mask of fragments
+    // Hosts of servers:
+    std::array<std::uint32_t, max_jobs> completed{};  // by job: bit mask of fragments
     // Switches:
     bool untouched = true;  // equals the state after a restart
     std::uint8_t held = 0;  // aggregators that are not free; joining: channels

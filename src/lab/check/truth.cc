@@ -49,7 +49,7 @@ protocol::ChannelConfig channel_of(const Configuration& configuration, unsigned 
     return {.job = job_number(job),
             .token = job_token(job, earlier_incarnation),
             .channel = model_channel,
-            .lanes = model_lanes,
+            .lanes = configuration.lanes(),
             .window_log2 = configuration.window_log2,
             .audit = true,
             .aggregators = configuration.aggregators,
@@ -156,16 +156,18 @@ std::string Truth::wrong_gradient(const wire::Packet& packet) const {
         sum += double{last_value};
         audit += protocol::audit_word(header.job, header.token, header.channel, header.seq, rank);
     }
-    if (packet.lane_count() != model_lanes) return "a gradient lost or gained lanes";
+    if (packet.lane_count() != configuration_.lanes()) return "a gradient lost or gained lanes";
     if (plain(offset) != ((header.flags & ATP_FLAG_PLAIN) != 0)) return "a gradient has the wrong PLAIN flag";
-    const std::uint32_t audit_found = wire::load_u32(packet.lanes.data() + ATP_LANE_BYTES);
+    const std::uint32_t audit_found = wire::load_u32(packet.lanes.last(ATP_LANE_BYTES).data());
     if (audit_found != audit) return text_of("audit lane is 0x%x, its set requires 0x%x", audit_found, audit);
     if ((header.flags & ATP_FLAG_OVERFLOW) != 0) return {};  // the packet declares its element invalid
-    const std::uint32_t found = wire::load_u32(packet.lanes.data());
     const std::uint32_t requested = atp_lanes_type(&header) == ATP_DTYPE_FLOAT32
                                         ? std::bit_cast<std::uint32_t>(last_value)
                                         : integer_word(static_cast<std::int64_t>(sum), atp_lanes_type(&header));
-    if (found != requested) return text_of("element is 0x%x, its set sums to 0x%x", found, requested);
+    for (std::size_t lane = 0; lane + 1 < packet.lane_count(); ++lane) {
+        const std::uint32_t found = wire::load_u32(packet.lanes.data() + lane * ATP_LANE_BYTES);
+        if (found != requested) return text_of("element is 0x%x, its set sums to 0x%x", found, requested);
+    }
     return {};
 }
 

@@ -15,7 +15,6 @@
 
 namespace atp::check {
 
-inline constexpr std::uint16_t model_lanes = 2;  // one word of elements and the audit word
 inline constexpr std::uint16_t model_channel = 3;
 
 [[nodiscard]] std::uint32_t job_number(unsigned job);
@@ -37,7 +36,9 @@ class Truth {
     [[nodiscard]] unsigned ranks_each() const { return configuration_.ranks_each; }
     [[nodiscard]] std::uint8_t form() const { return configuration_.int16_lanes ? ATP_DTYPE_INT16 : ATP_DTYPE_INT32; }
     // Elements of a fragment, which are equal.
-    [[nodiscard]] unsigned elements_each() const { return atp_elements_per_word(form()); }
+    [[nodiscard]] unsigned elements_each() const {
+        return atp_elements_per_word(form()) * (configuration_.lanes() - 1U);
+    }
     // Whether the fragment carries unscaled integers.
     [[nodiscard]] bool plain(std::int32_t offset) const;
     [[nodiscard]] protocol::Delivery delivery(std::int32_t offset) const;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
 
 #include "base/time.h"
 #include "endpoint/channel_machine.h"
+#include "protocol/archive.h"
 #include "protocol/tensor.h"
 #include "protocol/variant.h"
 #include "wire/address.h"
@@ -54,6 +56,24 @@ class RankHost {
     [[nodiscard]] const endpoint::ChannelMachine& machine() const { return machine_; }
     [[nodiscard]] const endpoint::ChannelMachineConfig& config() const { return machine_.config(); }
     [[nodiscard]] const wire::Address& address() const { return address_; }
+
+    // The parts of the saved state: see ChannelMachine. Tensors are borrowed, and saved as pointers.
+    template <protocol::Archive Archive>
+    void persist_data(Archive& archive) {
+        machine_.persist_data(archive);
+        auto size = static_cast<std::uint16_t>(submitted_.size());
+        archive.value(size);
+        submitted_.resize(size);
+        for (Submitted& submitted : submitted_) archive.value(submitted.tensor);
+    }
+    template <protocol::Archive Archive>
+    void persist_joining(Archive& archive) {
+        machine_.persist_joining(archive);
+    }
+    template <protocol::Archive Archive>
+    void persist(Archive& archive) {
+        persist_joining(archive), persist_data(archive);
+    }
 
   private:
     struct Submitted {

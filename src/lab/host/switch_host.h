@@ -7,6 +7,7 @@
 
 #include "base/time.h"
 #include "endpoint/node_machine.h"
+#include "endpoint/persist_shard_machine.h"
 #include "endpoint/shard_machine.h"
 #include "protocol/variant.h"
 #include "wire/address.h"
@@ -44,6 +45,20 @@ class SwitchHost {
     [[nodiscard]] const endpoint::ShardMachine& shard() const { return shard_; }
     [[nodiscard]] const endpoint::NodeMachine& node() const { return node_; }
     [[nodiscard]] const wire::Address& address() const { return address_; }
+
+    // The parts of the saved state: see ShardMachine. The node keeps only reports, which nobody asks for here.
+    template <protocol::Archive Archive>
+    void persist_data(Archive& archive) {
+        shard_.persist_data(archive);
+    }
+    template <protocol::Archive Archive>
+    void persist_joining(Archive& archive) {
+        shard_.persist_joining(archive);
+    }
+    template <protocol::Archive Archive>
+    void persist(Archive& archive) {
+        persist_joining(archive), persist_data(archive);
+    }
 
   private:
     void pass_messages(wire::Outbox& out, Time now);

@@ -43,7 +43,7 @@ bool PathSwitches::pass(Arrival& arrival, Time now) {
 void PathSwitches::mark(Arrival& arrival) const {
     if (shared_.scenario.int32_switch != arrival.to) return;
     PacketPool& pool = shared_.network.pool();
-    auto join = wire::decode_join(pool.bytes(arrival.packet));
+    auto join = wire::decode<wire::Join>(pool.bytes(arrival.packet));
     if (!join) return;
     join->int32_path = true;
     arrival.packet = pool.exclusive(arrival.packet);

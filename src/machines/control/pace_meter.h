@@ -64,20 +64,18 @@ class PaceMeter {
 
 template <protocol::Archive Archive>
 void PaceMeter::persist(Archive& archive) {
-    bool counting = begun_ != Time{};
-    archive.value(counting);
-    if (counting) {
-        archive.time(begun_);
-        for (Count& count : counts_) archive.value(count.fragments), archive.value(count.waited);
+    archive.unread(begun_);
+    if (begun_ != Time{}) {
+        for (Count& count : counts_) archive.unread(count.fragments), archive.unread(count.waited);
     }
-    archive.time(completed_at_);
+    archive.unread(completed_at_);
     bool known = last_.has_value();
-    archive.value(known);
+    archive.unread(known);
     if (!known) return last_.reset();
     if (!last_) last_.emplace();
-    archive.value(last_->child), archive.value(last_->share_percent), archive.value(last_->last_percent);
-    archive.value(last_->waited_permille);
-    archive.time(assessed_at_);
+    archive.unread(last_->child), archive.unread(last_->share_percent), archive.unread(last_->last_percent);
+    archive.unread(last_->waited_permille);
+    archive.unread(assessed_at_);
 }
 
 }  // namespace atp::control

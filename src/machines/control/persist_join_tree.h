@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The saved state of a switch's tree (protocol/archive.h). Before, poll_transmit(), poll_event() and poll_notice() have
-// returned nothing. A state is restored into a new tree.
+// returned nothing. What a tree still had to tell is dropped when another
+// state is restored into it.
 #pragma once
 
 #include <bit>
@@ -96,6 +97,10 @@ inline namespace ATP_VARIANT {
 // `room` is the tree's own: a room that several trees share is not restored.
 template <protocol::Archive Archive>
 void JoinTree::persist(Archive& archive) {
+    if constexpr (Archive::reads) {
+        for (const auto& [key, branch] : branches_) config_.room->give_back(key.of_job());
+        outbox_.clear(), events_.clear(), notices_.clear();
+    }
     persist_map(branches_, archive, [&](ChannelKey& key, std::unique_ptr<Branch>& branch) {
         if (branch == nullptr) branch = std::make_unique<Branch>();
         persist_key(key, archive), branch->persist(archive);
@@ -107,7 +112,8 @@ void JoinTree::persist(Archive& archive) {
     archive.value(server_bytes_), departures_.persist(archive);
     persist_list(repeats_, archive, [&](Repeat& repeat) {
         archive.value(repeat.transmit.to), persist_message(repeat.transmit.message, archive);
-        archive.value(repeat.transmit.near), archive.value(repeat.left), archive.time(repeat.next);
+        archive.value(repeat.transmit.near), archive.value(repeat.transmit.padded_bytes);
+        archive.value(repeat.left), archive.time(repeat.next);
     });
     persist_map(barred_, archive, [&](ChannelKey& key, Barred& barred) {
         wire::JoiningMessage message = barred.refused;

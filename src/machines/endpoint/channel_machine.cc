@@ -136,7 +136,8 @@ bool ChannelMachine::trusts(const wire::Address& from) const { return from == cl
 void ChannelMachine::note_own_packet(const wire::Datagram& datagram, Time now) {
     const auto receiver = receiver_of_result(datagram.bytes);
     if (receiver == ATP_WORKER_ALL) results_by_group_ = false;
-    const bool was_asked_for = receiver && *receiver != ATP_WORKER_ALL;
+    // An ACK without lanes brings no result.
+    const bool was_asked_for = receiver && *receiver != ATP_WORKER_ALL && datagram.bytes.size() > ATP_HEADER_BYTES;
     const bool proven = has_identity(datagram.bytes);
     client_.handle_data(*datagram.from, false, was_asked_for, proven, now);
     if (receiver && proven) client_.handle_result(proves_long_path(datagram.bytes), now);

@@ -14,7 +14,9 @@
 #include "base/time.h"
 #include "control/gatekeeper.h"
 #include "control/join_client.h"
+#include "control/persist_messages.h"
 #include "endpoint/hosted_server.h"
+#include "protocol/archive.h"
 #include "protocol/membership.h"
 #include "protocol/variant.h"
 #include "protocol/worker.h"
@@ -129,6 +131,15 @@ class ChannelMachine {
     [[nodiscard]] std::uint64_t group_results() const { return group_results_; }  // received from the group
     // The last result to all workers came from the group, not as a copy.
     [[nodiscard]] bool results_by_group() const { return results_by_group_; }
+    // nullptr: this process does not host the server.
+    [[nodiscard]] const protocol::Server* server() const { return server_ == nullptr ? nullptr : &server_->server; }
+
+    // The two parts of the saved state (protocol/archive.h): of the worker and the server, and of the rest. Before,
+    // poll_event() and both transmit functions have found nothing more to do.
+    template <protocol::Archive Archive>
+    void persist_data(Archive& archive);
+    template <protocol::Archive Archive>
+    void persist_joining(Archive& archive);
 
   private:
     void handle_control(const wire::Datagram& datagram, Time now);
@@ -170,6 +181,35 @@ class ChannelMachine {
     std::uint64_t group_results_ = 0;
     bool results_by_group_ = false;
 };
+
+template <protocol::Archive Archive>
+void ChannelMachine::persist_data(Archive& archive) {
+    worker_.persist(archive);
+    if (server_ != nullptr) server_->server.persist(archive), archive.time(served_at_);
+}
+
+template <protocol::Archive Archive>
+void ChannelMachine::persist_joining(Archive& archive) {
+    client_.persist(archive);
+    archive.value(server_down_), archive.value(server_joined_);
+    bool server_decided = server_int32_lanes_.has_value();
+    bool int32_lanes = server_int32_lanes_.value_or(false);
+    archive.value(server_decided), archive.value(int32_lanes);
+    server_int32_lanes_ = server_decided ? std::optional(int32_lanes) : std::nullopt;
+    archive.value(begun_), archive.value(ended_), archive.value(in_flight_), archive.time(close_asked_);
+    archive.unread(results_by_group_);
+    bool differs = difference_.has_value();
+    archive.value(differs), archive.time(differs_until_);
+    if (!differs) return difference_.reset();
+    if (!difference_) difference_.emplace();
+    protocol::WorkerEvent& event = difference_->event;
+    archive.value(event.kind), archive.value(event.tensor), archive.value(event.mismatched_tensor);
+    archive.value(event.answered), archive.time(event.answered_at), archive.value(event.elapsed);
+    archive.value(event.missing_units), archive.value(event.missing_members);
+    archive.value(difference_->server_silent), archive.value(difference_->switch_silent);
+    archive.value(difference_->switch_is_silent);
+    control::persist_statements(difference_->statements, archive);
+}
 
 }  // namespace ATP_VARIANT
 }  // namespace atp::endpoint

@@ -378,6 +378,18 @@ void ShardMachine::open_server(const control::Branch& branch) {
                     control::server_bytes_of(terms) >> 20U));
 }
 
+// After a tree was restored: it names the channels whose servers this shard hosts.
+void ShardMachine::match_servers() {
+    std::erase_if(servers_, [this](const auto& entry) {
+        const control::Branch* const branch = tree_.find(entry.first);
+        return branch == nullptr || !branch->opened;
+    });
+    tree_.for_each([this](const control::Branch& branch) {
+        if (!branch.opened || servers_.contains(key_of(branch))) return;
+        if (auto host = host_server(branch, config_.indices)) servers_[key_of(branch)] = std::move(host);
+    });
+}
+
 void ShardMachine::close_channel(const control::TreeEvent& event) {
     const control::ChannelKey key = control::key_of(event);
     if (event.last_of_job) switch_.dismiss(event.job, event.token);

@@ -16,6 +16,7 @@
 #include "control/join_tree.h"
 #include "endpoint/ack_gatherer.h"
 #include "endpoint/hosted_server.h"
+#include "protocol/archive.h"
 #include "protocol/switch.h"
 #include "protocol/variant.h"
 #include "wire/address.h"
@@ -98,6 +99,14 @@ class ShardMachine {
     [[nodiscard]] const ShardMachineCounters& counters() const { return counters_; }
     [[nodiscard]] const AckGathererCounters& ack_counters() const { return acks_.counters(); }
 
+    // The two parts of the saved state (protocol/archive.h): of the table, the servers and the ACKs that wait, and of
+    // the tree. Before, poll_event() has returned nothing, and every packet had room.
+    template <protocol::Archive Archive>
+    void persist_data(Archive& archive);
+    // Defined in persist_shard_machine.h.
+    template <protocol::Archive Archive>
+    void persist_joining(Archive& archive);
+
   private:
     static constexpr std::size_t most_events = 1024;
 
@@ -134,6 +143,7 @@ class ShardMachine {
     void drain_tree(wire::Outbox& out);
     void handle_event(const control::TreeEvent& event);
     void open_server(const control::Branch& branch);
+    void match_servers();
     void close_channel(const control::TreeEvent& event);
     void add_event(ShardEvent event);
 
@@ -150,6 +160,14 @@ class ShardMachine {
     std::deque<ShardEvent> events_;                // at most most_events
     ShardMachineCounters counters_;
 };
+
+template <protocol::Archive Archive>
+void ShardMachine::persist_data(Archive& archive) {
+    switch_.persist(archive);
+    acks_.persist(archive);
+    if constexpr (Archive::reads) match_servers();
+    for (auto& [key, host] : servers_) host->server.persist(archive);
+}
 
 }  // namespace ATP_VARIANT
 }  // namespace atp::endpoint

@@ -12,7 +12,8 @@
 //     value(T&)   for integers, enums, bools and trivially copyable records without padding
 //     time(Time&) for points in time, which an archive may store relative to now
 //     stamp_us(uint32_t&) for wrapping time stamps in microseconds, likewise
-//     unread(uint8_t&) for a number that packets carry and that only measurements of time read: an archive may omit it
+//     unread(T&)  for what only measurements of time, reports for users and pauses between repetitions read: an archive
+//                 may omit it, and then restores T{}
 //     bytes(span) for lanes
 #pragma once
 

@@ -191,8 +191,8 @@ class FragmentRecords {
             }
             for (unsigned u = 0; u < units_; ++u) archive.value(included(r)[u]), archive.value(sent(r)[u]);
         }
-        archive.time(r.notified_until);
-        for (std::uint32_t& members : notified(r)) archive.value(members);
+        archive.unread(r.notified_until);
+        for (std::uint32_t& members : notified(r)) archive.unread(members);
     }
 
     [[nodiscard]] std::size_t position(const FragmentRecord& record) const {

@@ -220,7 +220,7 @@ class FlippingReader {
     }
     void time(Time& item) { take(&item, sizeof item, true); }
     void stamp_us(std::uint32_t& item) { take(&item, sizeof item, true); }
-    void unread(std::uint8_t& item) { take(&item, sizeof item, true); }
+    void unread(auto& item) { value(item); }
     void bytes(std::span<std::byte> item) { take(item.data(), item.size(), true); }
     [[nodiscard]] bool flipped() const { return flipped_; }
     [[nodiscard]] std::size_t values() const { return values_; }
@@ -258,7 +258,7 @@ class CountingReader {
     }
     void time(Time& item) { value(item); }
     void stamp_us(std::uint32_t& item) { value(item); }
-    void unread(std::uint8_t& item) { value(item); }
+    void unread(auto& item) { value(item); }
     void bytes(std::span<std::byte> item) {
         ++values;
         reader_.bytes(item);

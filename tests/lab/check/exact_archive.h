@@ -27,7 +27,7 @@ class ExactWriter {
     }
     void time(Time& item) { value(item); }
     void stamp_us(std::uint32_t& item) { value(item); }
-    void unread(std::uint8_t& item) { value(item); }
+    void unread(auto& item) { value(item); }
     void bytes(std::span<std::byte> item) { append(item.data(), item.size()); }
     Bytes out;
 
@@ -50,7 +50,7 @@ class ExactReader {
     }
     void time(Time& item) { value(item); }
     void stamp_us(std::uint32_t& item) { value(item); }
-    void unread(std::uint8_t& item) { value(item); }
+    void unread(auto& item) { value(item); }
     void bytes(std::span<std::byte> item) { take(item.data(), item.size()); }
 
   private:

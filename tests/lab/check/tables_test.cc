@@ -78,25 +78,30 @@ TEST(Truth, EveryMultisetOfWorkersHasItsOwnSum) {
     }
 }
 
-TEST(Layout, ResultsGoToEveryWorkerOnceAndRequestsToThoseNamed) {
+TEST(Layout, PacketsPassTheSwitchesInTheirPathInBothDirections) {
     Configuration configuration;
     configuration.units = {{.workers = 2}, {.workers = 1, .direct = true}};
     configuration.tensors = {1};
+    const Layout plain(configuration);
+    const unsigned worker = plain.worker(0, 0);
+    ASSERT_NE(plain.above(worker), plain.top());
+    EXPECT_EQ(plain.above(plain.above(worker)), plain.top());
+    EXPECT_EQ(plain.above(plain.worker(0, 2)), plain.top());
+    EXPECT_EQ(plain.next(plain.top(), plain.top(), plain.server(0)), plain.server(0));
+    EXPECT_EQ(plain.node_at(plain.address_of(plain.top())), plain.top());
+
+    configuration.pipelines = every_switch;
     const Layout layout(configuration);
-    const unsigned root = layout.up(layout.worker(0, 2), 0);
-    const unsigned rack = layout.up(layout.worker(0, 0), 0);
-    ASSERT_NE(root, rack);
-    EXPECT_EQ(layout.up(rack, 0), root);
-    EXPECT_EQ(layout.up(root, 0), layout.server(0));
-    std::vector<unsigned> to;
-    layout.down(root, 0, {.units = 3}, to);
-    EXPECT_EQ(to, (std::vector<unsigned>{rack, layout.worker(0, 2)}));
-    layout.down(rack, 0, {.units = 3}, to);
-    EXPECT_EQ(to, (std::vector<unsigned>{layout.worker(0, 0), layout.worker(0, 1)}));
-    layout.down(rack, 0, {.units = 1, .members = 2}, to);
-    EXPECT_EQ(to, std::vector<unsigned>{layout.worker(0, 1)});
-    layout.down(root, 0, {.worker = 2, .units = 2}, to);
-    EXPECT_EQ(to, std::vector<unsigned>{layout.worker(0, 2)});
+    const unsigned top = layout.top();
+    const unsigned rack = layout.next(worker, worker, top);
+    const unsigned upper = layout.next(rack, worker, top);
+    EXPECT_TRUE(layout.node(rack).is_pipeline && layout.node(upper).is_pipeline);
+    EXPECT_EQ(layout.next(upper, worker, top), top);
+    EXPECT_EQ(layout.next(top, top, worker), upper);
+    EXPECT_EQ(layout.next(upper, top, worker), rack);
+    EXPECT_EQ(layout.next(rack, top, worker), worker);
+    EXPECT_EQ(layout.next(upper, top, layout.worker(0, 2)), layout.worker(0, 2));
+    EXPECT_EQ(layout.server(0), top);
 }
 
 }  // namespace

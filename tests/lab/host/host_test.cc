@@ -12,6 +12,7 @@
 #include "host/packet_list.h"
 #include "host/rank_host.h"
 #include "host/switch_host.h"
+#include "support/byte_archive.h"
 #include "wire/bytes.h"
 
 namespace atp::host {
@@ -58,7 +59,7 @@ struct Sent {
 };
 
 // One switch and two ranks. Packets arrive at once, in order.
-class Hosts : public testing::Test {
+class Hosts : public ::testing::Test {
   protected:
     Hosts() {
         const auto members = std::make_shared<const protocol::Membership>(*protocol::Membership::star(ranks));
@@ -115,19 +116,41 @@ class Hosts : public testing::Test {
         const wire::Datagram datagram{
             .bytes = bytes, .capacity = bytes.size(), .from = &sent.from, .ecn = sent.packet.ecn};
         if (sent.packet.to == switch_address) {
+            SwitchHost shadow(switch_config);
+            if (shadows_) follow_with(shadow, sent);
             switch_.handle_datagram(datagram, out_, now_);
+            EXPECT_TRUE(!shadows_ || state_of(shadow) == state_of(switch_));
             return send(switch_address);
         }
         for (const auto& rank : ranks_) {
             if (rank->address() != sent.packet.to) continue;
+            RankHost shadow(rank->config(), rank->address());
+            EXPECT_TRUE(!shadows_ || testing::copy_state(*rank, shadow));
+            std::vector<std::byte> copy = bytes;
+            shadow.handle_datagram({.bytes = copy, .capacity = copy.size(), .from = &sent.from}, now_);
             rank->handle_datagram(datagram, now_);
+            EXPECT_TRUE(!shadows_ || state_of(shadow) == state_of(*rank));
             drive(*rank);
         }
     }
+    void follow_with(SwitchHost& shadow, const Sent& sent) {
+        EXPECT_TRUE(testing::copy_state(switch_, shadow));
+        std::vector<std::byte> copy = sent.packet.bytes;
+        PacketList out;
+        shadow.handle_datagram({.bytes = copy, .capacity = copy.size(), .from = &sent.from}, out, now_);
+    }
+    template <class Host>
+    static std::vector<std::byte> state_of(Host& host) {
+        testing::ByteWriter writer;
+        host.persist(writer);
+        return writer.state;
+    }
 
+    bool shadows_ = false;  // a process with the restored state gets each datagram too
     Time now_{std::chrono::seconds(1)};
     std::uint32_t ended_ = 0;  // tensors
-    SwitchHost switch_{{.shard = {.table = {.aggregators = 4096, .lanes = 4}}, .address = switch_address}};
+    SwitchHostConfig switch_config{.shard = {.table = {.aggregators = 4096, .lanes = 4}}, .address = switch_address};
+    SwitchHost switch_{switch_config};
     std::vector<std::unique_ptr<RankHost>> ranks_;
     PacketList out_;
     std::deque<Sent> links_;
@@ -157,6 +180,22 @@ TEST_F(Hosts, RankThatEndsTakesNoTensorAndTheOtherFails) {
     for (const Time end = now_ + 2 * control::timing.left_grace; now_ < end; now_ += std::chrono::milliseconds(10))
         run();
     EXPECT_EQ(failed_, 1U);
+}
+
+// persist() includes the whole state of both processes.
+TEST_F(Hosts, RestoredProcessesContinueLikeTheOriginals) {
+    shadows_ = true;
+    run();
+    for (unsigned tensor = 0; tensor < 6; ++tensor) {
+        for (const auto& rank : ranks_) ASSERT_TRUE(rank->submit(std::make_unique<OnesTensor>(1U, ended_), now_));
+        now_ += std::chrono::milliseconds(60);
+        run();
+    }
+    for (unsigned times = 0; times < 20; ++times, now_ += std::chrono::milliseconds(4)) run();
+    EXPECT_EQ(sums_.size(), 12U);
+    ranks_[0]->end();
+    run();
+    EXPECT_EQ(ended_, 12U);
 }
 
 TEST_F(Hosts, SwitchAnswersAHello) {
