@@ -101,8 +101,9 @@ void Machines::make_node(unsigned node) {
     if (place.is_pipeline) {
         at.pipeline = std::make_unique<PipelineSwitch>(configuration_, *membership_, place.level);
     } else if (place.in_path) {
-        at.in_path = std::make_unique<host::PathSwitch>(
-            host::PathSwitchConfig{.table = config.shard.table, .level = place.level});
+        // Its agent is no part of a state. Nobody polls it, so its jobs stay.
+        at.in_path =
+            std::make_unique<host::PathHost>(host::PathHostConfig{.table = config.shard.table, .level = place.level});
     } else {
         at.watch = std::make_unique<Watch>(*this, node);
         config.shard.trace = at.watch.get();
@@ -356,7 +357,7 @@ void Machines::step_in_path(unsigned node, Input input, const Flight& flight, St
                                   .capacity = static_cast<std::uint32_t>(datagram.capacity),
                                   .congested = input == Input::packet_marked,
                                   .verdict = {}};
-    at.in_path->handle_packet(buffer, time_of(input));
+    static_cast<void>(at.in_path->handle_packet(buffer, time_of(input)));
     assess_switch(at, packet.header, seen_[packet.header.index], input, buffer.verdict.event, step);
     if (buffer.verdict.route != protocol::Route::drop) pass_on(node, flight, {buffer.data, buffer.size}, step);
 }

@@ -18,7 +18,7 @@
 #include "check/state_archive.h"
 #include "check/system.h"
 #include "check/tables.h"
-#include "host/path_switch.h"
+#include "host/path_host.h"
 #include "host/rank_host.h"
 #include "host/switch_host.h"
 #include "protocol/server.h"
@@ -63,7 +63,7 @@ class Machines final : public Processes {
     struct NodeState : WorkerTensors {
         std::unique_ptr<host::RankHost> rank;
         std::unique_ptr<host::SwitchHost> process;
-        std::unique_ptr<host::PathSwitch> in_path;
+        std::unique_ptr<host::PathHost> in_path;
         std::unique_ptr<PipelineSwitch> pipeline;
         std::unique_ptr<Watch> watch;  // of `process`
         Bytes initial;                 // the state after joining

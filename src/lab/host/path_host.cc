@@ -2,7 +2,6 @@
 #include "host/path_host.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "wire/bytes.h"
 #include "wire/control.h"
@@ -11,12 +10,8 @@ namespace atp::host {
 inline namespace ATP_VARIANT {
 
 PathHost::Passage PathHost::handle_packet(protocol::PacketBuffer& packet, Time now) {
-    if (now >= polls_at_) {
-        agent_.poll(now);
-        polls_at_ = now + std::chrono::seconds(1);
-    }
     if (wire::control_type({packet.data, packet.size})) {
-        agent_.handle_message({packet.data, packet.size}, now);
+        handle_message({packet.data, packet.size}, now);
         return Passage::on;
     }
     const control::AdmittedJob* const job = packet.size < ATP_HEADER_BYTES ? nullptr : job_of(packet.data);

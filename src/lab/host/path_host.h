@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/time.h"
 #include "control/data_plane_agent.h"
 #include "control/timing.h"
+#include "protocol/archive.h"
 #include "protocol/switch.h"
 #include "protocol/variant.h"
 
@@ -24,7 +26,9 @@ struct PathHostConfig {
 // A switch in the path, without an address: the shipped table and agent, as the switches of `xdp` and P4 have them. It
 // learns jobs from the JOINs and JOINEDs that pass.
 //
-// Ownership: owns the machines. Calling order: handle_packet() for each packet that passes.
+// Ownership: owns the machines.
+// Calling order: handle_packet() for each packet that passes, or handle_message() for what the caller knows to be a
+//   message of joining, which goes on; poll() about every second, so that jobs expire.
 // Threads: none. Failure: a packet of a job that it has not admitted passes unchanged.
 class PathHost final : private control::DataPlane {
   public:
@@ -39,7 +43,15 @@ class PathHost final : private control::DataPlane {
 
     // Rewrites the packet in place. `packet.verdict` tells what the table did; its route is no answer.
     [[nodiscard]] Passage handle_packet(protocol::PacketBuffer& packet, Time now);
+    void handle_message(std::span<const std::byte> message, Time now) { agent_.handle_message(message, now); }
+    void poll(Time now) { agent_.poll(now); }
     [[nodiscard]] const protocol::Switch& table() const { return table_; }
+
+    // Of the table. A state is restored while the same jobs are admitted.
+    template <protocol::Archive Archive>
+    void persist(Archive& archive) {
+        table_.persist(archive);
+    }
 
   private:
     struct Admitted {
@@ -61,7 +73,6 @@ class PathHost final : private control::DataPlane {
     control::DataPlaneAgent agent_;
     std::uint8_t level_;
     std::map<control::JobKey, Admitted> jobs_;
-    Time polls_at_{};
 };
 
 }  // namespace ATP_VARIANT

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/path_switches.h"
 
+#include <chrono>
 #include <utility>
 
 #include "protocol/switch_event.h"
@@ -21,6 +22,10 @@ bool PathSwitches::pass(Arrival& arrival, Time now) {
     PathSwitch& own = switches_.at(arrival.to);
     if (!own.host && own.starts_at <= now) own.host.emplace(own.config);
     if (arrival.is_report || !own.host) return true;
+    if (now >= own.polls_at) {
+        own.host->poll(now);
+        own.polls_at = now + std::chrono::seconds(1);
+    }
     PacketPool& pool = shared_.network.pool();
     arrival.packet = pool.exclusive(arrival.packet);
     protocol::PacketBuffer packet{.data = pool.data(arrival.packet),

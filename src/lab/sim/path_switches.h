@@ -38,6 +38,7 @@ class PathSwitches {
         std::optional<host::PathHost> host{};
         SwitchCounters past{};  // before the last restart
         Time starts_at{};       // !host
+        Time polls_at{};
     };
     Shared shared_;
     std::map<NodeId, PathSwitch> switches_;
