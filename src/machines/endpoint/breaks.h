@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Injected faults of routing, which the swarm of the simulator must find. Only atp_endpoint_breakable is compiled with
-// them: see protocol/breaks.h.
+// Injected faults of routing, which the model checker and the swarm of the simulator must find. Only
+// atp_endpoint_breakable is compiled with them: see protocol/breaks.h.
 #pragma once
 
 // X(name, hazard, what the faulty machine does)
