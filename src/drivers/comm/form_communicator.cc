@@ -105,7 +105,8 @@ Result<void> Communicator::set_up_over_network(store::Rendezvous& rendezvous, Me
             if (auto left = rendezvous.announce_message(control::round_plan, *opened); !left) return left;
         }
     } else {
-        const auto plans = rendezvous.collect_messages(control::round_plan, speaker, deadline, wire::decode<wire::JobPlan>);
+        const auto plans =
+            rendezvous.collect_messages(control::round_plan, speaker, deadline, wire::decode<wire::JobPlan>);
         if (!plans) return tl::unexpected(plans.error());
         adopt(plans->front());
     }

@@ -142,7 +142,8 @@ class Forming {
 
     [[nodiscard]] Result<JobPlanner> plan(const control::JobRules& rules) {
         for (control::NetworkAttempts attempts;;) {
-            auto all = rendezvous_.exchange(attempts.name(), facts_, ranks_, deadline_, wire::decode<wire::NetworkFacts>);
+            auto all =
+                rendezvous_.exchange(attempts.name(), facts_, ranks_, deadline_, wire::decode<wire::NetworkFacts>);
             if (!all) return tl::unexpected(all.error());
             auto planner = JobPlanner::make(rules, name_, ranks_, *std::move(all));
             if (planner || !attempts.look_again(planner.error())) return planner;
@@ -166,11 +167,13 @@ class Forming {
             own.address = control::endpoint_of((*node)->address());
             server_ = *std::move(node);
         }
-        auto servers = rendezvous_.exchange(control::round_servers, own, ranks_, deadline_, wire::decode<wire::ServerFacts>);
+        auto servers =
+            rendezvous_.exchange(control::round_servers, own, ranks_, deadline_, wire::decode<wire::ServerFacts>);
         if (!servers) return tl::unexpected(servers.error());
         auto reached = reach_servers(planner, *servers);
         if (!reached) return tl::unexpected(reached.error());
-        auto all = rendezvous_.exchange(control::round_reached, *reached, ranks_, deadline_, wire::decode<wire::ReachedFacts>);
+        auto all =
+            rendezvous_.exchange(control::round_reached, *reached, ranks_, deadline_, wire::decode<wire::ReachedFacts>);
         if (!all) return tl::unexpected(all.error());
         if (auto settled = planner.settle(*std::move(servers), *std::move(all)); !settled) return settled;
         const std::vector<std::uint16_t> still = planner.servers();
@@ -277,7 +280,8 @@ Result<void> prepare_network(store::Rendezvous& rendezvous, const wire::RankFact
     const bool is_first = rendezvous.party().rank == 0;
     std::string offered = first.switch_address;
     if (first.starts_switch && !is_first) {
-        const auto found = rendezvous.collect_messages(control::round_switch, {0}, deadline, wire::decode<wire::ServerFacts>);
+        const auto found =
+            rendezvous.collect_messages(control::round_switch, {0}, deadline, wire::decode<wire::ServerFacts>);
         if (!found) return tl::unexpected(found.error());
         offered = to_string(control::address_of(found->front().address));
     }

@@ -137,8 +137,8 @@ Result<Meeting> meet(store::Rendezvous& rendezvous, const Options& options, Time
     std::vector<wire::SharedFacts> outcomes{{.problem = shared ? std::string() : to_string(shared.error())}};
     if (shared) meeting.shared = *std::move(shared);
     if (party.world > 1) {
-        auto all =
-            rendezvous.exchange(control::round_shared, outcomes.front(), party.ranks(), deadline, wire::decode<wire::SharedFacts>);
+        auto all = rendezvous.exchange(control::round_shared, outcomes.front(), party.ranks(), deadline,
+                                       wire::decode<wire::SharedFacts>);
         if (!all) return tl::unexpected(all.error());
         outcomes = *std::move(all);
     }

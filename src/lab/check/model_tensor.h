@@ -55,8 +55,9 @@ class ModelTensor final : public protocol::Tensor {
         const std::array<float, 2> elements{value(first), value(first)};
         bool fit = true;
         for_each_word(lanes, [&](std::span<std::byte> word, std::uint64_t /*number*/) {
-            fit = fit && (form() == ATP_DTYPE_INT16 ? numeric::int16_lanes().quantise(elements.data(), 2, 1.0F, word.data())
-                                                    : numeric::quantise(elements.data(), 1, 1.0F, word.data()));
+            fit = fit &&
+                  (form() == ATP_DTYPE_INT16 ? numeric::int16_lanes().quantise(elements.data(), 2, 1.0F, word.data())
+                                             : numeric::quantise(elements.data(), 1, 1.0F, word.data()));
         });
         return fit;
     }
