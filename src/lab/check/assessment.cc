@@ -40,6 +40,18 @@ std::uint8_t ranks_of(const atp_header& header, const protocol::Membership& memb
 
 }  // namespace
 
+// A FLUSH for racks comes to no switch of other racks.
+void Machines::assess_flush(unsigned node, std::span<const std::byte> packet, Step& step) const {
+    const auto byte = [&](std::size_t offset) { return wire::load_u8(packet.data() + offset); };
+    if (node == layout_.top() || byte(ATP_OFFSET_TYPE) != ATP_TYPE_FLUSH || byte(ATP_OFFSET_HOP) != 0) return;
+    const std::uint32_t units = wire::load_u32(packet.data() + ATP_OFFSET_BITMAP1);
+    for (unsigned rank = 0; rank < membership_->workers(); ++rank) {
+        const unsigned unit = membership_->place(static_cast<std::uint16_t>(rank)).unit;
+        if (layout_.above(layout_.worker(0, rank)) == node && (units >> unit & 1U) != 0) return;
+    }
+    step.violate("a FLUSH came to a rack that it is not for");
+}
+
 // A worker sends only fragments of its window, and all its packets of a fragment name the same aggregator.
 void Machines::assess_sending(NodeState& worker, std::span<const std::byte> packet, Step& step) {
     const std::uint32_t seq = wire::load_u32(packet.data() + ATP_OFFSET_SEQ);

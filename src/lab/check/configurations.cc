@@ -83,6 +83,8 @@ bypass: one worker passes the switch, which holds the sum of the others
   units 3, tensors 1+1, values one_large, bounded | losses 2, duplicates 1, timeouts 1 | losses 1, timeouts 1
 bypass-levels: one worker of a rack passes both switches
   units 2+direct, tensors 1+1, values one_large, bounded | losses 1, duplicates 1, timeouts 1 | losses 1, timeouts 1
+bypass-racks: one worker of two racks passes both switches
+  units 2+2, tensors 1, values one_large, bounded | losses 1, timeouts 1 | losses 1
 
 # Narrow integers, whose floats and wide results need several packets.
 int16-float: one worker's value does not fit an integer, and its floats need two packets

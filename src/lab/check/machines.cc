@@ -292,6 +292,7 @@ void Machines::step_server(unsigned node, Input input, const Flight& flight, Ste
 void Machines::step_switch(unsigned node, Input input, const Flight& flight, Step& step) {
     NodeState& at = states_[node];
     at.watch->begin(input, step);
+    if (!flight.bytes.empty()) assess_flush(node, flight.bytes, step);
     if (configuration_.ack_lists != 0) {
         step_batch(node, flight, step);
     } else {

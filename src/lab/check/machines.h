@@ -138,6 +138,7 @@ class Machines final : public Processes {
     void note_completed(Completion& completion, const protocol::Server& server) const;
     void assess_answer(std::span<const std::byte> packet, Step& step);
     void assess_gradient(std::span<const std::byte> packet, Step& step);
+    void assess_flush(unsigned node, std::span<const std::byte> packet, Step& step) const;
     void assess_switch(NodeState& at, const atp_header& header, const atp_aggregator& before, Input input,
                        std::uint8_t event, Step& step);
     [[nodiscard]] FragmentPlace place_of(std::uint32_t job, std::uint32_t seq) const;
