@@ -200,7 +200,7 @@ TEST_F(Observed, FullDiskIsAnErrorInTheLogAndTheJobGoesOn) {
     Program job(sums());
     EXPECT_EQ(job.status(), 0) << job.output();
     node->signal(SIGINT);
-    EXPECT_EQ(node->status(), 0);
+    EXPECT_EQ(node->status(), 1) << "its trace is lost";
     EXPECT_THAT(line_with(node->output(), " trace failed "),
                 HasSubstr(" error trace failed file=/dev/full reason=\"No space left on device\""));
     EXPECT_THAT(line_with(node->output(), " trace ended "), Not(HasSubstr("dropped=0")));

@@ -301,7 +301,7 @@ std::function<int()> register_check(CLI::App& program) {
     flags.flag("--list-breaks", options->list_breaks, "List the injected faults");
     command->footer(
         "Exit status: 0 every invariant held in all states visited, 1 a violation, or with --break all a fault that "
-        "was missed, 2 bad arguments, 130 after Ctrl-C.");
+        "was missed,\n2 bad arguments, 130 after Ctrl-C.");
     return [options] { return run_check(*options); };
 }
 
