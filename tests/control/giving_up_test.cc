@@ -64,7 +64,7 @@ TEST(GivingUp, SecondReasonOfARankIsNotTold) {
     EXPECT_EQ(again->value, "");
 }
 
-TEST(GivingUp, RanksThatOnlyAnotherExpectsAreToldToo) {
+TEST(GivingUp, H94_RanksThatOnlyAnotherExpectsAreToldToo) {
     GivingUp rank(0, 3);
     rank.handle_round(read({stamped(3, ""), stamped(6, ""), stamped(3, "")}));
     rank.handle_round(read({stamped(3, "")}));

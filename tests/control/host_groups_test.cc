@@ -68,7 +68,7 @@ TEST(HostGroups, GroupsOnSeveralHostsHaveAsManyRanksAsAPacketCounts) {
     EXPECT_EQ(groups.ranks[1].size(), 100U - ATP_PART_RANK_MASK);
 }
 
-TEST(HostGroups, HostWhereOneRankFailsIsParted) {
+TEST(HostGroups, H41_HostWhereOneRankFailsIsParted) {
     HostGroups groups = groups_of({rank_on("a"), rank_on("a"), rank_on("b"), rank_on("a"), rank_on("b")});
     std::vector<wire::SharedFacts> outcomes(5);
     outcomes[0].problem = "no answer";

@@ -7,6 +7,8 @@
 #include <map>
 
 #include "clusters.h"
+#include "sim/scenario.h"
+#include "wire/format.h"
 
 namespace atp::plan {
 namespace {
@@ -97,7 +99,9 @@ TEST(Traffic, AggregationAtEverySwitchSendsOneCopyPerLink) {
 TEST(Traffic, AggregationAtLeavesSendsTheServerOneCopyPerLeaf) {
     const Copies copies(two_racks(), atp_at({false, true, true}));
     EXPECT_DOUBLE_EQ(copies.uplink(1), 1);
-    EXPECT_DOUBLE_EQ(copies.server(0), 2);  // the root does not aggregate, so the server cannot run on it
+    // The root does not aggregate, so the server cannot run on it, and asks with a FLUSH what a switch may hold.
+    const double flush_bytes = ATP_HEADER_BYTES + sim::Scenario{}.overhead_bytes;
+    EXPECT_DOUBLE_EQ(copies.server(0), 2 + flush_bytes / stream_of(two_racks(), 0, {false, true, true}).wire_bytes);
 }
 
 TEST(Traffic, AggregationAtTheRootSendsEveryCopyOverTheUplinks) {
