@@ -64,7 +64,7 @@ void narrow_to_floats(const std::byte* lanes, std::size_t count, double inverse_
 template <class Integer>
 bool add_narrow(const std::byte* lanes, std::size_t count, std::byte* sums) {
     constexpr std::int32_t highest = std::numeric_limits<Integer>::max();
-    constexpr std::int32_t lowest = std::numeric_limits<Integer>::min();
+    constexpr std::int32_t lowest = -highest - 1;
     std::int32_t beyond = 0;
     for (std::size_t at = 0; at < count; ++at) {
         const std::int32_t sum = load_lane<Integer>(lanes, at) + load_lane<Integer>(sums, at);
