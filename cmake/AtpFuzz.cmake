@@ -7,14 +7,14 @@ if(ATP_FUZZ AND NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
 endif()
 
 # atp_fuzz(NAME SOURCES ... USES target ... CORPUS folder [MAX_BYTES longest input]): sources define
-# LLVMFuzzerTestOneInput; the folder, relative to this one, holds the committed inputs.
+# run() of tests/fuzz/input.h; the folder, relative to this one, holds the committed inputs.
 function(atp_fuzz name)
   cmake_parse_arguments(arg "" "CORPUS;MAX_BYTES" "SOURCES;USES" ${ARGN})
   if(NOT arg_MAX_BYTES)
     set(arg_MAX_BYTES 4096)
   endif()
   set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/${arg_CORPUS})
-  add_executable(${name} ${arg_SOURCES})
+  add_executable(${name} ${arg_SOURCES} ${CMAKE_SOURCE_DIR}/tests/fuzz/target.cc)
   target_link_libraries(${name} PRIVATE ${arg_USES} atp_flags)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/fuzz)
   if(NOT ATP_FUZZ)

@@ -5,20 +5,14 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <span>
-#include <vector>
 
+#include "input.h"
 #include "require.h"
 #include "wire/control.h"
 
-using atp::fuzz::require;
-namespace wire = atp::wire;
-
+namespace atp::fuzz {
 namespace {
-
-using Bytes = std::vector<std::byte>;
 
 // Flags decode as "not zero", and padding is ignored. The first encoding is therefore canonical, and the second one
 // must equal it.
@@ -55,11 +49,8 @@ void require_in_range(const wire::Join& join) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    Bytes bytes(size);  // exactly the size of the input, so that a sanitizer detects a read past it
-    if (size > 0) std::memcpy(bytes.data(), data, size);
+void run(Input& input) {
+    const Bytes bytes = input.rest();
     require_stable(bytes, wire::decode<wire::Join>);
     require_stable(bytes, wire::decode<wire::Joined>);
     require_stable(bytes, wire::decode<wire::Refused>);
@@ -79,5 +70,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(!(wire::control_type(bytes) && wire::foreign_version(bytes)),
             "a message has this version or another one, never both");
     static_cast<void>(wire::refusal_version(bytes));
-    return 0;
 }
+
+}  // namespace atp::fuzz

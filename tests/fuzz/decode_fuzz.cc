@@ -3,18 +3,15 @@
 // the result must be the same bytes.
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <span>
-#include <vector>
 
+#include "input.h"
 #include "require.h"
 #include "wire/ack_list.h"
 #include "wire/packet.h"
 
-using atp::fuzz::require;
-namespace wire = atp::wire;
-
+namespace atp::fuzz {
 namespace {
 
 void require_understood(const wire::Packet& packet, std::span<const std::byte> bytes) {
@@ -56,11 +53,8 @@ void require_same_list(const wire::Packet& packet) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    std::vector<std::byte> bytes(size);  // exactly the size of the input, so that a sanitizer detects a read past it
-    if (size > 0) std::memcpy(bytes.data(), data, size);
+void run(Input& input) {
+    Bytes bytes = input.rest();
     wire::Packet packet;
     if (wire::decode(bytes, packet) == wire::DecodeError::none) {
         require_understood(packet, bytes);
@@ -68,5 +62,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (packet.header.type == ATP_TYPE_ACK_LIST) require_same_list(packet);
     }
     require(!wire::to_string(packet.header, packet.lane_count()).empty(), "every header has a text");
-    return 0;
 }
+
+}  // namespace atp::fuzz

@@ -17,31 +17,22 @@
 #include "support/owned_tensor.h"
 #include "support/scenes.h"
 
-using atp::fuzz::Input;
-using atp::fuzz::require;
-using atp::protocol::Membership;
-using atp::protocol::Unit;
-using atp::testing::Flight;
-using atp::testing::Network;
-using atp::testing::NetworkConfig;
-using atp::testing::OwnedFloats;
-using atp::testing::OwnedTensor;
-
+namespace atp::fuzz {
 namespace {
 
 constexpr std::size_t most_operations = 6;
 constexpr std::size_t most_steps = 200;
 constexpr float unfit = 0x1p40F;  // has no integer at scale 1
 
-NetworkConfig some_config(Input& input) {
-    NetworkConfig config;
+testing::NetworkConfig some_config(Input& input) {
+    testing::NetworkConfig config;
     switch (input.below(4)) {
-        case 0: config = atp::testing::star(2); break;
-        case 1: config = atp::testing::star(3); break;
-        case 2: config = atp::testing::racks(2, 2); break;
+        case 0: config = testing::star(2); break;
+        case 1: config = testing::star(3); break;
+        case 2: config = testing::racks(2, 2); break;
         default:
-            config = atp::testing::network_of(
-                *Membership::make({Unit{.ranks = {0, 1}}, Unit{.ranks = {2}, .direct = true}}));
+            config = testing::network_of(*protocol::Membership::make(
+                {protocol::Unit{.ranks = {0, 1}}, protocol::Unit{.ranks = {2}, .direct = true}}));
             break;
     }
     config.scale = 1;
@@ -51,7 +42,7 @@ NetworkConfig some_config(Input& input) {
 // One operation of all workers: a sum of floats or of integers, or an all-gather.
 class Operation {
   public:
-    Operation(Input& input, const NetworkConfig& config, std::uint16_t purpose)
+    Operation(Input& input, const testing::NetworkConfig& config, std::uint16_t purpose)
         : workers_(config.membership.workers()), kind_(input.below(3)) {
         const std::size_t fragment = config.channel.payload_lanes();
         const std::size_t elements = 1 + input.below(12 * static_cast<std::uint32_t>(fragment));
@@ -63,21 +54,22 @@ class Operation {
                 for (std::size_t at = 0; at < elements; ++at) values[at] = static_cast<float>(value_of(rank, at));
                 if (unfit_rank == rank && unfit_at < elements) values[unfit_at] = unfit;
                 inputs_.push_back(values);
-                floats_.push_back(std::make_unique<OwnedFloats>(
-                    OwnedFloats::Form{.workers = workers_, .fragment = fragment, .scale = 1, .purpose = purpose},
+                floats_.push_back(std::make_unique<testing::OwnedFloats>(
+                    testing::OwnedFloats::Form{
+                        .workers = workers_, .fragment = fragment, .scale = 1, .purpose = purpose},
                     std::move(values)));
             } else {
                 std::vector<std::int32_t> values(elements);
                 for (std::size_t at = 0; at < elements; ++at) values[at] = value_of(rank, at);
-                integers_.push_back(std::make_unique<OwnedTensor>(
-                    OwnedTensor::Form{
+                integers_.push_back(std::make_unique<testing::OwnedTensor>(
+                    testing::OwnedTensor::Form{
                         .workers = workers_, .fragment = fragment, .one_sender = kind_ == 2, .purpose = purpose},
                     std::move(values)));
             }
         }
     }
 
-    [[nodiscard]] atp::protocol::Tensor& tensor(unsigned rank) {
+    [[nodiscard]] protocol::Tensor& tensor(unsigned rank) {
         if (kind_ == 0) return *floats_[rank];
         return *integers_[rank];
     }
@@ -99,12 +91,12 @@ class Operation {
     }
 
     void verify_floats(unsigned rank, bool ended) const {
-        const OwnedFloats& own = *floats_[rank];
+        const testing::OwnedFloats& own = *floats_[rank];
         for (std::size_t at = 0; at < own.size(); ++at) {
             const float found = own.output()[at];
-            if (found == OwnedFloats::untouched && !ended) continue;
+            if (found == testing::OwnedFloats::untouched && !ended) continue;
             if (own.owner_at(at) != rank) {
-                require(found == OwnedFloats::untouched, "only the owner has a sum");
+                require(found == testing::OwnedFloats::untouched, "only the owner has a sum");
                 continue;
             }
             double sum = 0;
@@ -114,12 +106,12 @@ class Operation {
     }
 
     void verify_integers(unsigned rank, bool ended) const {
-        const OwnedTensor& own = *integers_[rank];
+        const testing::OwnedTensor& own = *integers_[rank];
         for (std::size_t at = 0; at < own.size(); ++at) {
             const std::int32_t found = own.output()[at];
-            if (found == OwnedTensor::untouched && !ended) continue;
+            if (found == testing::OwnedTensor::untouched && !ended) continue;
             const unsigned owner = own.owner_at(at);
-            std::int32_t expected = OwnedTensor::untouched;
+            std::int32_t expected = testing::OwnedTensor::untouched;
             if (kind_ == 2 && owner != rank) expected = value_of(owner, at);
             if (kind_ == 1 && owner == rank) {
                 expected = 0;
@@ -132,8 +124,8 @@ class Operation {
     unsigned workers_;
     std::uint32_t kind_;
     std::vector<std::vector<float>> inputs_;
-    std::vector<std::unique_ptr<OwnedFloats>> floats_;
-    std::vector<std::unique_ptr<OwnedTensor>> integers_;
+    std::vector<std::unique_ptr<testing::OwnedFloats>> floats_;
+    std::vector<std::unique_ptr<testing::OwnedTensor>> integers_;
 };
 
 class Story {
@@ -147,7 +139,7 @@ class Story {
     }
 
     void run() {
-        network_.set_rule([this](const Flight&) { return fate(); });
+        network_.set_rule([this](const testing::Flight&) { return fate(); });
         for (std::size_t step = 0; !input_.empty() && step < most_steps; ++step) {
             switch (input_.below(8)) {
                 case 0: network_.release(); break;
@@ -164,11 +156,11 @@ class Story {
   private:
     [[nodiscard]] unsigned workers() const { return network_.config().membership.workers(); }
 
-    Network::Disposition fate() {
+    testing::Network::Disposition fate() {
         const std::uint8_t draw = input_.byte();
-        if (draw == 1) return Network::Disposition::hold;
-        if (draw == 2) return Network::Disposition::duplicate;
-        return draw % 8 == 7 ? Network::Disposition::drop : Network::Disposition::deliver;
+        if (draw == 1) return testing::Network::Disposition::hold;
+        if (draw == 2) return testing::Network::Disposition::duplicate;
+        return draw % 8 == 7 ? testing::Network::Disposition::drop : testing::Network::Disposition::deliver;
     }
 
     void call_next(unsigned rank) {
@@ -177,8 +169,8 @@ class Story {
 
     // As a very late duplicate.
     void repeat_a_packet() {
-        const std::vector<Flight>& delivered = network_.delivered();
-        if (!delivered.empty()) network_.inject(Flight(delivered[input_.word() % delivered.size()]));
+        const std::vector<testing::Flight>& delivered = network_.delivered();
+        if (!delivered.empty()) network_.inject(testing::Flight(delivered[input_.word() % delivered.size()]));
     }
 
     void finish() {
@@ -191,23 +183,19 @@ class Story {
         for (const auto& operation : operations_) operation->verify(true);
         for (unsigned rank = 0; rank < workers(); ++rank) {
             for (const auto& event : network_.events(rank)) {
-                require(event.kind == atp::protocol::WorkerEvent::Kind::completed, "no operation fails");
+                require(event.kind == protocol::WorkerEvent::Kind::completed, "no operation fails");
             }
         }
     }
 
     Input& input_;
-    Network network_;
+    testing::Network network_;
     std::vector<std::unique_ptr<Operation>> operations_;
     std::vector<std::size_t> called_;  // by rank: operations
 };
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+void run(Input& input) { Story(input).run(); }
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    Input input(data, size);
-    Story(input).run();
-    return 0;
-}
+}  // namespace atp::fuzz

@@ -11,6 +11,8 @@
 
 namespace atp::fuzz {
 
+using Bytes = std::vector<std::byte>;
+
 class Input {
   public:
     Input(const std::uint8_t* data, std::size_t size) : bytes_(data, size) {}
@@ -30,15 +32,23 @@ class Input {
     // A number in [0, count); `count` is at most 256.
     [[nodiscard]] std::uint32_t below(std::uint32_t count) { return byte() % count; }
     // At most `most` bytes, in a buffer of exactly that size, so that a sanitizer detects a read past the end.
-    [[nodiscard]] std::vector<std::byte> some_bytes(std::size_t most) {
-        const std::size_t count = std::min({std::size_t{byte()}, most, bytes_.size()});
-        std::vector<std::byte> taken(count);
+    [[nodiscard]] Bytes some_bytes(std::size_t most) {
+        return take(std::min({std::size_t{byte()}, most, bytes_.size()}));
+    }
+    // All bytes that are left, in such a buffer.
+    [[nodiscard]] Bytes rest() { return take(bytes_.size()); }
+
+  private:
+    [[nodiscard]] Bytes take(std::size_t count) {
+        Bytes taken(count);
         for (std::byte& to : taken) to = std::byte{byte()};
         return taken;
     }
 
-  private:
     std::span<const std::uint8_t> bytes_;
 };
+
+// One run of the fuzz target. Each target defines it; target.cc calls it.
+void run(Input& input);
 
 }  // namespace atp::fuzz

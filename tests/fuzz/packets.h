@@ -14,8 +14,6 @@
 
 namespace atp::fuzz {
 
-using testing::Bytes;
-
 // A channel that is so small that packets often belong to the same fragment and aggregator.
 inline constexpr protocol::ChannelConfig small_channel{.job = 1,
                                                        .token = 0x5eed,

@@ -16,13 +16,7 @@
 #include "protocol/server.h"
 #include "require.h"
 
-using atp::fuzz::Bytes;
-using atp::fuzz::Input;
-using atp::fuzz::require;
-using atp::fuzz::small_channel;
-namespace protocol = atp::protocol;
-namespace wire = atp::wire;
-
+namespace atp::fuzz {
 namespace {
 
 constexpr std::size_t most_answers = 1000;  // far above the capacity of the queue, 2W + 8 * units + 64
@@ -33,7 +27,7 @@ class Story {
   public:
     explicit Story(Input& input)
         : input_(input),
-          members_(atp::fuzz::some_membership(input)),
+          members_(some_membership(input)),
           server_({.channel = small_channel, .scale = 1, .repeat_interval = std::chrono::milliseconds(1)}, members_) {}
 
     void run() {
@@ -64,15 +58,13 @@ class Story {
         return ranks;
     }
 
-    atp_header first_header() {
-        return atp::fuzz::some_gradient(input_, small_channel, members_, server_.base() - 6, 12);
-    }
+    atp_header first_header() { return some_gradient(input_, small_channel, members_, server_.base() - 6, 12); }
 
     Bytes gradient() {
         atp_header header = first_header();
         const std::uint8_t kind = input_.byte();
         if ((kind & 1U) != 0) header.bitmap0 = input_.byte() & header.mask0;
-        if ((kind & 2U) != 0) atp::fuzz::mutate(input_, header);
+        if ((kind & 2U) != 0) mutate(input_, header);
         if ((kind & 4U) != 0) header.flags = static_cast<std::uint16_t>(input_.word() & ATP_FLAG_ALL);
         if ((kind & 8U) != 0) header.lanes = ATP_FLOAT32_LANES;
         if ((kind & 16U) != 0) header.lanes = ATP_INT16_LANES;
@@ -84,17 +76,17 @@ class Story {
         if (atp_lanes_type(&header) == ATP_DTYPE_INT16) value |= integer << 16U;
         // lanes of a packet with OVERFLOW have no meaning: the server must not add them
         if ((header.flags & ATP_FLAG_OVERFLOW) != 0 && !floats) value = ~value;
-        return atp::fuzz::to_packet(input_, header, value, small_channel.lanes);
+        return to_packet(input_, header, value, small_channel.lanes);
     }
 
     Bytes probe() {
         atp_header header = first_header();
         header.type = ATP_TYPE_PROBE;
         header.lanes = ATP_DTYPE_NONE;
-        if (input_.below(4) == 0) atp::fuzz::mutate(input_, header);
+        if (input_.below(4) == 0) mutate(input_, header);
         // the lanes of an arbitrary gradient would not match the rule of 2^r
         if (header.type == ATP_TYPE_GRADIENT) header.type = ATP_TYPE_PROBE;
-        return atp::fuzz::to_packet(input_, header, 0, small_channel.lanes);
+        return to_packet(input_, header, 0, small_channel.lanes);
     }
 
     // Sends arbitrary bytes. Packets of this job are excepted, because their lanes would not match the rule of 2^r.
@@ -153,16 +145,12 @@ class Story {
     Input& input_;
     protocol::Membership members_;
     protocol::Server server_;
-    atp::Time now_{};
+    Time now_{};
     std::map<std::uint32_t, std::uint32_t> sent_;  // fragment -> ranks that any packet has included
 };
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+void run(Input& input) { Story(input).run(); }
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    Input input(data, size);
-    Story(input).run();
-    return 0;
-}
+}  // namespace atp::fuzz

@@ -9,16 +9,12 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "input.h"
 #include "require.h"
 #include "store/store_service.h"
 
-using atp::fuzz::Input;
-using atp::fuzz::require;
-namespace store = atp::store;
-
+namespace atp::fuzz {
 namespace {
 
 constexpr std::uint32_t clients = 3;
@@ -116,10 +112,6 @@ class Story {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+void run(Input& input) { Story(input).run(); }
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    Input input(data, size);
-    Story(input).run();
-    return 0;
-}
+}  // namespace atp::fuzz

@@ -14,13 +14,7 @@
 #include "protocol/switch.h"
 #include "require.h"
 
-using atp::fuzz::Bytes;
-using atp::fuzz::Input;
-using atp::fuzz::require;
-using atp::fuzz::small_channel;
-namespace protocol = atp::protocol;
-namespace wire = atp::wire;
-
+namespace atp::fuzz {
 namespace {
 
 constexpr std::size_t buffer_bytes = 128;
@@ -30,7 +24,7 @@ class Story {
   public:
     explicit Story(Input& input)
         : input_(input),
-          members_(atp::fuzz::some_membership(input)),
+          members_(some_membership(input)),
           machine_({.aggregators = 3, .lanes = 4, .jobs = 2, .ageing = std::chrono::milliseconds(1)}) {
         const auto level = static_cast<std::uint8_t>(input.below(2));
         require(machine_.admit(small_channel.job, small_channel.token, level), "the job is admitted");
@@ -52,20 +46,20 @@ class Story {
 
   private:
     Bytes packet() {
-        atp_header header = atp::fuzz::some_gradient(input_, small_channel, members_, small_channel.first_seq, 8);
+        atp_header header = some_gradient(input_, small_channel, members_, small_channel.first_seq, 8);
         const std::uint8_t kind = input_.byte();
-        if (kind % 4 == 1) atp::fuzz::mutate(input_, header);
+        if (kind % 4 == 1) mutate(input_, header);
         if (kind % 4 == 2) as_answer(header);
         // The lanes are large numbers, so that sums exceed 32 bits.
-        return atp::fuzz::to_packet(input_, header, static_cast<std::uint32_t>(input_.byte()) << 24U, 2);
+        return to_packet(input_, header, static_cast<std::uint32_t>(input_.byte()) << 24U, 2);
     }
 
     void as_answer(atp_header& header) {
         const std::uint32_t kind = input_.below(3);
         header.type = kind == 0 ? ATP_TYPE_ACK : kind == 1 ? ATP_TYPE_NACK : ATP_TYPE_FLUSH;
-        header.lanes = atp::testing::lanes_field(header.type, kind == 0   ? ATP_DTYPE_FLOAT32
-                                                              : kind == 1 ? ATP_DTYPE_INT32
-                                                                          : ATP_DTYPE_NONE);
+        header.lanes = testing::lanes_field(header.type, kind == 0   ? ATP_DTYPE_FLOAT32
+                                                         : kind == 1 ? ATP_DTYPE_INT32
+                                                                     : ATP_DTYPE_NONE);
         header.hop = static_cast<std::uint8_t>(input_.below(2));
         if (kind == 1) header.flags = ATP_FLAG_BYPASS;
     }
@@ -116,7 +110,7 @@ class Story {
     Input& input_;
     protocol::Membership members_;
     protocol::Switch machine_;
-    atp::Time now_{};
+    Time now_{};
     std::deque<Bytes> buffers_;
     std::vector<protocol::PacketBuffer> batch_;
     std::size_t packets_ = 0;
@@ -124,10 +118,6 @@ class Story {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+void run(Input& input) { Story(input).run(); }
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    Input input(data, size);
-    Story(input).run();
-    return 0;
-}
+}  // namespace atp::fuzz

@@ -4,32 +4,27 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <vector>
 
+#include "input.h"
 #include "require.h"
 #include "switchml/packet.h"
 
-using atp::fuzz::require;
-namespace format = atp::switchml;
+namespace atp::fuzz {
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    std::vector<std::byte> bytes(size);  // exactly the size of the input, so that a sanitizer detects a read past it
-    if (size > 0) std::memcpy(bytes.data(), data, size);
-    format::Packet packet;
-    const bool sound = format::decode(bytes, packet) == format::DecodeError::none;
-    require(!format::to_string(packet.header, packet.lane_count()).empty(), "every header has a text");
-    if (!sound) return 0;
-    require(packet.header.worker < format::max_workers, "the worker is a bit of the bitmap");
-    require(packet.lanes.data() == bytes.data() + format::header_bytes, "the lanes follow the header");
-    require(packet.lane_count() * packet.header.lane_bytes() + format::header_bytes == size,
+void run(Input& input) {
+    Bytes bytes = input.rest();
+    switchml::Packet packet;
+    const bool sound = switchml::decode(bytes, packet) == switchml::DecodeError::none;
+    require(!switchml::to_string(packet.header, packet.lane_count()).empty(), "every header has a text");
+    if (!sound) return;
+    require(packet.header.worker < switchml::max_workers, "the worker is a bit of the bitmap");
+    require(packet.lanes.data() == bytes.data() + switchml::header_bytes, "the lanes follow the header");
+    require(packet.lane_count() * packet.header.lane_bytes() + switchml::header_bytes == bytes.size(),
             "the lanes end at the end of the packet");
     require(packet.lane_count() > 0, "the packet has at least one lane");
-    std::array<std::byte, format::header_bytes> again{};
-    format::encode_header(packet.header, again);
+    std::array<std::byte, switchml::header_bytes> again{};
+    switchml::encode_header(packet.header, again);
     require(std::equal(again.begin(), again.end(), bytes.begin()), "encoding gives the bytes that were decoded");
-    return 0;
 }
+
+}  // namespace atp::fuzz

@@ -15,15 +15,8 @@
 #include "switchml/switch.h"
 #include "switchml/worker.h"
 
-using atp::fuzz::Input;
-using atp::fuzz::require;
-namespace protocol = atp::protocol;
-namespace switchml = atp::switchml;
-namespace format = atp::switchml;
-
+namespace atp::fuzz {
 namespace {
-
-using Bytes = std::vector<std::byte>;
 
 constexpr std::uint8_t workers = 2;
 constexpr std::size_t most_steps = 600;
@@ -39,7 +32,7 @@ class Numbers final : public protocol::PlainTensor {
         require(first + lanes.size() / ATP_LANE_BYTES <= elements,
                 "the sums that a worker stores lie within the tensor");
         for (std::uint64_t i = first; i < first + lanes.size() / ATP_LANE_BYTES; ++i) {
-            const std::uint32_t found = atp::wire::load_u32(lanes.data() + (i - first) * ATP_LANE_BYTES);
+            const std::uint32_t found = wire::load_u32(lanes.data() + (i - first) * ATP_LANE_BYTES);
             require(!honest_ || found == 3 * (i + 1), "the sum includes every worker exactly once");
         }
     }
@@ -50,7 +43,7 @@ class Numbers final : public protocol::PlainTensor {
                 "the elements that a worker sends lie within the tensor");
         for (std::uint64_t i = 0; i < lanes.size() / ATP_LANE_BYTES; ++i) {
             const auto number = static_cast<std::uint32_t>((rank_ + 1) * (first + i + 1));
-            atp::wire::store_u32(lanes.data() + i * ATP_LANE_BYTES, number);
+            wire::store_u32(lanes.data() + i * ATP_LANE_BYTES, number);
         }
     }
 
@@ -114,13 +107,13 @@ class Story {
 
     void invent() {
         if (honest_) return deliver();
-        const format::Header header{.flags = input_.byte(),
-                                    .job = static_cast<std::uint8_t>(input_.below(3)),
-                                    .worker = static_cast<std::uint8_t>(input_.below(3)),
-                                    .slot = static_cast<std::uint16_t>(input_.below(5)),
-                                    .offset = job_.first_offset + input_.below(20)};
-        Bytes bytes(format::header_bytes + input_.below(16));
-        format::encode_header(header, bytes);
+        const switchml::Header header{.flags = input_.byte(),
+                                      .job = static_cast<std::uint8_t>(input_.below(3)),
+                                      .worker = static_cast<std::uint8_t>(input_.below(3)),
+                                      .slot = static_cast<std::uint16_t>(input_.below(5)),
+                                      .offset = job_.first_offset + input_.below(20)};
+        Bytes bytes(switchml::header_bytes + input_.below(16));
+        switchml::encode_header(header, bytes);
         fly(input_.below(workers + 1), std::move(bytes));
     }
 
@@ -157,16 +150,12 @@ class Story {
     std::vector<switchml::Worker> workers_;
     std::vector<Numbers> tensors_;
     std::vector<std::pair<unsigned, Bytes>> flights_;  // receiver: a worker, or `workers` for the switch
-    atp::Time now_{};
+    Time now_{};
     std::uint64_t to_switch_ = 0;
 };
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+void run(Input& input) { Story(input).run(); }
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    Input input(data, size);
-    Story(input).run();
-    return 0;
-}
+}  // namespace atp::fuzz

@@ -15,13 +15,7 @@
 #include "require.h"
 #include "wire/ack_list.h"
 
-using atp::fuzz::Bytes;
-using atp::fuzz::Input;
-using atp::fuzz::require;
-using atp::fuzz::small_channel;
-namespace protocol = atp::protocol;
-namespace wire = atp::wire;
-
+namespace atp::fuzz {
 namespace {
 
 constexpr std::size_t most_steps = 600;
@@ -73,8 +67,7 @@ struct Operation {
 
 class Story {
   public:
-    explicit Story(Input& input)
-        : input_(input), members_(atp::fuzz::some_membership(input)), worker_(config_for(members_)) {}
+    explicit Story(Input& input) : input_(input), members_(some_membership(input)), worker_(config_for(members_)) {}
 
     void run() {
         for (std::size_t step = 0; !input_.empty() && step < most_steps; ++step) {
@@ -101,7 +94,7 @@ class Story {
         const float value = kind == 0 ? 1e30F : 1.0F;
         const bool hurried = input_.below(8) == 0;
         operations_.push_back(std::make_unique<Operation>(elements, value, kind == 1));
-        const auto deadline = hurried ? now_ + std::chrono::milliseconds(input_.byte()) : atp::never;
+        const auto deadline = hurried ? now_ + std::chrono::milliseconds(input_.byte()) : never;
         const auto number = worker_.submit(operations_.back()->used(), now_, deadline);
         if (!number) {
             operations_.pop_back();
@@ -114,30 +107,30 @@ class Story {
     Bytes list_of_acks() {
         wire::AckList list;
         for (std::uint32_t left = 1 + input_.below(wire::max_listed_acks); left != 0; --left) {
-            atp_header header = atp::fuzz::some_gradient(input_, small_channel, members_, worker_.expected() - 2, 8);
+            atp_header header = some_gradient(input_, small_channel, members_, worker_.expected() - 2, 8);
             header.type = ATP_TYPE_ACK;
             header.lanes = ATP_DTYPE_NONE;
             header.argument = header.index;
             header.flags = static_cast<std::uint16_t>(input_.word());
-            list.add(atp::testing::make_packet(header));
+            list.add(testing::make_packet(header));
         }
         return {list.packet().begin(), list.packet().end()};
     }
 
     Bytes answer() {
         if (input_.below(8) == 0) return list_of_acks();
-        atp_header header = atp::fuzz::some_gradient(input_, small_channel, members_, worker_.expected() - 2, 8);
+        atp_header header = some_gradient(input_, small_channel, members_, worker_.expected() - 2, 8);
         const std::uint32_t kind = input_.below(4);
         header.type = kind == 0 ? ATP_TYPE_NACK : kind == 1 ? ATP_TYPE_WAIT : ATP_TYPE_ACK;
-        header.lanes = atp::testing::lanes_field(header.type, kind == 0   ? ATP_DTYPE_INT32
-                                                              : kind == 1 ? ATP_DTYPE_NONE
-                                                                          : ATP_DTYPE_FLOAT32);
+        header.lanes = testing::lanes_field(header.type, kind == 0   ? ATP_DTYPE_INT32
+                                                         : kind == 1 ? ATP_DTYPE_NONE
+                                                                     : ATP_DTYPE_FLOAT32);
         if (kind == 3 && !operations_.empty() && operations_.back()->plain) header.lanes = ATP_INT32_LANES;
         header.argument = header.index;
         if (kind == 0 && input_.below(2) == 0) header.lanes = ATP_DTYPE_FLOAT32;
         if (input_.below(2) == 0) header.flags = static_cast<std::uint16_t>(input_.word() & ATP_FLAG_ALL);
-        if (input_.below(3) == 0) atp::fuzz::mutate(input_, header);
-        return atp::fuzz::to_packet(input_, header, input_.word(), small_channel.lanes);
+        if (input_.below(3) == 0) mutate(input_, header);
+        return to_packet(input_, header, input_.word(), small_channel.lanes);
     }
 
     void handle(Bytes bytes) { worker_.handle_packet(bytes, input_.below(8) == 0, now_); }
@@ -172,17 +165,13 @@ class Story {
     Input& input_;
     protocol::Membership members_;
     protocol::Worker worker_;
-    atp::Time now_{};
+    Time now_{};
     std::vector<std::unique_ptr<Operation>> operations_;
     std::size_t ended_ = 0;
 };
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+void run(Input& input) { Story(input).run(); }
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    Input input(data, size);
-    Story(input).run();
-    return 0;
-}
+}  // namespace atp::fuzz
