@@ -14,6 +14,7 @@ function(atp_test name)
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME label)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_USES} atp_flags GTest::gtest GTest::gmock GTest::gtest_main)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)  # for "support/..."
   target_compile_definitions(${name} PRIVATE ${arg_DEFINITIONS})
   atp_group(${name} ${arg_APART})
   gtest_discover_tests(${name} NO_PRETTY_VALUES PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${label} DISCOVERY_TIMEOUT 60)

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "net/clock.h"
+#include "support/fails.h"
 #include "udp_fixture.h"
 
 namespace atp::test {
@@ -123,9 +124,7 @@ TEST(SwitchClient, ProbeOfASilentSwitchFailsAtItsDeadline) {
     const FakeSwitch silent(0, [](std::size_t) { return false; });
     const auto client = silent.client();
     const auto outcome = client->probe(1232, net::now() + milliseconds(200), attempt);
-    ASSERT_FALSE(outcome);
-    EXPECT_EQ(outcome.error().reason, Reason::timed_out);
-    EXPECT_EQ(outcome.error().peer, to_string(client->address()));
+    ASSERT_TRUE(fails(outcome, {.reason = Reason::timed_out, .peer = to_string(client->address())}));
     EXPECT_GE(outcome.error().elapsed, milliseconds(200));
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fabric.h"
+#include "support/fails.h"
 #include "values.h"
 
 namespace atp::test {
@@ -84,10 +85,8 @@ TEST_F(OneRank, WrongArgumentsAreRefusedWithTheReason) {
     };
     for (std::size_t number = 0; number < rows.size(); ++number) {
         const Row& row = rows[number];
-        ASSERT_FALSE(row.work) << "row " << number;
-        EXPECT_EQ(row.work.error().operation, row.operation) << "row " << number;
-        EXPECT_EQ(row.work.error().reason, row.reason) << "row " << number;
-        EXPECT_EQ(row.work.error().text, row.text) << "row " << number;
+        EXPECT_TRUE(fails(row.work, {.operation = row.operation, .reason = row.reason, .text = row.text}))
+            << "row " << number;
     }
 }
 
@@ -106,10 +105,7 @@ TEST_F(OneRank, OperationsWithoutElementsAreDoneAtOnce) {
 TEST_F(OneRank, KeysKeepTheirSizeAndTypeAndArePushedBeforeThePull) {
     Communicator& one = *communicator;
     const auto refused = [](const Result<void>& done, Operation operation, Reason reason, const std::string& text) {
-        ASSERT_FALSE(done);
-        EXPECT_EQ(done.error().operation, operation);
-        EXPECT_EQ(done.error().reason, reason);
-        EXPECT_THAT(done.error().text, HasSubstr(text));
+        EXPECT_TRUE(fails(done, {.operation = operation, .reason = reason, .text = HasSubstr(text)}));
     };
     const auto push = [&](std::uint64_t key, std::size_t elements, ElementType type) {
         return one.push(key, values.data(), elements, type);

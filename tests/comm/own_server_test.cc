@@ -7,6 +7,7 @@
 #include <string>
 
 #include "net/udp_socket.h"
+#include "support/fails.h"
 
 namespace atp::comm {
 namespace {
@@ -15,9 +16,7 @@ using testing::HasSubstr;
 
 void expect_refused(const std::string& listen, Reason reason, const std::string& text) {
     const auto node = serve_at(listen, {});
-    ASSERT_FALSE(node) << listen;
-    EXPECT_EQ(node.error().reason, reason) << listen;
-    EXPECT_THAT(to_string(node.error()), HasSubstr(text));
+    EXPECT_TRUE(fails(node, {.reason = reason, .printed = HasSubstr(text)})) << listen;
 }
 
 TEST(OwnServer, OtherFormsAreRefusedWithTheAcceptedOnes) {

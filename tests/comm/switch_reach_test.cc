@@ -9,6 +9,7 @@
 #include "net/clock.h"
 #include "net/udp_socket.h"
 #include "relay.h"
+#include "support/fails.h"
 
 namespace atp::test {
 namespace {
@@ -42,10 +43,9 @@ TEST(SwitchReach, AnsweringSwitchTellsItsPathAndTheLanesThatFit) {
     comm::Options options = named(to_string(narrow.address()));
     options.lanes = 500;
     const auto refused = reach_switch(options, patiently());
-    ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().reason, Reason::too_large);
-    EXPECT_EQ(refused.error().peer, options.switch_address);
-    EXPECT_THAT(refused.error().text, HasSubstr("500 lanes requested, but the path carries 48"));
+    EXPECT_TRUE(fails(refused, {.reason = Reason::too_large,
+                                .peer = options.switch_address,
+                                .text = HasSubstr("500 lanes requested, but the path carries 48")}));
 }
 
 TEST(SwitchReach, WhatNoSwitchIsNeededForIsRefusedAtOnce) {
@@ -56,10 +56,8 @@ TEST(SwitchReach, WhatNoSwitchIsNeededForIsRefusedAtOnce) {
     comm::Options options = named("[::1]:1");
     options.multicast.requested = true;
     const auto unsupported = reach_switch(options, never);
-    ASSERT_FALSE(unsupported);
-    EXPECT_EQ(unsupported.error().reason, Reason::unsupported);
-    EXPECT_EQ(unsupported.error().peer, "[::1]:1");
-    EXPECT_THAT(unsupported.error().text, HasSubstr("multicast needs IPv4"));
+    EXPECT_TRUE(fails(unsupported,
+                      {.reason = Reason::unsupported, .peer = "[::1]:1", .text = HasSubstr("multicast needs IPv4")}));
 }
 
 TEST(SwitchReach, SilentAddressTimesOutWithTheNextStep) {
@@ -67,14 +65,12 @@ TEST(SwitchReach, SilentAddressTimesOutWithTheNextStep) {
     ASSERT_TRUE(silent);
     const std::string address = to_string((*silent)->local());
     const auto of_switch = reach_switch(named(address), shortly());
-    ASSERT_FALSE(of_switch);
-    EXPECT_EQ(of_switch.error().reason, Reason::timed_out);
-    EXPECT_EQ(of_switch.error().peer, address);
-    EXPECT_THAT(of_switch.error().text, HasSubstr("start one there with `atp switch`"));
+    ASSERT_TRUE(
+        fails(of_switch,
+              {.reason = Reason::timed_out, .peer = address, .text = HasSubstr("start one there with `atp switch`")}));
     EXPECT_THAT(of_switch.error().text, HasSubstr("`atp doctor --switch " + address + "`"));
     const auto of_rank = reach_address((*silent)->local(), {}, shortly());
-    ASSERT_FALSE(of_rank);
-    EXPECT_THAT(of_rank.error().text, HasSubstr("`atp doctor` checks the path"));
+    EXPECT_TRUE(fails(of_rank, {.text = HasSubstr("`atp doctor` checks the path")}));
 }
 
 // It may be about to find it, and its reason says more than a timeout.
@@ -83,9 +79,7 @@ TEST(SwitchReach, SwitchWithoutItsParentIsAskedAgainUntilTheDeadline) {
     { const net::Descriptor closed_again = open_on_loopback(config.parent); }
     const auto leaf = start(config);
     const auto refused = reach_switch(named(address_of(*leaf)), shortly());
-    ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().reason, Reason::rejected);
-    EXPECT_THAT(refused.error().text, HasSubstr(to_string(config.parent)));
+    EXPECT_TRUE(fails(refused, {.reason = Reason::rejected, .text = HasSubstr(to_string(config.parent))}));
     std::unique_ptr<switchd::SwitchNode> root;
     const Relay relay(leaf->address(), [&](Way way, unsigned number, std::size_t) {
         if (way == Way::there && number == 2) {

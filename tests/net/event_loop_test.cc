@@ -16,6 +16,7 @@
 
 #include "net/affinity.h"
 #include "net/clock.h"
+#include "support/fails.h"
 #include "system_calls.h"
 
 namespace atp::net {
@@ -349,9 +350,7 @@ TEST_F(Loop, ActorMayAddAnother) {
 
 TEST_F(Loop, InvalidOrRepeatedWatchIsRefused) {
     Puppet actor;
-    const auto nothing = loop_->watch(actor, -1, {});
-    ASSERT_FALSE(nothing);
-    EXPECT_EQ(nothing.error().reason, Reason::malformed);
+    EXPECT_TRUE(fails(loop_->watch(actor, -1, {}), {.reason = Reason::malformed}));
     ASSERT_TRUE(loop_->watch(actor, ends_[0], {}));
     const auto twice = loop_->watch(actor, ends_[0], {});
     ASSERT_FALSE(twice);
@@ -378,10 +377,9 @@ TEST_F(Loop, RunUsesTheConfiguredCore) {
 TEST_F(Loop, MissingCoreFailsTheRun) {
     open({.spin = {}, .core = 1'000'000, .events_per_round = 4});
     const auto result = loop_->run();
-    ASSERT_FALSE(result);
-    EXPECT_EQ(result.error().operation, Operation::pin);
-    EXPECT_EQ(result.error().reason, Reason::malformed);
-    EXPECT_NE(result.error().text.find("may run on"), std::string::npos);
+    EXPECT_TRUE(
+        fails(result,
+              {.operation = Operation::pin, .reason = Reason::malformed, .text = ::testing::HasSubstr("may run on")}));
 }
 
 }  // namespace

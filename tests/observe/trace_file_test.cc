@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "support/fails.h"
 #include "wire/control.h"
 
 namespace atp::observe {
@@ -160,9 +161,7 @@ TEST_F(TraceFiles, EventsBeyondTheQueueAreCountedInFileAndLog) {
 
 TEST_F(TraceFiles, FileThatCannotBeCreatedIsNamed) {
     const auto file = TraceFile::open({.path = "/no/folder/a"}, nullptr);
-    ASSERT_FALSE(file);
-    EXPECT_EQ(file.error().peer, "/no/folder/a");
-    EXPECT_THAT(file.error().text, HasSubstr("No such file"));
+    EXPECT_TRUE(fails(file, {.peer = "/no/folder/a", .text = HasSubstr("No such file")}));
 }
 
 TEST_F(TraceFiles, FileOfAnotherWriterIsRefusedWithTheRemedy) {
@@ -170,8 +169,7 @@ TEST_F(TraceFiles, FileOfAnotherWriterIsRefusedWithTheRemedy) {
     ASSERT_TRUE(first);
     send_leave((*first)->add_queue("local"));
     const auto second = TraceFile::open({.path = path("a")}, nullptr);
-    ASSERT_FALSE(second);
-    EXPECT_THAT(second.error().text, HasSubstr("%r"));
+    ASSERT_TRUE(fails(second, {.text = HasSubstr("%r")}));
     first->reset();
     EXPECT_EQ(lines_of("a").size(), 3U) << "the second attempt left it as it was";
 }

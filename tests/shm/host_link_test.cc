@@ -13,6 +13,7 @@
 
 #include "net/clock.h"
 #include "shm/unix_socket.h"
+#include "support/fails.h"
 
 namespace atp::shm {
 namespace {
@@ -65,8 +66,7 @@ TEST(HostLink, MissingRankTimesOut) {
     auto listening = HostLink::listen();
     ASSERT_TRUE(listening);
     const auto shared = listening->share(shape, secret, net::now() + std::chrono::milliseconds(20));
-    ASSERT_FALSE(shared);
-    EXPECT_EQ(shared.error().reason, Reason::timed_out);
+    EXPECT_TRUE(fails(shared, {.reason = Reason::timed_out}));
     EXPECT_FALSE(HostLink::connect("atp-nobody", 1, secret));
 }
 
@@ -108,13 +108,9 @@ TEST(HostLink, H41_RankWithAnotherSecretOfTheJobSharesNothing) {
     std::jthread rank1([name = listening->name()] {
         auto link = HostLink::connect(name, 1, secret);
         ASSERT_TRUE(link);
-        const auto memory = link->adopt(shape, 1, other_secret, soon());
-        ASSERT_FALSE(memory);
-        EXPECT_EQ(memory.error().text, "this is not the memory of rank 0");
+        EXPECT_TRUE(fails(link->adopt(shape, 1, other_secret, soon()), {.text = "this is not the memory of rank 0"}));
     });
-    const auto memory = listening->share(shape, secret, soon());
-    ASSERT_FALSE(memory);
-    EXPECT_EQ(memory.error().reason, Reason::closed);
+    EXPECT_TRUE(fails(listening->share(shape, secret, soon()), {.reason = Reason::closed}));
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 
 #include <utility>
 
+#include "support/fails.h"
+
 namespace atp::shm {
 namespace {
 
@@ -40,9 +42,7 @@ TEST(SharedMemory, H49_OwnerCannotTakeItAway) {
 TEST(SharedMemory, H49_MemoryThatMayShrinkIsRefused) {
     net::Descriptor open(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     ASSERT_EQ(ftruncate(open.number(), bytes), 0);
-    const auto refused = SharedMemory::adopt(std::move(open), bytes);
-    ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().reason, Reason::rejected);
+    EXPECT_TRUE(fails(SharedMemory::adopt(std::move(open), bytes), {.reason = Reason::rejected}));
 }
 
 TEST(SharedMemory, MemoryOfAnotherSizeIsRefused) {
