@@ -45,7 +45,7 @@ TEST(ControlVectors, EveryMessageTypeIsAcceptedAndTwentyFiveVectorsAreRefused) {
 }
 
 TEST(ControlVectors, FileMatchesTheOutputOfItsWriter) {
-    EXPECT_EQ(control_vectors_to_json(control_vectors()), committed_text("control.json"))
+    EXPECT_EQ(text_of(control_vectors()), committed_text("control.json"))
         << "the format has changed: if this is intended, run write_control_vectors > tests/conformance/control.json";
 }
 

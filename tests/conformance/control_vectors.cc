@@ -2,6 +2,7 @@
 #include "control_vectors.h"
 
 #include <nlohmann/json.hpp>
+#include <type_traits>
 #include <utility>
 
 #include "support/control_messages.h"
@@ -145,6 +146,14 @@ class Table {
     void refused(std::string description, Bytes bytes) {
         rows_.push_back({std::move(description), std::move(bytes), false, {}});
     }
+    template <class Message>
+    void accepted(std::string description, const Message& message, std::type_identity_t<void (*)(Message&)> change) {
+        accepted(std::move(description), encoded(but(message, change)));
+    }
+    template <class Message>
+    void refused(std::string description, const Message& message, std::type_identity_t<void (*)(Message&)> change) {
+        refused(std::move(description), encoded(but(message, change)));
+    }
     void cut(std::string description, Bytes bytes) {
         bytes.pop_back();
         refused(std::move(description), std::move(bytes));
@@ -167,62 +176,53 @@ void add_good(Table& table) {
     table.accepted("a worker joins at the switch of its rack", encoded(join_of_worker()));
     table.accepted("a rack's switch, which was ready before, joins at the root", encoded(join_of_rack()));
     table.accepted("a direct worker joins at the root", encoded(join_of_direct_worker()));
-    table.accepted("a worker joins at the root as one of a rack",
-                   encoded(but<wire::Join>(join_of_worker(), [](wire::Join& join) { join.level = 1; })));
+    table.accepted("a worker joins at the root as one of a rack", join_of_worker(), [](auto& join) { join.level = 1; });
     table.accepted("the last switch joins at a server elsewhere, over IPv4", encoded(join_of_last_switch()));
-    table.accepted("the last switch joins at a server elsewhere, over IPv6",
-                   encoded(but<wire::Join>(join_of_last_switch(), [](wire::Join& join) {
-                       join.terms.server.family = 6;
-                       join.terms.server.host.back() = std::byte{1};
-                   })));
+    table.accepted("the last switch joins at a server elsewhere, over IPv6", join_of_last_switch(), [](auto& join) {
+        join.terms.server.family = 6;
+        join.terms.server.host.back() = std::byte{1};
+    });
     table.accepted("a worker joins that wants results by multicast", encoded(join_of_listener()));
-    table.accepted("a worker joins that hears its group",
-                   encoded(but<wire::Join>(join_of_listener(), [](wire::Join& join) { join.receives_group = true; })));
-    table.accepted("a worker joins whose path adds int32 alone",
-                   encoded(but<wire::Join>(join_of_worker(), [](wire::Join& join) { join.int32_path = true; })));
-    table.accepted("a worker joins that wants results by multicast over IPv6",
-                   encoded(but<wire::Join>(join_of_listener(), [](wire::Join& join) {
-                       join.terms.group.family = 6;
-                       join.terms.group.host = {std::byte{0xFF}, std::byte{0x18}};
-                   })));
-    table.accepted("a rack's switch joins that lost a member",
-                   encoded(but<wire::Join>(join_of_rack(), [](wire::Join& join) { join.edges = {member_edge}; })));
-    table.accepted("a worker joins and states what it called",
-                   encoded(but<wire::Join>(join_of_worker(), [](wire::Join& join) {
-                       join.statements = {{.count = 1, .unit = 2, .member = 3, .text = "barrier"}};
-                   })));
-    table.accepted("a rack's switch joins, and its member 3 is the last",
-                   encoded(but<wire::Join>(join_of_rack(), [](wire::Join& join) {
-                       join.pace = {
-                           .share_percent = 99, .last_percent = 97, .unit = 2, .member = 3, .waited_permille = 412};
-                   })));
-    table.accepted(
-        "the others wait for a unit", encoded(but<wire::Joined>(joined, [](wire::Joined& message) {
-            message.pace = {
-                .share_percent = 100, .last_percent = 100, .unit = 31, .whole_unit = true, .waited_permille = 1000};
-        })));
-    table.accepted("the process of a leaf ended", encoded(but<wire::Joined>(joined, [](wire::Joined& message) {
-                       message.hold_ms = 3000;
-                       message.edges = {leaf_edge()};
-                   })));
-    table.accepted("a tree with four failed edges", encoded(but<wire::Joined>(joined, [](wire::Joined& message) {
-                       message.edges = {leaf_edge(), member_edge, path_edge, member_edge};
-                   })));
-    table.accepted(
-        "members called different operations",
-        encoded(but<wire::Joined>(joined, [](wire::Joined& message) { message.statements = statements(); })));
-    table.accepted("a member leaves whose path is too narrow",
-                   encoded(but<wire::Leave>(leave, [](wire::Leave& message) { message.edges = {path_edge}; })));
+    table.accepted("a worker joins that hears its group", join_of_listener(),
+                   [](auto& join) { join.receives_group = true; });
+    table.accepted("a worker joins whose path adds int32 alone", join_of_worker(),
+                   [](auto& join) { join.int32_path = true; });
+    table.accepted("a worker joins that wants results by multicast over IPv6", join_of_listener(), [](auto& join) {
+        join.terms.group.family = 6;
+        join.terms.group.host = {std::byte{0xFF}, std::byte{0x18}};
+    });
+    table.accepted("a rack's switch joins that lost a member", join_of_rack(),
+                   [](auto& join) { join.edges = {member_edge}; });
+    table.accepted("a worker joins and states what it called", join_of_worker(),
+                   [](auto& join) { join.statements = {{.count = 1, .unit = 2, .member = 3, .text = "barrier"}}; });
+    table.accepted("a rack's switch joins, and its member 3 is the last", join_of_rack(), [](auto& join) {
+        join.pace = {.share_percent = 99, .last_percent = 97, .unit = 2, .member = 3, .waited_permille = 412};
+    });
+    table.accepted("the others wait for a unit", joined, [](auto& message) {
+        message.pace = {
+            .share_percent = 100, .last_percent = 100, .unit = 31, .whole_unit = true, .waited_permille = 1000};
+    });
+    table.accepted("the process of a leaf ended", joined, [](auto& message) {
+        message.hold_ms = 3000;
+        message.edges = {leaf_edge()};
+    });
+    table.accepted("a tree with four failed edges", joined, [](auto& message) {
+        message.edges = {leaf_edge(), member_edge, path_edge, member_edge};
+    });
+    table.accepted("members called different operations", joined,
+                   [](auto& message) { message.statements = statements(); });
+    table.accepted("a member leaves whose path is too narrow", leave,
+                   [](auto& message) { message.edges = {path_edge}; });
     table.accepted("the tree does not stand yet", encoded(joined));
-    table.accepted("the tree stands", encoded(but<wire::Joined>(joined, [](wire::Joined& message) {
-                       message.ready = true;
-                       message.missing_units = message.missing_members = 0;
-                   })));
+    table.accepted("the tree stands", joined, [](auto& message) {
+        message.ready = true;
+        message.missing_units = message.missing_members = 0;
+    });
     table.accepted("a worker joins a channel of SwitchML", encoded(join_of_switchml()));
-    table.accepted("the tree of a channel of SwitchML stands", encoded(but<wire::Joined>(joined, [](auto& message) {
-                       message.ready = true;
-                       message.missing_units = message.missing_members = 0;
-                   })));
+    table.accepted("the tree of a channel of SwitchML stands", joined, [](auto& message) {
+        message.ready = true;
+        message.missing_units = message.missing_members = 0;
+    });
     add_refusals(table);
     table.accepted("a worker leaves", encoded(leave));
     table.accepted("a hello", encoded(wire::Hello{.nonce = 0x1122334455667788}));
@@ -235,28 +235,25 @@ void add_good(Table& table) {
 
 // Cookies, the root of a job, and what a group may read.
 void add_good_of_strangers(Table& table) {
-    table.accepted("a worker joins that names the switch above the racks",
-                   encoded(but<wire::Join>(join_of_worker(), [](wire::Join& join) {
-                       join.terms.root.family = 4;
-                       join.terms.root.port = 4793;
-                       join.terms.root.host = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{9}};
-                   })));
+    table.accepted("a worker joins that names the switch above the racks", join_of_worker(), [](auto& join) {
+        join.terms.root.family = 4;
+        join.terms.root.port = 4793;
+        join.terms.root.host = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{9}};
+    });
     table.accepted("a switch asks for the join again, with a cookie", encoded(retry));
-    table.accepted("joined to a group", encoded(but<wire::Joined>(joined, [](wire::Joined& message) {
-                       message.nonce = message.epoch = 0;
-                       message.token = message.group_number;
-                   })));
-    table.accepted("a worker joins with a cookie", encoded(but<wire::Join>(join_of_worker(),
-                                                                           [](wire::Join& join) {
-                                                                               join.cookie = retry.cookie;
-                                                                               join.epoch = 0x31323335;
-                                                                           }),
-                                                           wire::least_question_bytes));
+    table.accepted("joined to a group", joined, [](auto& message) {
+        message.nonce = message.epoch = 0;
+        message.token = message.group_number;
+    });
+    wire::Join with_cookie = join_of_worker();
+    with_cookie.cookie = retry.cookie;
+    with_cookie.epoch = 0x31323335;
+    table.accepted("a worker joins with a cookie", encoded(with_cookie, wire::least_question_bytes));
 }
 
 void add_bad_joins(Table& table) {
     const auto refuse = [&table](std::string description, void (*change)(wire::Join&)) {
-        table.refused(std::move(description), encoded(but<wire::Join>(join_of_worker(), change)));
+        table.refused(std::move(description), join_of_worker(), change);
     };
     refuse("a join of token 0", [](wire::Join& join) { join.terms.token = 0; });
     refuse("a join without lanes for elements", [](wire::Join& join) { join.terms.lanes = 1; });
@@ -309,8 +306,7 @@ void add_bad_others(Table& table) {
     table.cut("a refusal without its last byte", encoded(refused()));
     table.cut("leave without its last byte", encoded(leave));
     table.cut("a retry without its last byte", encoded(retry));
-    table.refused("a retry without a cookie",
-                  encoded(but<wire::Retry>(retry, [](wire::Retry& message) { message.cookie = 0; })));
+    table.refused("a retry without a cookie", retry, [](auto& message) { message.cookie = 0; });
     table.cut("a hello without its last byte", encoded(wire::Hello{.nonce = 1}));
     table.cut("a welcome without its last byte", encoded(welcome()));
     table.cut("a request for a report that is shorter than its answer may be", encoded(stats));
@@ -325,12 +321,9 @@ void add_bad_others(Table& table) {
     Bytes unknown = encoded(refused());
     unknown[26] = std::byte{10};
     table.refused("a refusal for reason 10", unknown);
-    table.refused("leave of unit 32",
-                  encoded(but<wire::Leave>(leave, [](wire::Leave& message) { message.unit = 32; })));
-    table.refused("a report's part past the last",
-                  encoded(but<wire::Report>(report(), [](wire::Report& message) { message.part = 3; })));
-    table.refused("a welcome of no switch",
-                  encoded(but<wire::Welcome>(welcome(), [](wire::Welcome& message) { message.path.clear(); })));
+    table.refused("leave of unit 32", leave, [](auto& message) { message.unit = 32; });
+    table.refused("a report's part past the last", report(), [](auto& message) { message.part = 3; });
+    table.refused("a welcome of no switch", welcome(), [](auto& message) { message.path.clear(); });
     Bytes other_version = encoded(join_of_worker());
     other_version[0] = std::byte{wire::control_version + 1};
     table.refused("a join of the next version", other_version);
@@ -396,10 +389,8 @@ wire::GaveUp notice() { return {.rank = 5, .reason = 12, .text = "join 10.0.0.1:
 
 void add_good_in_a_store(Table& table) {
     table.accepted("a rank that shares memory says who it is", encoded(facts_of_rank()));
-    table.accepted("a rank that shares with nobody, whose process may start a switch",
-                   encoded(but<wire::RankFacts>(facts_of_rank(), [](wire::RankFacts& facts) {
-                       facts = {.token = 1, .starts_switch = true, .terms = facts.terms};
-                   })));
+    table.accepted("a rank that shares with nobody, whose process may start a switch", facts_of_rank(),
+                   [](auto& facts) { facts = {.token = 1, .starts_switch = true, .terms = facts.terms}; });
     table.accepted("a rank shares memory", encoded(wire::SharedFacts{}));
     table.accepted("a rank cannot share memory", encoded(wire::SharedFacts{.problem = "no memory"}));
     table.accepted("a rank with a switch that may serve", encoded(network_facts()));
@@ -419,10 +410,9 @@ void add_bad_in_a_store(Table& table) {
     table.cut("reached servers without their last byte", encoded(reached_facts()));
     table.cut("a plan without its last byte", encoded(job_plan));
     table.cut("a notice without its last byte", encoded(notice()));
-    table.refused("facts of token 0",
-                  encoded(but<wire::RankFacts>(facts_of_rank(), [](wire::RankFacts& facts) { facts.token = 0; })));
+    table.refused("facts of token 0", facts_of_rank(), [](auto& facts) { facts.token = 0; });
     const auto refuse_network = [&table](std::string description, void (*change)(wire::NetworkFacts&)) {
-        table.refused(std::move(description), encoded(but<wire::NetworkFacts>(network_facts(), change)));
+        table.refused(std::move(description), network_facts(), change);
     };
     refuse_network("a path of no lanes", [](wire::NetworkFacts& facts) { facts.lanes = 0; });
     refuse_network("lanes of no path", [](wire::NetworkFacts& facts) { facts.path.clear(); });
@@ -433,7 +423,7 @@ void add_bad_in_a_store(Table& table) {
     refuse_network("a link of a negative rate", [](wire::NetworkFacts& facts) { facts.host_bits_per_s = -1; });
     refuse_network("a socket of family 5", [](wire::NetworkFacts& facts) { facts.sockets[1].family = 5; });
     const auto refuse_plan = [&table](std::string description, void (*change)(wire::JobPlan&)) {
-        table.refused(std::move(description), encoded(but<wire::JobPlan>(job_plan, change)));
+        table.refused(std::move(description), job_plan, change);
     };
     refuse_plan("a plan of no channel", [](wire::JobPlan& plan) { plan.channels = 0; });
     refuse_plan("a plan of no lanes", [](wire::JobPlan& plan) { plan.lanes = 0; });
@@ -441,12 +431,9 @@ void add_bad_in_a_store(Table& table) {
     refuse_plan("a plan of three levels", [](wire::JobPlan& plan) { plan.levels = 3; });
     refuse_plan("a plan of layout 4", [](wire::JobPlan& plan) { plan.layout = 4; });
     refuse_plan("a plan without a window", [](wire::JobPlan& plan) { plan.window = 0; });
-    table.refused("a fault of rank 1,024",
-                  encoded(but<wire::ReachedFacts>(reached_facts(), [](auto& facts) { facts.faults[0].to = 1024; })));
-    table.refused("a notice for reason 16",
-                  encoded(but<wire::GaveUp>(notice(), [](wire::GaveUp& message) { message.reason = 16; })));
-    table.refused("a notice for reason 0",
-                  encoded(but<wire::GaveUp>(notice(), [](wire::GaveUp& message) { message.reason = 0; })));
+    table.refused("a fault of rank 1,024", reached_facts(), [](auto& facts) { facts.faults[0].to = 1024; });
+    table.refused("a notice for reason 16", notice(), [](auto& message) { message.reason = 16; });
+    table.refused("a notice for reason 0", notice(), [](auto& message) { message.reason = 0; });
     Bytes other_type = encoded(job_plan);
     other_type[1] = std::byte{8};
     table.refused("the type past the last one of a store", other_type);
@@ -468,19 +455,14 @@ std::vector<ControlVector> control_vectors() {
     return table.take();
 }
 
-std::string control_vectors_to_json(const std::vector<ControlVector>& vectors) {
-    std::string text;
-    for (const ControlVector& vector : vectors) {
-        const SpeltBytes spelt = spell(vector.bytes, spell_out_up_to);
-        Json row{{"description", vector.description},
-                 {"hex", spelt.hex},
-                 {"zero_bytes_after_hex", spelt.zero_bytes_after_hex},
-                 {"accepted", vector.accepted}};
-        if (vector.accepted) row["fields"] = Json::parse(vector.fields);
-        text += text.empty() ? "[\n" : ",\n";
-        text += row.dump();
-    }
-    return text + "\n]\n";
+nlohmann::ordered_json to_json(const ControlVector& vector) {
+    const SpeltBytes spelt = spell(vector.bytes, spell_out_up_to);
+    Json row{{"description", vector.description},
+             {"hex", spelt.hex},
+             {"zero_bytes_after_hex", spelt.zero_bytes_after_hex},
+             {"accepted", vector.accepted}};
+    if (vector.accepted) row["fields"] = Json::parse(vector.fields);
+    return row;
 }
 
 }  // namespace atp::conformance

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,8 +22,6 @@ struct ControlVector {
 [[nodiscard]] std::vector<ControlVector> control_vectors();
 // Fields of a message as one JSON object; nullopt if wire/control.h refuses it.
 [[nodiscard]] std::optional<std::string> control_fields(const std::vector<std::byte>& bytes);
-
-// The text of control.json: an array with one vector per line, so that a diff shows the changed vectors.
-[[nodiscard]] std::string control_vectors_to_json(const std::vector<ControlVector>& vectors);
+[[nodiscard]] nlohmann::ordered_json to_json(const ControlVector& vector);
 
 }  // namespace atp::conformance

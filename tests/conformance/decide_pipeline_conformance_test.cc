@@ -18,7 +18,7 @@ namespace atp::conformance {
 namespace {
 
 TEST(PipelineVectors, EachPassAccessesEachCellAtMostOnce) {
-    for (const PipelineVector& vector : pipeline_vectors()) {
+    for (const PipelineVector& vector : decide_pipeline_vectors()) {
         for (const PipelinePass& pass : vector.passes) {
             for (unsigned cell = 0; cell < ATP_CELL_COUNT; ++cell)
                 EXPECT_LE(pass.accesses >> (4U * cell) & 0xFU, 1U) << vector.row.description << ", cell " << cell;
@@ -28,7 +28,7 @@ TEST(PipelineVectors, EachPassAccessesEachCellAtMostOnce) {
 
 TEST(PipelineVectors, NoPacketMakesMoreThanThreePasses) {
     std::map<std::size_t, unsigned> rows;
-    for (const PipelineVector& vector : pipeline_vectors()) ++rows[vector.passes.size()];
+    for (const PipelineVector& vector : decide_pipeline_vectors()) ++rows[vector.passes.size()];
     EXPECT_EQ(rows.rbegin()->first, 3U);
     // Nearly all packets that a switch absorbs need one pass: the numbers are in docs/p4.md.
     RecordProperty("one", static_cast<int>(rows[1]));
@@ -79,7 +79,7 @@ bool holds_another_length(const PipelineVector& vector) {
 }
 
 TEST(PipelineVectors, RowsThatDifferAreSafe) {
-    for (const PipelineVector& vector : pipeline_vectors()) {
+    for (const PipelineVector& vector : decide_pipeline_vectors()) {
         if (vector.same()) continue;
         EXPECT_TRUE(is_left_alone(vector) || is_resend_passed_on(vector) || has_overflow(vector) ||
                     has_another_mask(vector) || holds_narrow_lanes(vector) || holds_another_length(vector) ||
@@ -90,7 +90,7 @@ TEST(PipelineVectors, RowsThatDifferAreSafe) {
 
 // docs/p4.md states these numbers.
 TEST(PipelineVectors, DocumentedNumberOfRowsIsTheSame) {
-    const std::vector<PipelineVector> vectors = pipeline_vectors();
+    const std::vector<PipelineVector> vectors = decide_pipeline_vectors();
     EXPECT_EQ(vectors.size(), 331U);
     EXPECT_EQ(std::ranges::count_if(vectors, &PipelineVector::same), 243);
 }
@@ -98,7 +98,7 @@ TEST(PipelineVectors, DocumentedNumberOfRowsIsTheSame) {
 // A plain int32 row of the full length without overflow differs only in what docs/p4.md lists.
 TEST(PipelineVectors, UsualRowsAreTheSame) {
     unsigned usual = 0;
-    for (const PipelineVector& vector : pipeline_vectors()) {
+    for (const PipelineVector& vector : decide_pipeline_vectors()) {
         const atp_header& packet = vector.before.packet;
         const bool has_pairs = packet.type != ATP_TYPE_GRADIENT ||
                                (packet.lanes == ATP_INT32_LANES && vector.before.lanes.size() == vector.full_lanes);
@@ -115,7 +115,7 @@ TEST(PipelineVectors, UsualRowsAreTheSame) {
 
 // The events of both are counted alike.
 TEST(PipelineVectors, RowsThatAreTheSameCountTheSameEvent) {
-    for (const PipelineVector& vector : pipeline_vectors()) {
+    for (const PipelineVector& vector : decide_pipeline_vectors()) {
         // A packet behind the last level, or of a place that is not served, is not judged.
         if (!vector.same() || vector.place.place == 0) continue;
         EXPECT_EQ(event_name(vector.event()), event_name(vector.row.decision.event)) << vector.row.description;
@@ -125,7 +125,7 @@ TEST(PipelineVectors, RowsThatAreTheSameCountTheSameEvent) {
 TEST(PipelineVectors, RowsCoverEveryPassAndLanesAction) {
     std::set<unsigned> kinds;
     std::set<unsigned> lanes;
-    for (const PipelineVector& vector : pipeline_vectors()) {
+    for (const PipelineVector& vector : decide_pipeline_vectors()) {
         for (const PipelinePass& pass : vector.passes) {
             kinds.insert(pass.kind);
             lanes.insert(pass.outcome.lanes);
@@ -136,7 +136,7 @@ TEST(PipelineVectors, RowsCoverEveryPassAndLanesAction) {
 }
 
 TEST(PipelineVectors, FileMatchesTheOutputOfItsWriter) {
-    EXPECT_TRUE(committed_text("decide_pipeline.json") == pipeline_vectors_to_json(pipeline_vectors()))
+    EXPECT_TRUE(committed_text("decide_pipeline.json") == text_of(decide_pipeline_vectors()))
         << "tests/conformance/decide_pipeline.json is not what write_decide_pipeline_vectors writes";
 }
 

@@ -65,15 +65,13 @@ atp_pipeline_words words_of(const atp_aggregator& aggregator, const atp_header& 
     return words;
 }
 
-using conformance::to_json;
-
 Json to_json(const atp_pipeline_words& words) {
     return Json{{"tomb", words.tomb},     {"tomb_seq", words.tomb_seq},     {"tag", words.tag},    {"body", words.body},
                 {"bitmap", words.bitmap}, {"touched_us", words.touched_us}, {"marks", words.marks}};
 }
 
 Json to_json(const PipelineState& state) {
-    return Json{{"packet", to_json(state.packet)},
+    return Json{{"packet", packet_to_json(state.packet)},
                 {"lanes", state.lanes},
                 {"words", to_json(state.words)},
                 {"held", state.held}};
@@ -87,7 +85,9 @@ Json to_json(const PipelinePass& pass) {
                 {"event", event_name(pass.outcome.event)}};
 }
 
-Json to_json(const PipelineVector& vector) {
+}  // namespace
+
+nlohmann::ordered_json to_json(const PipelineVector& vector) {
     Json passes = Json::array();
     for (const PipelinePass& pass : vector.passes) passes.push_back(to_json(pass));
     return Json{
@@ -102,8 +102,6 @@ Json to_json(const PipelineVector& vector) {
         {"after", to_json(vector.after)}};
 }
 
-}  // namespace
-
 std::uint8_t PipelineVector::event() const {
     for (const PipelinePass& pass : passes) {
         if (pass.outcome.event != ATP_EVENT_PASSED) return pass.outcome.event;
@@ -114,7 +112,7 @@ std::uint8_t PipelineVector::event() const {
 bool PipelineVector::same() const {
     if (packet_action() != row.decision.packet) return false;
     if (packet_action() == ATP_PACKET_DROP) return true;
-    return to_json(after.packet) == to_json(row.after.packet) && after.lanes == row.after.lanes;
+    return packet_to_json(after.packet) == packet_to_json(row.after.packet) && after.lanes == row.after.lanes;
 }
 
 void move_pairs(std::uint8_t action, DecideLanes& packet, DecideLanes& held) {
@@ -158,7 +156,7 @@ void make_passes(PipelineVector& vector) {
     }
 }
 
-std::vector<PipelineVector> pipeline_vectors() {
+std::vector<PipelineVector> decide_pipeline_vectors() {
     std::vector<PipelineVector> vectors;
     for (DecideVector& row : decide_vectors()) {
         PipelineVector vector;
@@ -176,14 +174,6 @@ std::vector<PipelineVector> pipeline_vectors() {
         vectors.push_back(std::move(vector));
     }
     return vectors;
-}
-
-std::string pipeline_vectors_to_json(const std::vector<PipelineVector>& vectors) {
-    std::string text = "[\n";
-    for (std::size_t at = 0; at < vectors.size(); ++at) {
-        text += to_json(vectors[at]).dump() + (at + 1 < vectors.size() ? ",\n" : "\n");
-    }
-    return text + "]\n";
 }
 
 }  // namespace atp::conformance

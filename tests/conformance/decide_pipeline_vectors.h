@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,15 +43,13 @@ struct PipelineVector {
 };
 
 // All rows. The lanes of the fragment are those of the pipeline, except in rows about other numbers of lanes.
-[[nodiscard]] std::vector<PipelineVector> pipeline_vectors();
+[[nodiscard]] std::vector<PipelineVector> decide_pipeline_vectors();
 
 // Makes all passes of the packet: fills `passes` and `after`.
 void make_passes(PipelineVector& vector);
 
 // Moves lanes as a pipeline does: even lanes are the upper words of its registers, odd lanes the lower words.
 void move_pairs(std::uint8_t action, DecideLanes& packet, DecideLanes& held);
-
-// The text of decide_pipeline.json: an array with one vector per line.
-[[nodiscard]] std::string pipeline_vectors_to_json(const std::vector<PipelineVector>& vectors);
+[[nodiscard]] nlohmann::ordered_json to_json(const PipelineVector& vector);
 
 }  // namespace atp::conformance

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "json_fields.h"
+
 namespace atp::conformance {
 
 namespace {
@@ -589,48 +591,18 @@ bool add_lanes(const DecideLanes& addends, const atp_header& packet, DecideLanes
 
 }  // namespace
 
-nlohmann::ordered_json to_json(const atp_header& header) {
-    return Json{{"type", header.type},
-                {"flags", header.flags},
-                {"hop", header.hop},
-                {"lanes", header.lanes},
-                {"window_log2", header.window_log2},
-                {"scale", header.scale},
-                {"job", header.job},
-                {"channel", header.channel},
-                {"worker", header.worker},
-                {"token", header.token},
-                {"seq", header.seq},
-                {"index", header.index},
-                {"argument", header.argument},
-                {"peer", header.peer},
-                {"sending", header.sending},
-                {"part", header.part},
-                {"bitmap0", header.bitmap0},
-                {"mask0", header.mask0},
-                {"bitmap1", header.bitmap1},
-                {"mask1", header.mask1}};
+nlohmann::ordered_json packet_to_json(const atp_header& header) {
+    Json fields = to_json(header);
+    fields.erase("version");
+    return fields;
 }
 
-namespace {
-
-using conformance::to_json;
-
-Json to_json(const atp_aggregator& aggregator) {
+nlohmann::ordered_json to_json(const atp_aggregator& aggregator) {
     return Json{{"job", aggregator.job},         {"token", aggregator.token},          {"seq", aggregator.seq},
                 {"channel", aggregator.channel}, {"status", aggregator.status},        {"flags", aggregator.flags},
                 {"bitmap", aggregator.bitmap},   {"lanes", aggregator.lanes},          {"purpose", aggregator.purpose},
                 {"unit", aggregator.unit},       {"touched_us", aggregator.touched_us}};
 }
-
-Json to_json(const DecideState& state) {
-    return Json{{"packet", to_json(state.packet)},
-                {"lanes", state.lanes},
-                {"aggregator", to_json(state.aggregator)},
-                {"held", state.held}};
-}
-
-}  // namespace
 
 std::string_view packet_action_name(unsigned action) { return packet_action_names.at(action); }
 std::string_view lanes_action_name(unsigned action) { return lanes_action_names.at(action); }
@@ -675,22 +647,22 @@ std::vector<DecideVector> decide_vectors() {
     return table.take();
 }
 
-std::string decide_vectors_to_json(const std::vector<DecideVector>& vectors) {
-    std::string text = "[\n";
-    for (std::size_t at = 0; at < vectors.size(); ++at) {
-        const DecideVector& vector = vectors[at];
-        const Json row{{"description", vector.description},
-                       {"now_us", vector.now_us},
-                       {"ageing_us", vector.ageing_us},
-                       {"flush_here", vector.flush_here},
-                       {"before", to_json(vector.before)},
-                       {"packet_action", packet_action_name(vector.decision.packet)},
-                       {"lanes_action", lanes_action_name(vector.decision.lanes)},
-                       {"event", event_name(vector.decision.event)},
-                       {"after", to_json(vector.after)}};
-        text += row.dump() + (at + 1 < vectors.size() ? ",\n" : "\n");
-    }
-    return text + "]\n";
+nlohmann::ordered_json to_json(const DecideVector& vector) {
+    const auto state = [](const DecideState& at) {
+        return Json{{"packet", packet_to_json(at.packet)},
+                    {"lanes", at.lanes},
+                    {"aggregator", to_json(at.aggregator)},
+                    {"held", at.held}};
+    };
+    return Json{{"description", vector.description},
+                {"now_us", vector.now_us},
+                {"ageing_us", vector.ageing_us},
+                {"flush_here", vector.flush_here},
+                {"before", state(vector.before)},
+                {"packet_action", packet_action_name(vector.decision.packet)},
+                {"lanes_action", lanes_action_name(vector.decision.lanes)},
+                {"event", event_name(vector.decision.event)},
+                {"after", state(vector.after)}};
 }
 
 }  // namespace atp::conformance

@@ -49,10 +49,9 @@ void carry_out(DecideVector& vector);
 [[nodiscard]] std::string_view lanes_action_name(unsigned action);
 [[nodiscard]] std::string_view event_name(unsigned event);
 
-// A packet in a row of vectors.
-[[nodiscard]] nlohmann::ordered_json to_json(const atp_header& header);
-
-// The text of decide.json: an array with one vector per line, so that a diff shows the changed vectors.
-[[nodiscard]] std::string decide_vectors_to_json(const std::vector<DecideVector>& vectors);
+// A packet in a row of vectors: without its version, since all rows have the same.
+[[nodiscard]] nlohmann::ordered_json packet_to_json(const atp_header& header);
+[[nodiscard]] nlohmann::ordered_json to_json(const atp_aggregator& aggregator);
+[[nodiscard]] nlohmann::ordered_json to_json(const DecideVector& vector);
 
 }  // namespace atp::conformance

@@ -11,8 +11,6 @@
 namespace atp::conformance {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 HashVector index(std::uint32_t job, std::uint16_t channel, std::uint32_t slot, std::uint32_t attempt,
                  std::uint32_t aggregators) {
     return {.function = "index",
@@ -86,15 +84,11 @@ std::vector<HashVector> hash_vectors() {
     return vectors;
 }
 
-std::string hash_vectors_to_json(const std::vector<HashVector>& vectors) {
-    std::string text = "[\n";
-    for (std::size_t at = 0; at < vectors.size(); ++at) {
-        Json row{{"function", vectors[at].function}};
-        for (const auto& [name, argument] : vectors[at].arguments) row[std::string(name)] = argument;
-        row["value"] = vectors[at].value;
-        text += row.dump() + (at + 1 < vectors.size() ? ",\n" : "\n");
-    }
-    return text + "]\n";
+nlohmann::ordered_json to_json(const HashVector& vector) {
+    nlohmann::ordered_json row{{"function", vector.function}};
+    for (const auto& [name, argument] : vector.arguments) row[std::string(name)] = argument;
+    row["value"] = vector.value;
+    return row;
 }
 
 }  // namespace atp::conformance

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,8 +18,6 @@ struct HashVector {
 };
 
 [[nodiscard]] std::vector<HashVector> hash_vectors();
-
-// The text of hash.json: an array with one vector per line, so that a diff shows the changed vectors.
-[[nodiscard]] std::string hash_vectors_to_json(const std::vector<HashVector>& vectors);
+[[nodiscard]] nlohmann::ordered_json to_json(const HashVector& vector);
 
 }  // namespace atp::conformance

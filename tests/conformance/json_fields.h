@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads objects that occur in several files of vectors.
+// Reads and writes objects that occur in several files of vectors.
 #pragma once
 
 #include <cstddef>
@@ -41,6 +41,16 @@ namespace atp::conformance {
     fields.at("bitmap1").get_to(header.bitmap1);
     fields.at("mask1").get_to(header.mask1);
     return header;
+}
+
+[[nodiscard]] inline nlohmann::ordered_json to_json(const atp_header& header) {
+    return {{"version", header.version}, {"type", header.type},         {"flags", header.flags},
+            {"hop", header.hop},         {"lanes", header.lanes},       {"window_log2", header.window_log2},
+            {"scale", header.scale},     {"job", header.job},           {"channel", header.channel},
+            {"worker", header.worker},   {"token", header.token},       {"seq", header.seq},
+            {"index", header.index},     {"argument", header.argument}, {"peer", header.peer},
+            {"sending", header.sending}, {"part", header.part},         {"bitmap0", header.bitmap0},
+            {"mask0", header.mask0},     {"bitmap1", header.bitmap1},   {"mask1", header.mask1}};
 }
 
 }  // namespace atp::conformance

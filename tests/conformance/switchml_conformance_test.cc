@@ -99,7 +99,7 @@ TEST(SwitchMlVectors, PacketOfThePaperHas180BytesOnTheWire) {
 }
 
 TEST(SwitchMlVectors, FileMatchesTheOutputOfItsWriter) {
-    EXPECT_TRUE(committed_text("switchml.json") == switchml_vectors_to_json(switchml_vectors()))
+    EXPECT_TRUE(committed_text("switchml.json") == text_of(switchml_vectors()))
         << "tests/conformance/switchml.json is not what write_switchml_vectors writes";
 }
 

@@ -100,7 +100,9 @@ void append_bad(Vectors& vectors) {
     vectors.bad(DecodeError::flags, "several faults: the first in the order of the rules counts", std::move(several));
 }
 
-Json to_json(const SwitchMlVector& vector) {
+}  // namespace
+
+nlohmann::ordered_json to_json(const SwitchMlVector& vector) {
     Json json{{"description", vector.description}, {"hex", spell(vector.bytes, vector.bytes.size()).hex}};
     if (vector.error != DecodeError::none) {
         json["error"] = format::to_string(vector.error);
@@ -117,22 +119,11 @@ Json to_json(const SwitchMlVector& vector) {
     return json;
 }
 
-}  // namespace
-
 std::vector<SwitchMlVector> switchml_vectors() {
     Vectors vectors;
     append_good(vectors);
     append_bad(vectors);
     return vectors.take();
-}
-
-std::string switchml_vectors_to_json(const std::vector<SwitchMlVector>& vectors) {
-    std::string text;
-    for (const SwitchMlVector& vector : vectors) {
-        text += text.empty() ? "[\n" : ",\n";
-        text += to_json(vector).dump();
-    }
-    return text + "\n]\n";
 }
 
 }  // namespace atp::conformance

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,6 @@ struct SwitchMlVector {
 };
 
 [[nodiscard]] std::vector<SwitchMlVector> switchml_vectors();
-
-// The text of switchml.json: an array with one vector per line, so that a diff shows the changed vectors.
-[[nodiscard]] std::string switchml_vectors_to_json(const std::vector<SwitchMlVector>& vectors);
+[[nodiscard]] nlohmann::ordered_json to_json(const SwitchMlVector& vector);
 
 }  // namespace atp::conformance

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,16 @@ struct SpeltBytes {
 [[nodiscard]] SpeltBytes spell(std::span<const std::byte> bytes, std::size_t spell_out_up_to);
 [[nodiscard]] std::vector<std::byte> bytes_of(std::string_view hex, std::size_t zero_bytes_after_hex);
 
+// The text of a file: an array with one vector per line, so that a diff shows the changed vectors.
+template <class Vector>
+[[nodiscard]] std::string text_of(const std::vector<Vector>& vectors) {
+    std::string text;
+    for (const Vector& vector : vectors) {
+        text += text.empty() ? "[\n" : ",\n";
+        text += to_json(vector).dump();
+    }
+    return text + "\n]\n";
+}
 // Text of a committed file, such as "wire.json".
 [[nodiscard]] std::string committed_text(std::string_view file);
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "json_fields.h"
 #include "vector_file.h"
 
 namespace atp::conformance {
@@ -386,17 +387,9 @@ void append_parts(std::vector<WireVector>& vectors) {
 // The two largest packets end in 64 KiB of zeros.
 constexpr std::size_t spell_out_up_to = 1024;
 
-Json header_to_json(const atp_header& header) {
-    return {{"version", header.version}, {"type", header.type},         {"flags", header.flags},
-            {"hop", header.hop},         {"lanes", header.lanes},       {"window_log2", header.window_log2},
-            {"scale", header.scale},     {"job", header.job},           {"channel", header.channel},
-            {"worker", header.worker},   {"token", header.token},       {"seq", header.seq},
-            {"index", header.index},     {"argument", header.argument}, {"peer", header.peer},
-            {"sending", header.sending}, {"part", header.part},         {"bitmap0", header.bitmap0},
-            {"mask0", header.mask0},     {"bitmap1", header.bitmap1},   {"mask1", header.mask1}};
-}
+}  // namespace
 
-Json to_json(const WireVector& vector) {
+nlohmann::ordered_json to_json(const WireVector& vector) {
     Json json;
     const SpeltBytes spelt = spell(vector.bytes, spell_out_up_to);
     json["description"] = vector.description;
@@ -406,7 +399,7 @@ Json to_json(const WireVector& vector) {
         json["error"] = wire::to_string(vector.error);
         return json;
     }
-    json["header"] = header_to_json(vector.header);
+    json["header"] = to_json(vector.header);
     json["lane_count"] = vector.lanes.size();
     // Writes each lane that begins before the counted zeros, and leaves out the lanes within them.
     const std::size_t lane_bytes = std::max<std::size_t>(spelt.bytes, ATP_HEADER_BYTES) - ATP_HEADER_BYTES;
@@ -415,8 +408,6 @@ Json to_json(const WireVector& vector) {
     json["text"] = wire::to_string(vector.header, vector.lanes.size());
     return json;
 }
-
-}  // namespace
 
 std::vector<WireVector> fuzzer_vectors() {
     std::vector<WireVector> vectors;
@@ -435,15 +426,6 @@ std::vector<WireVector> wire_vectors() {
     std::vector<WireVector> vectors = fuzzer_vectors();
     append_lanes(vectors);
     return vectors;
-}
-
-std::string wire_vectors_to_json(const std::vector<WireVector>& vectors) {
-    std::string text;
-    for (const WireVector& vector : vectors) {
-        text += text.empty() ? "[\n" : ",\n";
-        text += to_json(vector).dump();
-    }
-    return text + "\n]\n";
 }
 
 }  // namespace atp::conformance

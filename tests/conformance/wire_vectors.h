@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,6 @@ struct WireVector {
 [[nodiscard]] std::vector<WireVector> wire_vectors();
 // The vectors that are inputs of a fuzzer: without the table of all values of `lanes`.
 [[nodiscard]] std::vector<WireVector> fuzzer_vectors();
-
-// The text of wire.json: an array with one vector per line, so that a diff shows the changed vectors.
-[[nodiscard]] std::string wire_vectors_to_json(const std::vector<WireVector>& vectors);
+[[nodiscard]] nlohmann::ordered_json to_json(const WireVector& vector);
 
 }  // namespace atp::conformance
