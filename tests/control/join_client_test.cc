@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a member joins, uses its group, and is saved. Its failures are in join_client_loss_test.cc and
 // join_client_evidence_test.cc.
-#include <cstring>
 #include <random>
 
 #include "control/join_client_fixture.h"
+#include "support/byte_archive.h"
 
 namespace atp::control {
 namespace {
@@ -252,54 +252,6 @@ TEST(JoinClient, MemberForWhichTheOthersWaitBrieflyIsNotSlow) {
 
 // ------------------------------------------------------------------------------------------------------- State archive
 
-struct Writer {
-    static constexpr bool reads = false;
-
-    template <class T>
-    void value(T& item) {
-        const auto* at = reinterpret_cast<const std::byte*>(&item);
-        out.insert(out.end(), at, at + sizeof item);
-    }
-    void time(Time& item) { value(item); }
-    void stamp_us(std::uint32_t& item) { value(item); }
-    void unread(auto& item) { value(item); }
-    void bytes(std::span<std::byte> item) { out.insert(out.end(), item.begin(), item.end()); }
-    std::vector<std::byte> out;
-};
-
-struct Reader {
-    static constexpr bool reads = true;
-
-    template <class T>
-    void value(T& item) {
-        take(&item, sizeof item);
-    }
-    void time(Time& item) { value(item); }
-    void stamp_us(std::uint32_t& item) { value(item); }
-    void unread(auto& item) { value(item); }
-    void bytes(std::span<std::byte> item) { take(item.data(), item.size()); }
-    void take(void* to, std::size_t size) {
-        ASSERT_LE(at + size, from.size());
-        if (size != 0) std::memcpy(to, from.data() + at, size);
-        at += size;
-    }
-    std::span<const std::byte> from;
-    std::size_t at = 0;
-};
-
-std::vector<std::byte> state_of(JoinClient& client) {
-    Writer writer;
-    client.persist(writer);
-    return writer.out;
-}
-
-void restore(JoinClient& from, JoinClient& into) {
-    const auto state = state_of(from);
-    Reader reader{.from = state};
-    into.persist(reader);
-    ASSERT_EQ(reader.at, state.size());
-}
-
 // All output of a member for its driver, as text.
 std::string output_of(JoinClient& client) {
     std::string out;
@@ -372,12 +324,12 @@ TEST(JoinClient, RestoredMemberContinuesLikeTheOriginal) {
         Time now = start_time;
         for (int step = 0; step < 200; ++step) {
             JoinClient shadow(config_of_member(seed % 2 == 0));
-            restore(original, shadow);
+            ASSERT_TRUE(testing::copy_state(original, shadow));
             now += milliseconds(random() % (seed % 5 == 0 ? 2000 : 120));
             const auto dice = static_cast<unsigned>(random());
             random_step(original, dice, now);
             random_step(shadow, dice, now);
-            ASSERT_EQ(state_of(shadow), state_of(original)) << "seed " << seed << " step " << step;
+            ASSERT_EQ(testing::state_of(shadow), testing::state_of(original)) << "seed " << seed << " step " << step;
             if (dice % 3 == 0) continue;  // keeps events and messages until the next step
             ASSERT_EQ(output_of(shadow), output_of(original)) << "seed " << seed << " step " << step;
         }

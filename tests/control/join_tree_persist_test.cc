@@ -37,12 +37,6 @@ std::string output_of(JoinTree& tree) {
     return out + std::to_string(tree.poll_timeout().time_since_epoch().count());
 }
 
-std::vector<std::byte> state_of(JoinTree& tree) {
-    testing::ByteWriter writer;
-    tree.persist(writer);
-    return writer.state;
-}
-
 struct Dice {
     explicit Dice(unsigned seed) : random(seed) {}
     unsigned below(unsigned bound) { return static_cast<unsigned>(random() % bound); }
@@ -157,7 +151,7 @@ TEST(PersistJoinTree, RestoredTreeContinuesLikeTheOriginal) {
             random_step(original, Dice(drawn), step, role, now);
             random_step(shadow, Dice(drawn), step, role, now);
             ASSERT_EQ(output_of(shadow), output_of(original)) << "seed " << seed << " step " << step;
-            ASSERT_EQ(state_of(shadow), state_of(original)) << "seed " << seed << " step " << step;
+            ASSERT_EQ(testing::state_of(shadow), testing::state_of(original)) << "seed " << seed << " step " << step;
         }
     }
 }

@@ -55,14 +55,20 @@ class ByteReader {
     std::span<const std::byte> state_;
 };
 
-// Copies the state of `from` to `to`. Returns false if `to` did not read all bytes.
+template <class Machine>
+std::vector<std::byte> state_of(Machine& machine) {
+    ByteWriter writer;
+    machine.persist(writer);
+    return writer.state;
+}
+
+// Copies the state of `from` to `to`. Returns false if `to` did not read all bytes, or saves others.
 template <class Machine>
 bool copy_state(Machine& from, Machine& to) {
-    ByteWriter writer;
-    from.persist(writer);
-    ByteReader reader(writer.state);
+    const std::vector<std::byte> state = state_of(from);
+    ByteReader reader(state);
     to.persist(reader);
-    return reader.at_end();
+    return reader.at_end() && state_of(to) == state;
 }
 
 }  // namespace atp::testing

@@ -11,10 +11,10 @@
 #include "check/state_archive.h"
 #include "check/truth.h"
 #include "endpoint/ack_gatherer.h"
-#include "exact_archive.h"
 #include "protocol/server.h"
 #include "protocol/switch.h"
 #include "protocol/worker.h"
+#include "support/byte_archive.h"
 
 namespace atp::check {
 namespace {
@@ -118,7 +118,7 @@ class Shadowed {
     void timeouts() {
         for (unsigned rank = 0; rank < 2; ++rank) {
             protocol::Worker shadow = f_.worker(rank);
-            put_back(workers_[rank], shadow);
+            ASSERT_TRUE(testing::copy_state(workers_[rank], shadow));
             ASSERT_EQ(shadow.poll_timeout(), workers_[rank].poll_timeout());
             now_ = std::max(now_, std::min(workers_[rank].poll_timeout(), now_ + std::chrono::milliseconds(5)));
             shadow.handle_timeout(now_);
@@ -130,13 +130,13 @@ class Shadowed {
     void compare_worker(unsigned rank, protocol::Worker& shadow) {
         std::vector<Packet> sent = drain(workers_[rank], now_);
         ASSERT_EQ(drain(shadow, now_), sent);
-        ASSERT_EQ(exact_state(shadow), exact_state(workers_[rank]));
+        ASSERT_EQ(testing::state_of(shadow), testing::state_of(workers_[rank]));
         for (Packet& packet : sent) up_.push_back(std::move(packet));
     }
 
     void to_switch(Packet packet) {
         protocol::Switch shadow = f_.aggregating_switch();
-        put_back(switch_, shadow);
+        ASSERT_TRUE(testing::copy_state(switch_, shadow));
         packet.resize(ATP_HEADER_BYTES + model_lanes * ATP_LANE_BYTES);
         Packet copy = packet;
         const auto size = [&] {
@@ -157,20 +157,20 @@ class Shadowed {
         packet.resize(mine.size);
         copy.resize(other.size);
         ASSERT_EQ(packet, copy);
-        ASSERT_EQ(exact_state(shadow), exact_state(switch_));
+        ASSERT_EQ(testing::state_of(shadow), testing::state_of(switch_));
         if (mine.verdict.route == protocol::Route::up) to_server(packet);
         if (mine.verdict.route == protocol::Route::down) to_workers(packet, mine.verdict.worker);
     }
 
     void to_server(Packet packet) {
         protocol::Server shadow = f_.server();
-        put_back(server_, shadow);
+        ASSERT_TRUE(testing::copy_state(server_, shadow));
         Packet copy = packet;
         server_.handle_packet(packet, false, now_);
         shadow.handle_packet(copy, false, now_);
         std::vector<Packet> sent = drain(server_);
         ASSERT_EQ(drain(shadow), sent);
-        ASSERT_EQ(exact_state(shadow), exact_state(server_));
+        ASSERT_EQ(testing::state_of(shadow), testing::state_of(server_));
         for (Packet& answer : sent) down_.push_back(std::move(answer));
     }
 
@@ -178,7 +178,7 @@ class Shadowed {
         for (unsigned rank = 0; rank < 2; ++rank) {
             if (only != ATP_WORKER_ALL && only != rank) continue;
             protocol::Worker shadow = f_.worker(rank);
-            put_back(workers_[rank], shadow);
+            ASSERT_TRUE(testing::copy_state(workers_[rank], shadow));
             Packet mine = packet;
             Packet copy = packet;
             workers_[rank].handle_packet(mine, false, now_);
@@ -198,10 +198,10 @@ class Shadowed {
 };
 
 TEST(Persist, RestoredMachinesContinueLikeTheOriginals) {
-    for (unsigned seed = 1; seed <= 40 && !testing::Test::HasFatalFailure(); ++seed) {
+    for (unsigned seed = 1; seed <= 40 && !::testing::Test::HasFatalFailure(); ++seed) {
         Shadowed system(seed);
         unsigned steps = 0;
-        for (; steps < 4000 && !system.done() && !testing::Test::HasFatalFailure(); ++steps) system.step();
+        for (; steps < 4000 && !system.done() && !::testing::Test::HasFatalFailure(); ++steps) system.step();
         EXPECT_TRUE(system.done()) << "seed " << seed;
     }
 }
@@ -266,12 +266,12 @@ class CountingReader {
     std::size_t values = 0;
 
   private:
-    ExactReader reader_;
+    testing::ByteReader reader_;
 };
 
 template <class Machine, class Make>
 std::size_t expect_every_value_to_count(Machine& machine, Make make) {
-    const Bytes state = exact_state(machine);
+    const Bytes state = testing::state_of(machine);
     std::size_t flipped = 0;
     Machine counted = make();
     CountingReader counter(state);
@@ -283,7 +283,7 @@ std::size_t expect_every_value_to_count(Machine& machine, Make make) {
         if (!reader.flipped()) continue;
         if (reader.values() != counter.values) continue;  // the changed value determines which others exist
         ++flipped;
-        EXPECT_NE(exact_state(other), state) << "value " << at;
+        EXPECT_NE(testing::state_of(other), state) << "value " << at;
     }
     return flipped;
 }
@@ -322,11 +322,11 @@ TEST(Persist, EveryValueOfListsThatWaitChangesTheirArchive) {
         }
     }
     endpoint::AckGatherer shadow = make();
-    put_back(gatherer, shadow);
+    ASSERT_TRUE(testing::copy_state(gatherer, shadow));
     EXPECT_EQ(shadow.poll_timeout(), model_now + endpoint::usual_ack_hold);
     EXPECT_EQ(expect_every_value_to_count(gatherer, make), 10U) << "five of each list, without counts and tokens";
     gatherer.close(control::key_of(join.terms));
-    put_back(gatherer, shadow);
+    ASSERT_TRUE(testing::copy_state(gatherer, shadow));
     EXPECT_TRUE(shadow.empty());
 }
 

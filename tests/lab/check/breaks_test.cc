@@ -12,9 +12,9 @@
 namespace atp::check {
 namespace {
 
-std::string name_of(const testing::TestParamInfo<Break>& info) { return std::string(info.param.name); }
+std::string name_of(const ::testing::TestParamInfo<Break>& info) { return std::string(info.param.name); }
 
-class InjectedFault : public testing::TestWithParam<Break> {
+class InjectedFault : public ::testing::TestWithParam<Break> {
   protected:
     const Configuration& configuration() const { return *find_configuration(GetParam().configuration, Extent::quick); }
 };
@@ -40,7 +40,7 @@ TEST_P(InjectedFault, HasADescriptionAndAHazard) {
     EXPECT_EQ(find_break(GetParam().name)->number, GetParam().number);
 }
 
-INSTANTIATE_TEST_SUITE_P(Breaks, InjectedFault, testing::ValuesIn(breaks().begin(), breaks().end()), name_of);
+INSTANTIATE_TEST_SUITE_P(Breaks, InjectedFault, ::testing::ValuesIn(breaks().begin(), breaks().end()), name_of);
 
 TEST(InjectedFaults, CoverTwelveHazards) {
     std::set<unsigned> hazards;

@@ -14,7 +14,7 @@
 #include "check/explore.h"
 #include "check/explorer.h"
 #include "check/switchml_machines.h"
-#include "exact_archive.h"
+#include "support/byte_archive.h"
 
 namespace atp::check {
 namespace {
@@ -138,13 +138,13 @@ class Shadowed {
     template <class Act>
     void in_step(unsigned rank, const Act& act) {
         Worker shadow(config_of(static_cast<std::uint8_t>(rank)));
-        put_back(*workers_[rank], shadow);
+        ASSERT_TRUE(testing::copy_state(*workers_[rank], shadow));
         ASSERT_EQ(shadow.poll_timeout(), workers_[rank]->poll_timeout());
         act(shadow);
         act(*workers_[rank]);
         std::vector<Bytes> sent = drain(*workers_[rank]);
         ASSERT_EQ(drain(shadow), sent);
-        ASSERT_EQ(exact_state(shadow), exact_state(*workers_[rank]));
+        ASSERT_EQ(testing::state_of(shadow), testing::state_of(*workers_[rank]));
         for (Bytes& packet : sent) flights_.emplace_back(2, std::move(packet));
     }
     void timeouts() {
@@ -162,12 +162,12 @@ class Shadowed {
     void to_switch(Bytes packet) {
         Switch shadow({.slots = 2, .lanes = 1});
         ASSERT_TRUE(shadow.admit(job_config()));
-        put_back(switch_, shadow);
+        ASSERT_TRUE(testing::copy_state(switch_, shadow));
         Bytes copy = packet;
         const auto verdict = switch_.handle_packet(packet);
         ASSERT_EQ(shadow.handle_packet(copy).event, verdict.event);
         ASSERT_EQ(copy, packet);
-        ASSERT_EQ(exact_state(shadow), exact_state(switch_));
+        ASSERT_EQ(testing::state_of(shadow), testing::state_of(switch_));
         for (unsigned rank = 0; rank < 2; ++rank) {
             const bool meant = verdict.route == Route::everybody || verdict.worker == rank;
             if (verdict.route != Route::drop && meant) flights_.emplace_back(rank, packet);
@@ -186,11 +186,11 @@ class Shadowed {
 };
 
 TEST(SwitchMlModel, RestoredMachinesContinueLikeTheOriginals) {
-    for (unsigned seed = 1; seed <= 40 && !testing::Test::HasFatalFailure(); ++seed) {
+    for (unsigned seed = 1; seed <= 40 && !::testing::Test::HasFatalFailure(); ++seed) {
         Shadowed system(seed);
         for (unsigned steps = 0; steps < 4000 && !system.done(); ++steps) {
             system.step();
-            if (testing::Test::HasFatalFailure()) return;
+            if (::testing::Test::HasFatalFailure()) return;
         }
         EXPECT_TRUE(system.done()) << "seed " << seed;
     }

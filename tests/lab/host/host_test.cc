@@ -119,7 +119,7 @@ class Hosts : public ::testing::Test {
             SwitchHost shadow(switch_config);
             if (shadows_) follow_with(shadow, sent);
             switch_.handle_datagram(datagram, out_, now_);
-            EXPECT_TRUE(!shadows_ || state_of(shadow) == state_of(switch_));
+            EXPECT_TRUE(!shadows_ || testing::state_of(shadow) == testing::state_of(switch_));
             return send(switch_address);
         }
         for (const auto& rank : ranks_) {
@@ -129,7 +129,7 @@ class Hosts : public ::testing::Test {
             std::vector<std::byte> copy = bytes;
             shadow.handle_datagram({.bytes = copy, .capacity = copy.size(), .from = &sent.from}, now_);
             rank->handle_datagram(datagram, now_);
-            EXPECT_TRUE(!shadows_ || state_of(shadow) == state_of(*rank));
+            EXPECT_TRUE(!shadows_ || testing::state_of(shadow) == testing::state_of(*rank));
             drive(*rank);
         }
     }
@@ -138,12 +138,6 @@ class Hosts : public ::testing::Test {
         std::vector<std::byte> copy = sent.packet.bytes;
         PacketList out;
         shadow.handle_datagram({.bytes = copy, .capacity = copy.size(), .from = &sent.from}, out, now_);
-    }
-    template <class Host>
-    static std::vector<std::byte> state_of(Host& host) {
-        testing::ByteWriter writer;
-        host.persist(writer);
-        return writer.state;
     }
 
     bool shadows_ = false;  // a process with the restored state gets each datagram too
