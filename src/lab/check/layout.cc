@@ -33,7 +33,8 @@ Layout::Layout(const Configuration& configuration)
       jobs_(configuration.jobs),
       workers_(configuration.workers()),
       has_server_processes_(check::has_server_processes(configuration)) {
-    for (std::uint8_t job = 0; job < jobs_; ++job) {
+    for (unsigned number = 0; number < jobs_; ++number) {
+        const auto job = static_cast<std::uint8_t>(number);
         for (unsigned rank = 0; rank < workers_; ++rank) {
             nodes_.push_back({.kind = NodeKind::worker, .job = job, .index = static_cast<std::uint8_t>(rank)});
         }
