@@ -20,7 +20,8 @@ namespace atp::host {
 inline namespace ATP_VARIANT {
 
 // The process of a rank for one channel: the shipped machine at an address, with the tensors that it sums. The
-// simulator, the swarm and tests reach the machines of a rank through this class only, as a driver of the product does.
+// simulator and the model checker reach the machines of a rank through this class only, as a driver of the product
+// does.
 //
 // Ownership: owns the machine, and each tensor that submit() was given to own, until the poll_event() after its
 //   `completed`. Borrows the others.

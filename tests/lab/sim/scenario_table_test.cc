@@ -47,7 +47,9 @@ Samples samples_of_network() {
             {"--placement", "separate"}, {"--rate", "10000000000"}, {"--delay", "3us"},
             {"--queue", "300000"},       {"--ecn", "4000"},         {"--spray", "2"},
             {"--spray-skew", "7us"},     {"--overhead", "70"},      {"--no-audit", ""},
-            {"--lanes", "61"},           {"--window", "128"},       {"--aggregators", "8"}};
+            {"--lanes", "61"},           {"--window", "128"},       {"--aggregators", "8"},
+            {"--scaling", "dynamic"},    {"--lane-type", "int16"},  {"--int32-switch", "0"},
+            {"--in-path", ""},           {"--groups", ""}};
 }
 
 Samples samples_of_jobs() {
@@ -115,12 +117,7 @@ Samples samples_of_jobs() {
             {"--switchml-timeout", "5ms"},
             {"--switchml-halves", ""},
             {"--switchml-mode", "faithful"},
-            {"--time-limit", "7s"},
-            {"--scaling", "dynamic"},
-            {"--lane-type", "int16"},
-            {"--int32-switch", "0"},
-            {"--in-path", ""},
-            {"--groups", ""}};
+            {"--time-limit", "7s"}};
 }
 
 // A value for each flag, other than its default.
