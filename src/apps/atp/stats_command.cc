@@ -82,8 +82,8 @@ std::function<int()> register_stats(CLI::App& program) {
     CLI::App* command = program.add_subcommand("stats", "Show the counters of a switch and of its jobs");
     command->add_option("ADDRESS", options->address, "Address of the switch, host:port or [host]:port")->required();
     command->footer(
-        "Exit status: 0 report printed, 1 no answer or the output failed, 2 bad arguments, 130 a signal came "
-        "first.");
+        "Exit status: 0 report printed, 1 no answer or the output failed, 2 bad arguments, 130 after a signal "
+        "without a report.");
     Flags flags(*command, "Output");
     flags.flag("--json", options->json, "Print each report as one line of JSON");
     flags.flag("--watch", options->watch, "Print a report with rates every --interval, until Ctrl-C");
