@@ -9,7 +9,7 @@
 
 #include "headers.p4"
 #include "pairs.p4"
-#include "pass.p4"
+#include "pass_constants.p4"
 
 #ifndef ATP_AGGREGATORS
 #define ATP_AGGREGATORS 4096

@@ -6,7 +6,7 @@
 
 #include "actions.p4"
 #include "parser.p4"
-#include "pass.p4"
+#include "pass_constants.p4"
 
 // What a packet wants from the registers. GATHER, STORE and AGE follow from what `tag` returned.
 const bit<8> WORK_NONE = 0;

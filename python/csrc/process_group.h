@@ -92,7 +92,7 @@ class ProcessGroupAtp final : public c10d::Backend {
     WorkPointer reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                 const c10d::ReduceScatterOptions& options) override;
 
-    // The fallback executes these.
+    // delegation.cc. The fallback executes these.
     WorkPointer allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) override;
     WorkPointer gather(TensorLists& outputs, Tensors& inputs, const c10d::GatherOptions& options) override;
     WorkPointer scatter(Tensors& outputs, TensorLists& inputs, const c10d::ScatterOptions& options) override;

@@ -8,6 +8,7 @@
 
 #include "protocol/counter_fields.h"
 #include "protocol/decide.h"
+#include "wire/job_number.h"
 
 namespace atp::apps {
 namespace {

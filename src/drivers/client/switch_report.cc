@@ -15,7 +15,7 @@
 
 #include "base/counters.h"
 #include "protocol/counter_fields.h"
-#include "wire/packet.h"
+#include "wire/job_number.h"
 
 namespace atp::client {
 namespace {

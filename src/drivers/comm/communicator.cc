@@ -17,14 +17,12 @@
 #include "net/affinity.h"
 #include "net/clock.h"
 #include "observe/traced_transport.h"
-#include "tensor/bundle.h"
+#include "tensor/slice.h"
+#include "tensor/tensor_group.h"
 #include "tensor/tensors.h"
 
 namespace atp::comm {
 namespace {
-
-// A tensor with fewer packets per channel is not divided.
-constexpr std::uint64_t least_fragments_of_slice = 8;
 
 Failure refuse(Operation operation, Reason reason, std::string text) {
     return fail(operation, reason, {}, std::move(text));
@@ -255,12 +253,9 @@ void Communicator::add_beside(Work& work, std::unique_ptr<protocol::Tensor> tens
 void Communicator::add_slices(Work& work, const protocol::Tensor& tensor, std::uint16_t purpose,
                               std::uint64_t alignment) const {
     const std::uint64_t lanes = tensor.size();
-    const std::uint64_t fragment = fragment_elements(tensor.form());
-    const std::uint64_t fragments = (lanes + fragment - 1) / fragment;
-    const std::uint64_t parts = std::clamp<std::uint64_t>(fragments / least_fragments_of_slice, 1, channels_.size());
-    const std::uint64_t share = (fragments + parts - 1) / parts * fragment;
-    std::uint64_t step = (share + alignment - 1) / alignment * alignment;
-    if (chunks_) step = tensor::lanes_of_chunk(*chunks_, lanes, tensor.spans().length);
+    const std::uint64_t step =
+        chunks_ ? tensor::lanes_of_chunk(*chunks_, lanes, tensor.spans().length)
+                : tensor::length_of_slice(lanes, fragment_elements(tensor.form()), channels_.size(), alignment);
     for (std::uint64_t first = 0; first < lanes; first += step) {
         work.add_slice(first, std::min(step, lanes - first), purpose);
     }
@@ -332,7 +327,7 @@ Result<Handle> Communicator::all_reduce(std::vector<std::unique_ptr<protocol::Te
     for (const auto& tensor : tensors) detail = mix(detail + static_cast<std::uint32_t>(tensor->size()));
     std::string called = fmt::format("{} of {}", to_string(operation), text_of(tensors, elements, type, reduction));
     std::unique_ptr<protocol::Tensor> whole =
-        tensors.size() == 1 ? std::move(tensors.front()) : std::make_unique<tensor::Group>(std::move(tensors));
+        tensors.size() == 1 ? std::move(tensors.front()) : std::make_unique<tensor::TensorGroup>(std::move(tensors));
     return submit({operation, type, elements, detail, std::move(called), alignment_of(type)}, std::move(whole),
                   deadline);
 }

@@ -12,7 +12,7 @@
 
 #include "observe/events.h"
 #include "wire/address.h"
-#include "wire/packet.h"
+#include "wire/job_number.h"
 
 namespace atp::observe {
 

@@ -8,7 +8,7 @@
 
 #include "protocol/decide.h"
 #include "sim/trace.h"
-#include "wire/packet.h"
+#include "wire/job_number.h"
 
 namespace atp::sim {
 namespace {

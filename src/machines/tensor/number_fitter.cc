@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "tensor/bundle.h"
+#include "tensor/tensor_group.h"
 #include "tensor/exact_tensor.h"
 #include "tensor/span_votes.h"
 #include "tensor/sum_exponents.h"
@@ -91,7 +91,7 @@ NumberFitter::Fitted NumberFitter::fit_dealt(std::vector<DealtTensor::Block> blo
     after.longest = std::max<std::uint64_t>(rules.longest / atp_elements_per_word(form), 1);
     Fitted fitted;
     if (lack_reference(scales)) fitted.before.push_back(exponents_of({tensors.begin(), tensors.end()}, scales));
-    fitted.before.push_back(std::make_unique<Group>(std::move(votes)));
+    fitted.before.push_back(std::make_unique<TensorGroup>(std::move(votes)));
     fitted.tensor = std::make_unique<DealtTensor>(std::move(blocks), rules);
     fitted.after = std::make_unique<DealtTensor>(std::move(exponents), after);
     return fitted;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,6 +10,17 @@
 #include "protocol/tensor.h"
 
 namespace atp::tensor {
+
+// Elements of each slice but the last, if a tensor of `elements` is cut over channels: whole fragments of `fragment`
+// elements, rounded up to a multiple of `alignment`. A tensor of fewer than 16 fragments stays whole.
+[[nodiscard]] constexpr std::uint64_t length_of_slice(std::uint64_t elements, std::uint64_t fragment,
+                                                      std::uint64_t channels, std::uint64_t alignment) {
+    constexpr std::uint64_t least_fragments = 8;
+    const std::uint64_t fragments = (elements + fragment - 1) / fragment;
+    const std::uint64_t slices = std::clamp<std::uint64_t>(fragments / least_fragments, 1, channels);
+    const std::uint64_t share = (fragments + slices - 1) / slices * fragment;
+    return (share + alignment - 1) / alignment * alignment;
+}
 
 // The part of a tensor that one channel carries: `size` elements of `whole`, from element `first` on.
 class Slice final : public protocol::Tensor {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/packet.h"
 
-#include <fmt/format.h>
-
 #include <array>
-#include <charconv>
 #include <cinttypes>
 #include <cstdio>
+
+#include "wire/job_number.h"
 
 namespace atp::wire {
 
@@ -93,17 +92,6 @@ std::string flags_to_string(std::uint16_t flags) {
     }
     if ((flags & ~ATP_FLAG_ALL) != 0) append("unknown");
     return text;
-}
-
-std::string job_to_string(std::uint32_t job) { return fmt::format("{:08x}", job); }
-
-std::optional<std::uint32_t> parse_job(std::string_view text) {
-    constexpr std::size_t digits = 8;
-    std::uint32_t job = 0;
-    const char* const end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, job, 16);
-    if (text.size() != digits || read.ec != std::errc() || read.ptr != end) return std::nullopt;
-    return job;
 }
 
 std::string to_string(const atp_header& header, std::size_t lanes) {

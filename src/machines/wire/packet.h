@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -68,10 +67,6 @@ void encode_header(const atp_header& header, std::span<std::byte> bytes);
 // "GRADIENT job=650de528 token=0x5eed ch=0 seq=17 w=2 hop=0 win=8 scale=0 idx=5 arg=0 peer=all sending=1 part=0.0
 // form=int32 int32x62 set=0x4/0xf,0x1/0x1 resend ecn".
 [[nodiscard]] std::string to_string(const atp_header& header, std::size_t lanes);
-// A job number as logs, errors, reports, JSON and traces show it: eight hexadecimal digits, "0000002a".
-[[nodiscard]] std::string job_to_string(std::uint32_t job);
-// Reads that form only: fewer digits could also be meant as a decimal number.
-[[nodiscard]] std::optional<std::uint32_t> parse_job(std::string_view text);
 // Names of the set flags, separated by spaces: "resend ecn". Unknown flags read "unknown".
 [[nodiscard]] std::string flags_to_string(std::uint16_t flags);
 [[nodiscard]] std::string_view flag_to_string(std::uint16_t flag);

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "wire/control.h"
+#include "wire/job_number.h"
 #include "wire/packet.h"
 
 namespace atp::wire {

@@ -12,10 +12,10 @@ namespace atp::tensor {
 // Several tensors as one. Their lanes follow each other without a gap, so small tensors share packets.
 //
 // Ownership: owns the members. Calling order: that of protocol::Tensor. Threads: as the members. Failure: none.
-class Group final : public protocol::Tensor {
+class TensorGroup final : public protocol::Tensor {
   public:
     // Requires at least one member. Either all members are plain or none is.
-    explicit Group(std::vector<std::unique_ptr<protocol::Tensor>> members) : members_(std::move(members)) {
+    explicit TensorGroup(std::vector<std::unique_ptr<protocol::Tensor>> members) : members_(std::move(members)) {
         for (const auto& member : members_) {
             starts_.push_back(size_);
             size_ += member->size();
