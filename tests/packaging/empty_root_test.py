@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pastes the install lines of README.md, docs/pytorch.md and docs/operate/install.md into empty systems.
+"""Pastes the install lines of README.md, docs/start/first-sum.md and docs/operate/install.md into empty systems.
 
 mmdebstrap makes a minimal system of this machine's release. Each different sequence of lines gets a copy, with the
 tracked files of the sources and nothing else. The copy shares the network of this machine, its settings of apt and pip,
@@ -50,8 +50,8 @@ test ! -e build/venv
 """
 # Documents, the headings above the lines, and what must then work.
 PASTED = (
-    ("README.md", ("Train with it",), USES_BACKEND),
-    ("docs/pytorch.md", ("Start",), USES_BACKEND),
+    ("README.md", ("Install",), USES_BACKEND),
+    ("docs/start/first-sum.md", ("Install",), USES_BACKEND),
     ("docs/operate/install.md", ("Workers",), USES_BACKEND),
     ("docs/operate/install.md", ("Build", "Check"), HAS_NO_MORE_THAN_A_SWITCH_NEEDS),
 )
