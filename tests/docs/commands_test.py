@@ -63,7 +63,9 @@ def blocks_of(page: str, text: str) -> list[Block]:
     for match in BLOCK.finditer(text):
         mark, lines = match[1] or "", match[2]
         where = f"{page}:{text.count(chr(10), 0, match.start(2)) + 1}"
-        if re.fullmatch(r"not run, \S.*", mark) or all(line.startswith(STEPS_OF_THEIR_OWN) for line in lines.splitlines()):
+        if re.fullmatch(r"not run, \S.*", mark) or all(
+            line.startswith(STEPS_OF_THEIR_OWN) for line in lines.splitlines()
+        ):
             continue
         if mark not in PLACES:
             raise Failed(f"{where}: the comment before the block says {mark!r}; known: {', '.join(PLACES)[2:]}")
