@@ -59,7 +59,7 @@ enum atp_reason {
     ATP_REASON_UNKNOWN_NAME = 2, /* no such host */
     ATP_REASON_DENIED = 3,       /* refused by permissions of the kernel or a firewall */
     ATP_REASON_IN_USE = 4,       /* another socket has the address */
-    ATP_REASON_UNREACHABLE = 5,  /* no route, or no such local address */
+    ATP_REASON_UNREACHABLE = 5,  /* no route, no such local address, or no answer */
     ATP_REASON_REFUSED = 6,      /* no program listens there */
     ATP_REASON_TOO_LARGE = 7,    /* for the path, or for the store */
     ATP_REASON_UNSUPPORTED = 8,  /* not supported, for example the average of integers */
@@ -181,7 +181,10 @@ enum atp_lane_type {
 struct atp_options {
     /* Written by atp_options_init(). */
     size_t struct_size;
-    /* Address of the switch of this rank (host:port or [host]:port). Own. [none: hosts serve the sums] */
+    /*
+     * Address of the switch of this rank (host:port or [host]:port). Own. [none: hosts serve the sums, each at its
+     * listen address]
+     */
     const char* switch_address;
     /* Independent streams of a rank, each with an I/O thread (1 to 64). [1] */
     uint32_t channels;
@@ -195,7 +198,7 @@ struct atp_options {
     /* Add an audit lane of four bytes to each packet; the server checks this lane before it adds. [0] */
     int32_t audit;
     /*
-     * Factor between a float32 value and its integer if scaling is fixed: x travels as round(x * scale) (above 0).
+     * Factor between a float32 value and its integer if scaling is fixed: x is sent as round(x * scale) (above 0).
      * [1e8]
      */
     double scale;
@@ -226,7 +229,7 @@ struct atp_options {
     /* Must be 0. */
     uint32_t reserved;
     /*
-     * Scale of float values: that of the job, or one that follows the magnitude of earlier sums (enum atp_scaling).
+     * Scale of float values: fixed for the job, or following the magnitude of earlier sums (enum atp_scaling).
      * [ATP_SCALING_DYNAMIC]
      */
     int32_t scaling;
@@ -257,11 +260,14 @@ struct atp_options {
      */
     double link_rate;
     /*
-     * Name of the link above the rack of this host, which ranks with the same name share. Own. [that of the switch
-     * of this rank]
+     * Name of the link above the rack of this host, which ranks with the same name share. Own. [the name in rack,
+     * otherwise the switch of this rank]
      */
     const char* uplink;
-    /* Rate of that link in each direction, to choose a layout (such as 25gbit). Own. [0: that of the slowest host] */
+    /*
+     * Rate of that link in each direction, to choose a layout (such as 25gbit). Own. [0: the rate of the slowest
+     * host]
+     */
     double uplink_rate;
 };
 

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 @dataclass(frozen=True)
 class Options:
-    """How a process group reaches its switch. If an option is None, its environment variable or its default applies.
+    """Settings of a process group. If an option is None, its environment variable or its default applies.
 
     Attributes:
-        switch: Address of the switch of this rank (host:port or [host]:port). Variable ATP_SWITCH. [that of
-            rank 0; it may be 'none']
+        switch: Address of the switch of this rank (host:port or [host]:port). Variable ATP_SWITCH. [the switch
+            of rank 0; 'none': this rank's rack has no switch]
         listen: Address at which this rank may serve a part of the sums to the other hosts (host:port, host:0
             for any port, or host:first-last). Variable ATP_LISTEN. [the address that reaches MASTER_ADDR, and
             any port]
@@ -24,14 +24,14 @@ class Options:
         rack: Name of the rack of this rank; needed if the racks have switches that workers do not address (any
             name). Variable ATP_RACK. [none]
         link_rate: Rate of the link of this host in each direction, to choose a layout (such as 25gbit).
-            Variable ATP_LINK_RATE. [that of the topology file]
+            Variable ATP_LINK_RATE. [host_rate in the topology file, otherwise the slowest that a rank names]
         uplink: Name of the link above the rack of this host, which ranks with the same name share (any name).
-            Variable ATP_UPLINK. [that of the topology file]
+            Variable ATP_UPLINK. [the name in the topology file or in rack, otherwise the switch]
         uplink_rate: Rate of that link in each direction, to choose a layout (such as 25gbit). Variable
-            ATP_UPLINK_RATE. [that of the topology file]
+            ATP_UPLINK_RATE. [uplink_rate in the topology file, otherwise the rate of the slowest host]
         channels: Independent streams of a rank, each with an I/O thread (1 to 64). Variable ATP_CHANNELS. [1]
-        scaling: Scale of float values: that of the job, or one that follows the magnitude of earlier sums
-            (fixed, dynamic). Variable ATP_SCALING. [dynamic]
+        scaling: Scale of float values: fixed for the job, or following the magnitude of earlier sums (fixed,
+            dynamic). Variable ATP_SCALING. [dynamic]
         lanes: Type of a scaled value in a packet; auto: int16 for bfloat16 and float16 if the scale is dynamic
             (int32, int16, auto, int8). Variable ATP_LANES. [auto]
         multicast: Send each result once, to a multicast group, if every rank receives the group (off, on, or
@@ -43,7 +43,7 @@ class Options:
         host_name: Name of the host of this rank; ranks with different names never share memory (any word).
             Variable ATP_HOST_NAME. [none]
         timeout: Longest duration of an operation, and of forming a group (seconds above 0, or a timedelta).
-            Variable ATP_TIMEOUT. [that of init_process_group]
+            Variable ATP_TIMEOUT. [the timeout of init_process_group, 30 minutes unless given]
         trace: File that gets a line for each packet sent and received (a path, with %r for the rank, %p for the
             process and %h for the host). Variable ATP_TRACE. [none]
     """

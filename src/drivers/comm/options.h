@@ -34,7 +34,8 @@ enum class ServerPlace : std::uint8_t {
 // ranks need the same value.
 struct Options {
     // tools/write_options writes this from src/drivers/comm/option_table.cc.
-    // Address of the switch of this rank (host:port or [host]:port). Own. [none: hosts serve the sums]
+    // Address of the switch of this rank (host:port or [host]:port). Own. [none: hosts serve the sums, each at its
+    // listen address]
     std::string switch_address;
     // Address at which this rank may serve a part of the sums to the other hosts (host:port, host:0 for any port, or
     // host:first-last). Own. [none]
@@ -44,10 +45,10 @@ struct Options {
     // Rate of the link of this host in each direction, to choose a layout (such as 25gbit). Own. [0: the slowest that a
     // rank names]
     double link_rate = 0;
-    // Name of the link above the rack of this host, which ranks with the same name share. Own. [that of the switch of
-    // this rank]
+    // Name of the link above the rack of this host, which ranks with the same name share. Own. [the name in rack,
+    // otherwise the switch of this rank]
     std::string uplink;
-    // Rate of that link in each direction, to choose a layout (such as 25gbit). Own. [0: that of the slowest host]
+    // Rate of that link in each direction, to choose a layout (such as 25gbit). Own. [0: the rate of the slowest host]
     double uplink_rate = 0;
     // Independent streams of a rank, each with an I/O thread (1 to 64). [1]
     std::uint32_t channels = 1;
@@ -56,11 +57,10 @@ struct Options {
     // Maximum number of packets of a channel in flight (a power of two, 1 to 65,536). [0: as many as fit in 256 KiB,
     // from 8 to 256]
     std::uint32_t window = 0;
-    // Factor between a float32 value and its integer if scaling is fixed: x travels as round(x * scale) (above 0).
+    // Factor between a float32 value and its integer if scaling is fixed: x is sent as round(x * scale) (above 0).
     // [1e8]
     double scale = 1e8;
-    // Scale of float values: that of the job, or one that follows the magnitude of earlier sums (fixed, dynamic).
-    // [dynamic]
+    // Scale of float values: fixed for the job, or following the magnitude of earlier sums (fixed, dynamic). [dynamic]
     tensor::Scaling scaling = tensor::Scaling::dynamic;
     // Type of a scaled value in a packet; auto: int16 for bfloat16 and float16 if the scale is dynamic (int32, int16,
     // auto, int8). [auto]
@@ -102,7 +102,7 @@ struct Options {
     // Bytes of a socket's buffer, per direction. Own. [8388608]
     std::uint32_t socket_buffer_bytes = 8388608;
     // File that gets a line for each packet sent and received (a path, with %r for the rank, %p for the process and %h
-    // for the host). Own. [that of ATP_TRACE, otherwise none]
+    // for the host). Own. [the file in ATP_TRACE, otherwise none]
     std::string trace;
     // End of the written part.
 
