@@ -276,8 +276,8 @@ std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions) {
     flags.flag("--quiet", options->quiet, "Print errors only");
     flags.flag("--json", options->json, "Print the first report as JSON, with the address in use");
     command->footer(
-        "Exit status: 0 stopped by SIGTERM or SIGINT, 1 a socket, the output or the trace failed, 2 bad arguments or "
-        "no start.");
+        "Exit status: 0 stopped by SIGTERM or SIGINT, 1 a socket, the output, the trace or the end of --xdp failed, "
+        "2 bad arguments or no start.");
     if (options->additions.add_flags) options->additions.add_flags(*command);
     options->given = [command](const std::string& flag) {
         const CLI::Option* const option = command->get_option_no_throw(flag);

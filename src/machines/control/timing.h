@@ -17,8 +17,8 @@ struct Timing {
     // it.
     Duration hold = std::chrono::seconds(3);         // a member without a JOIN, a parent without a JOINED
     Duration parent_hold = std::chrono::seconds(5);  // a parent without a WELCOME
-    // A ready member sends so many JOINs in the hold time. At least two thirds of them must be lost in a row, and as
-    // many answers, before it is taken for lost.
+    // A ready member sends so many JOINs in the hold time. If its timers are punctual, all of them but one must be lost
+    // in a row before it is taken for lost.
     int joins_of_hold = 12;
     // A member whose JOIN is late by more is asked, with a JOINED every `hurry`: the host of an ended process reports
     // that no process has the port.
