@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Wireshark dissector for packets and control messages of ATP: docs/debugging.md#captures.
+-- Wireshark dissector for packets and control messages of ATP: docs/reference/traces.md#captures.
 --
 -- usage: wireshark -X lua_script:tools/atp.lua, tshark -X lua_script:tools/atp.lua, or a copy in the folder of plugins.
 -- UDP port 4790 is taken for ATP; datagrams of other ports if their first bytes fit. Wireshark 3.6 or later.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums over reports of switches (`atp stats --json`); docs/operate/monitor.md lists the counters."""
+"""Sums over reports of switches (`atp stats --json`); docs/reference/counters.md lists the counters."""
 
 from __future__ import annotations
 

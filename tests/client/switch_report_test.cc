@@ -144,7 +144,7 @@ TEST(SwitchReport, MemoryIncludesTheKernelSwitch) {
     EXPECT_EQ(report->memory_bytes, 1'000'000U + 44'444U * 1448U);
 }
 
-// The key of each counter, in the form that docs/operate/monitor.md uses.
+// The key of each counter, in the form that docs/reference/counters.md uses.
 std::set<std::string> counters_of(const Json& shard, const std::string& of_shard) {
     const auto keys = [](const Json& object, const std::string& prefix) {
         std::set<std::string> names;
@@ -170,7 +170,7 @@ std::set<std::string> counters_of(const Json& shard, const std::string& of_shard
 
 // The names between backticks in the first column of the tables of a section.
 std::set<std::string> names_in_page(const std::string& section) {
-    const std::string page = text_of("/docs/operate/monitor.md");
+    const std::string page = text_of("/docs/reference/counters.md");
     const std::size_t begin = page.find("\n## " + section + "\n");
     if (begin == std::string::npos) return {};
     std::istringstream lines(page.substr(begin + 1, page.find("\n## ", begin + 1) - begin));
@@ -186,7 +186,7 @@ std::set<std::string> names_in_page(const std::string& section) {
     return names;
 }
 
-TEST(SwitchReport, MonitorPageListsEveryCounterOfAReport) {
+TEST(SwitchReport, PageListsEveryCounterOfAReport) {
     const Json shards = Json::parse(committed_report())["shards"];
     for (const char* section : {"Packets", "Threads and sockets", "Servers"}) {
         EXPECT_EQ(names_in_page(section), counters_of(shards[0], section)) << section;

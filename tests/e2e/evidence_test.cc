@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of docs/faults.md: each rank names what failed, whatever the timeouts of its operations.
+// Rows of docs/operate/runbook.md: each rank names what failed, whatever the timeouts of its operations.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -317,6 +317,66 @@ class WriteOptions(ToolTest):
         self.expect(2, "docs/reference/options.md needs the line", arguments=("--check",))
 
 
+class WriteFaults(ToolTest):
+    """Works on a copy of the times, of the faults that the tests make, and of the page."""
+
+    tool = "write_faults"
+    timing = "src/machines/control/timing.h"
+    rows = "tests/faults/rows.py"
+    page = "docs/operate/runbook.md"
+
+    def setUp(self) -> None:
+        super().setUp()
+        for name in (self.timing, self.rows, self.page):
+            self.write(name, (TOOLS.parent / name).read_text())
+
+    def replace(self, name: str, old: str, new: str) -> None:
+        text = (self.root / name).read_text()
+        self.assertEqual(text.count(old), 1, old)
+        self.write(name, text.replace(old, new))
+
+    def test_the_page_fits_the_times_and_the_faults(self) -> None:
+        self.expect(0, "no violations", arguments=("--check",))
+
+    def test_a_changed_time_changes_the_page(self) -> None:
+        self.replace(self.timing, "left_grace = std::chrono::milliseconds(700)", "left_grace = std::chrono::seconds(2)")
+        self.expect(1, f"{self.page}: differs from {self.timing}", arguments=("--check",))
+        self.expect(0)
+        self.expect(0, arguments=("--check",))
+        self.assertIn("rank N left the job | | 2 s |", (self.root / self.page).read_text())
+
+    def test_an_edited_table_is_restored(self) -> None:
+        before = (self.root / self.page).read_text()
+        self.replace(self.page, "| a leaf is stopped, or its host is down |", "| a leaf is slow |")
+        self.expect(1, arguments=("--check",))
+        self.expect(0)
+        self.assertEqual((self.root / self.page).read_text(), before)
+
+    def test_faults_that_do_not_fit_are_an_error(self) -> None:
+        for name, old, new, problem in (
+            (self.rows, 'Row("leaf_stopped"', 'Row("leaf_slow"', "leaf_stopped is described twice, or is no row"),
+            (self.rows, "ROWS = (\n", 'ROWS = (\n    Row("new", "star:4", Kill("sw"), switch(SWITCH), ALL),\n',
+             "new has no row in tools/write_faults"),
+            (self.rows, 'Row("mtu_lowered", "star:4", Mtu("h2"), rank(2, "MTU"), ALL, evidence=True)',
+             'Row("mtu_lowered", "star:4", Mtu("h2"), rank(2, "MTU"), ALL)', "mtu_lowered must be named within"),
+            (self.rows, 'Row("leaf_stopped", "racks:2x2", Stop("rack1"), switch(LEAF_1), ALL)',
+             'Row("leaf_stopped", "racks:2x2", Stop("rack1"), switch(LEAF_1), ALL, causes={2: rank(2)})',
+             "in leaf_stopped ranks read different causes"),
+            (self.timing, "hold = std::chrono::seconds(3);         //", "hold = std::chrono::seconds(4);  //",
+             "has a hold time of 3 s"),
+            (self.timing, "Duration lost_grace", "Duration grace", "has no Duration lost_grace"),
+        ):  # fmt: skip
+            with self.subTest(problem=problem):
+                before = (self.root / name).read_text()
+                self.replace(name, old, new)
+                self.expect(2, problem, arguments=("--check",))
+                self.write(name, before)
+
+    def test_a_page_without_its_markers_is_an_error(self) -> None:
+        self.replace(self.page, "<!-- End of the written part. -->", "")
+        self.expect(2, f"{self.page} needs the lines", arguments=("--check",))
+
+
 class CheckProduct(ToolTest):
     tool = "check_product"
     extension = "python/atp/_C.cpython-311-x86_64-linux-gnu.so"

@@ -12,12 +12,12 @@ namespace {
 
 // Rows of the page: | `words` | severity | ...
 std::vector<std::pair<std::string, std::string>> rows_of_page() {
-    std::ifstream page(ATP_SOURCE_DIR "/docs/operate/monitor.md");
+    std::ifstream page(ATP_SOURCE_DIR "/docs/reference/events.md");
     std::vector<std::pair<std::string, std::string>> rows;
-    bool in_log = false;
+    bool in_events = false;
     for (std::string line; std::getline(page, line);) {
-        if (line.starts_with("## ")) in_log = line == "## Log";
-        if (!in_log || !line.starts_with("| `")) continue;
+        if (line.starts_with("## ")) in_events = line == "## Events";
+        if (!in_events || !line.starts_with("| `")) continue;
         const std::size_t words_end = line.find('`', 3);
         const std::size_t severity = line.find("| ", words_end) + 2;
         rows.emplace_back(line.substr(3, words_end - 3), line.substr(severity, line.find(' ', severity) - severity));

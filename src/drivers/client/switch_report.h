@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report of a switch: a switch fills it, and `atp stats` and `atp doctor` read it. In transit it is one JSON
-// object, whose keys docs/operate/monitor.md lists.
+// object, whose keys docs/reference/counters.md lists.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of log events: their words and severities. docs/operate/monitor.md#log shows the same table, which a test
+// The table of log events: their words and severities. docs/reference/events.md shows the same table, which a test
 // compares. The Python backend logs the events of ranks with the same words.
 #pragma once
 
