@@ -193,7 +193,7 @@ local MESSAGES = {
         { name = "hold_ms", kind = "u32", text = "hold time of the sender in milliseconds; 0: not stated", size = 4 },
         { name = "pace", kind = "pace", text = "among all members, as far as the sender knows it" },
         { name = "edge_count", kind = "u8", text = "number of edges", size = 1, counts = "edges" },
-        { name = "edges", kind = "list", text = "why the tree is not ready any more", each = "edge", count = "edge_count" },
+        { name = "edges", kind = "list", text = "why the tree is no longer ready", each = "edge", count = "edge_count" },
         { name = "statement_count", kind = "u8", text = "number of statements", size = 1, counts = "statements" },
         { name = "statements", kind = "list", text = "of all members that have stated one", each = "statement", count = "statement_count" },
     } },

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the hazard table of docs/protocol.md against the names of the tests.
+"""Checks the table of docs/spec/hazards.md against the names of the tests.
 
 usage: hazard_table_test.py SOURCE_DIR
 
@@ -21,7 +21,7 @@ NETWORK_TEST = re.compile(r"^\s*atp_network_test\((\w+) H(\d\d)\)", re.MULTILINE
 
 
 def files_in_table() -> dict[int, set[str]]:
-    rows = ROW.findall((SOURCES / "docs" / "protocol.md").read_text())
+    rows = ROW.findall((SOURCES / "docs" / "spec" / "hazards.md").read_text())
     return {int(number): set(re.findall(r"(?:\w+/)+\w+_test\b", cells.split("|")[-1])) for number, cells in rows}
 
 

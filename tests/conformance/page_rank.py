@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rank in Python, written only from docs/protocol.md. It shares jobs of one switch with ranks of this repository.
+"""A rank in Python, written only from docs/spec: the chapters of a worker, joining and formation. It shares jobs of one
+switch with ranks of this repository.
 
-The rank is as simple as that page allows: one channel, no congestion window, no resend before a NACK, a fixed timer.
-The layouts of packets come from wire_format. Its definition also generates the tables of that page.
+The rank is as simple as these chapters allow: one channel, no congestion window, no resend before a NACK, a fixed timer.
+The layouts of packets come from wire_format. Its definition also generates the tables of the chapters.
 """
 
 from __future__ import annotations

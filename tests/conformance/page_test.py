@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs jobs with ranks of the program and a rank whose author used only docs/protocol.md.
+"""Runs jobs with ranks of the program and a rank whose author used only docs/spec.
 
 usage: page_test.py ATP
 """

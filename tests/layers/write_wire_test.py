@@ -22,7 +22,8 @@ DEFINITION = "src/machines/wire/wire.toml"
 SOURCES = ("format.h", "check.h", "bytes.h", "packet.h", "packet.cc", "control.h", "control.cc", "join_messages.h",
            "query_messages.h", "formation_messages.h", "messages.cc", "message_rules.h", "message_rules.cc")  # fmt: skip
 READERS = ("src/machines/wire/format.h", "src/machines/wire/packet.h", "tools/atp.lua", "p4/headers.p4",
-           "docs/protocol.md")  # fmt: skip
+           "docs/spec/packet.md")  # fmt: skip
+CHAPTERS = ("docs/spec/joining.md", "docs/spec/formation.md")  # of messages; packet.md has the header
 # The reader in Python reads the definition itself.
 PYTHON = ("tests/support/wire_format.py", "tools/wire/definition.py", "tools/source_tree.py")
 
@@ -116,7 +117,7 @@ class WriteWire(ToolTest):
 
     def setUp(self) -> None:
         super().setUp()
-        names = [DEFINITION, *(f"src/machines/wire/{name}" for name in SOURCES), *READERS[2:]]
+        names = [DEFINITION, *(f"src/machines/wire/{name}" for name in SOURCES), *READERS[2:], *CHAPTERS]
         for name in names:
             self.write(name, (TOOLS.parent / name).read_text())
 
@@ -159,7 +160,9 @@ class WriteWire(ToolTest):
             "src/machines/wire/query_messages.h": ("std::uint32_t aggregators", "std::uint16_t aggregators"),
             "src/machines/wire/messages.cc": ("codec.field(value.layout, 0, 3)", "codec.field(value.layout, 0, 4)"),
             "tools/atp.lua": ("local HEADER_BYTES = 56", "local HEADER_BYTES = 44"),
-            "docs/protocol.md": ("| 24 | 4 | seq |", "| 20 | 4 | seq |"),
+            "docs/spec/packet.md": ("| 24 | 4 | seq |", "| 20 | 4 | seq |"),
+            "docs/spec/joining.md": ("within `mask0`; not 0 |", "within `mask0` |"),
+            "docs/spec/formation.md": ("of the server; 0 to 1,023 |", "of the server; 0 to 4,095 |"),
         }
         for name, (old, new) in edits.items():
             with self.subTest(name=name):

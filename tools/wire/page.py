@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/protocol.md."""
+"""The tables of docs/spec/{packet,joining,formation}.md."""
 
 from __future__ import annotations
 
@@ -54,6 +54,17 @@ def size_of(wire: Wire, each: Field) -> str:
     return str(each.size) if each.size is not None else "variable"
 
 
+def limits_of(wire: Wire, each: Field) -> str:
+    """What a receiver requires of one field. An enumeration lists its values itself."""
+    if each.type == "list" and each.count:
+        least = f"{each.least} to " if each.least else "at most "
+        return f"; {least}{wire.number(each.most or 0):,}"
+    least, most = wire.limits(each) if each.is_integer and not each.enum else (None, None)
+    if most is not None:
+        return f"; {least or 0} to {most:,}"
+    return "; not 0" if least else ""
+
+
 def field_table(wire: Wire, item: Struct) -> list[str]:
     rows = []
     for each in item.fields:
@@ -61,9 +72,7 @@ def field_table(wire: Wire, item: Struct) -> list[str]:
         meaning = kind + wire.page_of(each)
         if each.type in wire.structs:
             meaning += f" ({each.type})"
-        if each.type == "list" and each.count:
-            least = f"{each.least} to " if each.least else "at most "
-            meaning += f"; {least}{wire.number(each.most or 0)}"
+        meaning += limits_of(wire, each)
         offset = "" if each.offset is None else str(each.offset)
         rows.append([offset, size_of(wire, each), "zero" if each.is_zero else each.name, meaning])
     return table(["offset", "bytes", "field", "meaning"], rows)

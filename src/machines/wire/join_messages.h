@@ -158,7 +158,7 @@ struct Joined {
     bool int32_lanes = false;             // if ready: integers of int16 and int8 travel as int32 in this incarnation
     std::uint32_t hold_ms = 0;            // hold time of the sender in milliseconds; 0: not stated
     Pace pace{};                          // among all members, as far as the sender knows it
-    std::vector<Edge> edges{};            // why the tree is not ready any more
+    std::vector<Edge> edges{};            // why the tree is no longer ready
     std::vector<Statement> statements{};  // of all members that have stated one
 };
 
