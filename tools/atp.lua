@@ -219,7 +219,7 @@ local MESSAGES = {
     [20] = { name = "hello", text = "requests the path of a switch, and tests whether a message of this length arrives", fields = {
         { name = "nonce", kind = "u64", text = "random; the answer repeats it", size = 8, hex = true },
     } },
-    [21] = { name = "welcome", text = "answer to a HELLO, at least as long and with the same ECN bits", fields = {
+    [21] = { name = "welcome", text = "answer to a HELLO, at least as long, with its ECN bits", fields = {
         { name = "nonce", kind = "u64", text = "of the HELLO", size = 8, hex = true },
         { name = "received_bytes", kind = "u32", text = "length of the HELLO as received", size = 4 },
         { name = "switch_count", kind = "u8", text = "number of switches", size = 1, counts = "path" },

@@ -32,7 +32,7 @@ enum class ControlType : std::uint8_t {
     leave = 19,    // from worker, switch: a member leaves
     // from worker, switch, tool: requests the path of a switch, and tests whether a message of this length arrives
     hello = 20,
-    welcome = 21,  // from switch: answer to a HELLO, at least as long and with the same ECN bits
+    welcome = 21,  // from switch: answer to a HELLO, at least as long, with its ECN bits
     stats = 22,    // from tool: requests one part of a report; as long as the longest REPORT
     report = 23,   // from switch: that part of the report
     retry = 24,    // from switch: repeat the JOIN with this cookie

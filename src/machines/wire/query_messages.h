@@ -25,7 +25,7 @@ struct Hello {
     std::uint64_t nonce = 0;  // random; the answer repeats it
 };
 
-// WELCOME: answer to a HELLO, at least as long and with the same ECN bits. Sent by: switch.
+// WELCOME: answer to a HELLO, at least as long, with its ECN bits. Sent by: switch.
 struct Welcome {
     std::uint64_t nonce = 0;           // of the HELLO
     std::uint32_t received_bytes = 0;  // length of the HELLO as received
