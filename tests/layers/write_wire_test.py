@@ -162,7 +162,7 @@ class WriteWire(ToolTest):
             "tools/atp.lua": ("local HEADER_BYTES = 56", "local HEADER_BYTES = 44"),
             "docs/spec/packet.md": ("| 24 | 4 | seq |", "| 20 | 4 | seq |"),
             "docs/spec/joining.md": ("within `mask0`; not 0 |", "within `mask0` |"),
-            "docs/spec/formation.md": ("of the server; 0 to 1,023 |", "of the server; 0 to 4,095 |"),
+            "docs/spec/formation.md": ("number of that rank; 0 to 1,023 |", "number of that rank; 0 to 4,095 |"),
         }
         for name, (old, new) in edits.items():
             with self.subTest(name=name):
