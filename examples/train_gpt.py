@@ -1,23 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small GPT on the documents of this repository, character by character, and lets it write some text.
+"""Trains a small GPT on the text of tales.py, character by character, and lets it write some text.
 
 torchrun --nproc-per-node 4 examples/train_gpt.py [--backend gloo] [--steps 400] [--sharded]
 """
 
 import argparse
 import time
-from pathlib import Path
 
 import torch
 import torch.distributed as dist
 from common import compare_weights, mean_over_ranks
+from tales import tales
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 import atp  # noqa: F401  registers the backend
 
-DOCUMENTS = Path(__file__).resolve().parent.parent / "docs"
 CONTEXT = 64  # number of characters that the model gets
 
 
@@ -63,7 +62,7 @@ def write(model: nn.Module, text: torch.Tensor, count: int) -> torch.Tensor:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Trains a small GPT on this repository's documentation.")
+    parser = argparse.ArgumentParser(description="Trains a small GPT on short tales about a network.")
     parser.add_argument("--backend", default="atp", help="backend of torch.distributed [atp]")
     parser.add_argument("--steps", type=int, default=400, help="number of steps, at least 1 [400]")
     parser.add_argument("--batch", type=int, default=16, help="text samples of one rank in one step [16]")
@@ -72,10 +71,9 @@ def main() -> None:
 
     dist.init_process_group(arguments.backend)
     torch.set_num_threads(1)
-    pages = [path for path in sorted(DOCUMENTS.rglob("*.md")) if path.parent.name != "results"]
-    documents = "".join(path.read_text(encoding="utf-8") for path in pages)
-    alphabet = sorted(set(documents))
-    text = torch.tensor([alphabet.index(character) for character in documents])
+    characters = tales()
+    alphabet = sorted(set(characters))
+    text = torch.tensor([alphabet.index(character) for character in characters])
     torch.manual_seed(0)  # the same weights on every rank
     model = GPT(len(alphabet))
     parallel = shard(model) if arguments.sharded else DistributedDataParallel(model)
@@ -96,7 +94,7 @@ def main() -> None:
                 print(f"step {step} of {arguments.steps}: loss {mean:.3f}, {rate:.1f} steps/s", flush=True)
             losses, begin = [], time.perf_counter()
     weights = compare_weights(model)
-    beginning = text[documents.index("switch") :][: len("switch")]
+    beginning = text[characters.index("switch") :][: len("switch")]
     torch.manual_seed(0)
     # Every rank writes, because a rank may have only a part of the weights.
     sample = "".join(alphabet[index] for index in write(model, beginning, 300))

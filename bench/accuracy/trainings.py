@@ -120,12 +120,13 @@ class Gpt(Training):
     batch = 8
 
     def make_model(self):
-        from train_gpt import DOCUMENTS, GPT
+        from tales import tales
+        from train_gpt import GPT
 
-        documents = "".join(path.read_text(encoding="utf-8") for path in sorted(DOCUMENTS.glob("*.md")))
-        alphabet = sorted(set(documents))
+        characters = tales()
+        alphabet = sorted(set(characters))
         numbers = {character: number for number, character in enumerate(alphabet)}
-        text = torch.tensor([numbers[character] for character in documents])
+        text = torch.tensor([numbers[character] for character in characters])
         self.text, self.kept = text[: -len(text) // 10], text[-len(text) // 10 :]
         return GPT(len(alphabet), 64, 2)
 
