@@ -4,14 +4,17 @@
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import program
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import provenance  # noqa: E402  tools/provenance.py
+
 CLUSTER = os.path.join(ROOT, "bench/cluster/run")
 LIMIT_SECONDS = 900
 PICTURES = "figures"  # a folder beside the page
@@ -80,12 +83,14 @@ def cluster(part, flags, *more):
 
 @dataclass
 class Page:
-    """A program that measures parts and writes a page. `bodies` maps the name of a part to its title and function."""
+    """A program that measures parts and writes a page. `bodies` maps the name of a part to its title and function.
+    `in_effect` holds what differs from the defaults in all parts (tools/provenance.py)."""
 
     title: str
     program: str
     bodies: dict
     introduction: str = ""
+    in_effect: dict = field(default_factory=dict)
 
     def measure(self, name, rounds):
         title, body = self.bodies[name]
@@ -97,11 +102,14 @@ class Page:
         return part
 
     def text(self, parts):
+        recorded = provenance.record(Path(ROOT), **self.in_effect)
         head = [
             f"# {self.title}",
             "",
-            f"Written by `{self.program} --write` on {platform.machine()}, {os.cpu_count()} cores, "
-            f"Linux {platform.release()}. Each figure is a ratio or a share within one run: the median of the rounds.",
+            provenance.line(recorded),
+            "",
+            f"Written by `{self.program} --write`. {provenance.sentence(recorded)} Each figure is a ratio or a share "
+            "within one run: the median of the rounds.",
             "",
             *([self.introduction, ""] if self.introduction else []),
         ]

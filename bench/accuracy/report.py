@@ -2,14 +2,15 @@
 """Writes the page docs/results/accuracy.md from the figures of the studies."""
 
 import os
-import platform
 import statistics
 import sys
+from pathlib import Path
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "bench/cluster"))
+sys.path[:0] = [os.path.join(ROOT, "bench/cluster"), os.path.join(ROOT, "tools")]
 
 import picture  # noqa: E402  bench/cluster/picture.py
+import provenance  # noqa: E402  tools/provenance.py
 
 PAGE = os.path.join(ROOT, "docs/results/accuracy.md")
 PICTURES = "figures"  # a folder beside the page
@@ -17,12 +18,16 @@ PICTURES = "figures"  # a folder beside the page
 INTRODUCTION = """\
 # Accuracy of training with sums of integers
 
-Written by `bench/accuracy/run --write` on {machine}. Four workers in one process train models of `examples/`. The state
-machines of ATP or of SwitchML sum their gradients under one switch, in packets of 352 lanes. "float32" adds the
-gradients as floats, without a protocol. Other pages report speed.
+{line}
+
+Written by `bench/accuracy/run --write`. {sentence}
+
+Four workers in one process train models of `examples/`. The state machines of ATP or of SwitchML sum their gradients
+under one switch, in packets of 352 lanes. "float32" adds the gradients as floats, without a protocol. Other pages report
+speed.
 
 A form consists of the protocol, the type of a lane, and the scale. The scale is fixed or dynamic. A dynamic scale
-follows from the last sum of the same elements ([dynamic scaling](../protocol.md#dynamic-scaling)).
+follows from the last sum of the same elements ([dynamic scaling](../spec/numbers.md#dynamic-scaling)).
 """
 
 
@@ -220,8 +225,14 @@ SECTIONS = {
 
 
 def write(figures):
-    machine = f"{platform.machine()}, {os.cpu_count()} cores"
-    parts = [INTRODUCTION.format(machine=machine)]
+    root = Path(ROOT)
+    recorded = provenance.record(
+        root,
+        scaling_in_effect="that of each row",
+        lanes_in_effect="352, of the type of each row",
+        gpt_text=provenance.text_of(root),
+    )
+    parts = [INTRODUCTION.format(line=provenance.line(recorded), sentence=provenance.sentence(recorded))]
     for figure in figures:
         title, text_of = SECTIONS[figure["id"]]
         model = f" ({figure['model']})" if "model" in figure else ""

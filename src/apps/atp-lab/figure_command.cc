@@ -34,6 +34,7 @@ constexpr std::chrono::minutes command_limit{20};
 // Further points are in the CSV only.
 constexpr std::size_t rows_shown = 24;
 constexpr int bar_width = 24;
+constexpr const char* provenance_program = "tools/provenance.py";
 
 struct FigureOptions {
     std::string what;
@@ -140,6 +141,18 @@ class Artist {
         return figure::Drawn{.figure = &one, .drawing = *std::move(drawing)};
     }
 
+    // The line of the page that says where its figures come from.
+    std::string provenance() {
+        tl::expected<std::string, figure::CommandFailure> line = tl::unexpected(figure::CommandFailure{});
+        if (std::filesystem::exists(provenance_program)) {
+            line = lab_.command({provenance_program, "--gpt-text", "scaling_in_effect=fixed, 2^26",
+                                 "lanes_in_effect=62 int32, unless a setup says otherwise",
+                                 "window_in_effect=256, unless a setup says otherwise"});
+        }
+        if (!line) return "<!-- provenance: {} -->";
+        return line->substr(0, line->find('\n'));
+    }
+
   private:
     std::atomic<bool> stop_ = false;
     Interruption interruption_;
@@ -183,7 +196,7 @@ int run_figure(const FigureOptions& options) {
         if (!options.json) print_one(drawn.back(), all);
     }
     if (all) {
-        const std::string page = figure::page_of(drawn, options.lab, "figures");
+        const std::string page = figure::page_of(drawn, options.lab, "figures", artist.provenance());
         if (auto done = figure::write_file(out / "figures.md", page); !done) return failed("all", done.error());
     }
     if (options.json) {

@@ -57,18 +57,20 @@ std::string command_of(std::string_view id, const LabOptions& options) {
     return fmt::format("atp-lab figure {}{} --seed {}", id, options.quick ? " --quick" : "", options.seed);
 }
 
-std::string page_of(std::span<const Drawn> drawn, const LabOptions& options, std::string_view folder) {
+std::string page_of(std::span<const Drawn> drawn, const LabOptions& options, std::string_view folder,
+                    std::string_view provenance) {
     std::string text = fmt::format(
-        "# Figures of the papers, reproduced\n\n"
+        "# Figures of the papers, reproduced\n\n{}\n\n"
         "Written by `{}`. The simulator runs the shipped state machines.\n"
-        "[simulation.md](../lab/simulation.md) describes its networks, hosts and other systems, and what they omit. "
-        "Shapes and\n"
-        "ratios are compared, not absolute numbers: each row of a table has a measured number, and the bar that "
-        "follows from the\n"
-        "claim. Runs with the same seed give the same numbers, except fig19 and switchml-fig8, which measure this "
-        "machine.\n\n"
+        "[Simulate](../research/simulate.md) describes its networks, hosts and other systems, and what they omit. "
+        "[Reproduce](../research/reproduce.md)\n"
+        "says what each figure may claim. Shapes and ratios are compared, not absolute numbers: each row of a table "
+        "has a measured\n"
+        "number, and the bar that follows from the claim. Runs of one build with one seed give one set of numbers, "
+        "except fig19 and\n"
+        "switchml-fig8, which measure this machine. Another revision may give other numbers.\n\n"
         "| figure | | verdict |\n|---|---|---|\n",
-        command_of("all", options));
+        provenance, command_of("all", options));
     for (const Drawn& one : drawn) {
         text += fmt::format("| [{0}](#{0}) | {1} | {2} |\n", one.figure->id, cell(one.figure->title),
                             to_string(one.drawing.verdict()));

@@ -19,8 +19,10 @@ struct Drawn {
 
 // The command line that reproduces a figure.
 [[nodiscard]] std::string command_of(std::string_view id, const LabOptions& options);
-// Markdown. The page refers to pictures and points in `folder`, beside the page.
-[[nodiscard]] std::string page_of(std::span<const Drawn> drawn, const LabOptions& options, std::string_view folder);
+// Markdown. The page refers to pictures and points in `folder`, beside the page. `provenance` is the line that
+// tools/provenance.py prints.
+[[nodiscard]] std::string page_of(std::span<const Drawn> drawn, const LabOptions& options, std::string_view folder,
+                                  std::string_view provenance);
 
 // Writes ID.csv and ID.svg to a folder, which is created if missing. A skipped figure writes nothing. The error
 // contains the file and the reason.

@@ -26,9 +26,9 @@ Drawn drawn_with(std::vector<Check> checks) {
 
 TEST(Page, PageHasClaimPictureVerdictAndCommand) {
     const Drawn drawn = drawn_with({at_least(2, "a|b", 3)});
-    const std::string page = page_of(std::span(&drawn, 1), {.quick = true, .seed = 5}, "pictures");
+    const std::string page = page_of(std::span(&drawn, 1), {.quick = true, .seed = 5}, "pictures", "<!-- origin -->");
     for (const char* text :
-         {"## fig0: Nothing", "(ATP, section 0): It is so.", "One run.", "![Nothing](pictures/fig0.svg)",
+         {"reproduced\n\n<!-- origin -->\n\nWritten by", "## fig0: Nothing", "(ATP, section 0): It is so.", "One run.", "![Nothing](pictures/fig0.svg)",
           "| a\\|b | 3 | at least 2 | holds |", "**Verdict: holds.** Because.",
           "`atp-lab figure fig0 --quick --seed 5` ([points](pictures/fig0.csv))",
           "| [fig0](#fig0) | Nothing | holds |"}) {
@@ -39,7 +39,7 @@ TEST(Page, PageHasClaimPictureVerdictAndCommand) {
 TEST(Page, SkippedFigureShowsItsReason) {
     Drawn drawn = drawn_with({});
     drawn.drawing.skipped = "no torch";
-    const std::string page = page_of(std::span(&drawn, 1), {}, "pictures");
+    const std::string page = page_of(std::span(&drawn, 1), {}, "pictures", "");
     EXPECT_NE(page.find("**Skipped**: no torch"), std::string::npos);
     EXPECT_EQ(page.find("svg"), std::string::npos);
 }
