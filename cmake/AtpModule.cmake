@@ -2,7 +2,7 @@
 # the folder of the module. The compiler therefore finds "wire/packet.h" only for targets that link atp_wire, and the
 # link graph is the dependency graph.
 #
-# Each module belongs to a set (docs/architecture.md):
+# Each module belongs to a set (docs/develop/architecture.md):
 #   machine  decides; uses machines
 #   driver   moves bytes, time and threads; uses machines and drivers
 #   app      uses machines, drivers and apps

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pass of a packet through a pipeline with one access to each register: src/lab/pipeline/decide_pipeline.h, whose
-// names and order this file keeps. docs/p4.md explains the passes. The registers are those of cells.p4.
+// names and order this file keeps. docs/develop/p4.md explains the passes. The registers are those of cells.p4.
 #ifndef ATP_PASSES_P4
 #define ATP_PASSES_P4
 

@@ -25,7 +25,7 @@ def find(tool):
     folders = (os.environ.get(FOLDERS, ""), os.environ.get("PATH", ""))
     found = shutil.which(tool, path=os.pathsep.join(folders))
     if not found:
-        raise network.Unavailable(f"`{tool}` is neither on PATH nor in {FOLDERS}: docs/p4.md names where to get it")
+        raise network.Unavailable(f"`{tool}` is neither on PATH nor in {FOLDERS}: see docs/develop/p4.md")
     return found
 
 

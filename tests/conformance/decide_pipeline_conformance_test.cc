@@ -30,7 +30,7 @@ TEST(PipelineVectors, NoPacketMakesMoreThanThreePasses) {
     std::map<std::size_t, unsigned> rows;
     for (const PipelineVector& vector : decide_pipeline_vectors()) ++rows[vector.passes.size()];
     EXPECT_EQ(rows.rbegin()->first, 3U);
-    // Nearly all packets that a switch absorbs need one pass: the numbers are in docs/p4.md.
+    // Nearly all packets that a switch absorbs need one pass: the numbers are in docs/develop/p4.md.
     RecordProperty("one", static_cast<int>(rows[1]));
     RecordProperty("two", static_cast<int>(rows[2]));
     RecordProperty("three", static_cast<int>(rows[3]));
@@ -88,14 +88,14 @@ TEST(PipelineVectors, RowsThatDifferAreSafe) {
     }
 }
 
-// docs/p4.md states these numbers.
+// docs/develop/p4.md states these numbers.
 TEST(PipelineVectors, DocumentedNumberOfRowsIsTheSame) {
     const std::vector<PipelineVector> vectors = decide_pipeline_vectors();
     EXPECT_EQ(vectors.size(), 331U);
     EXPECT_EQ(std::ranges::count_if(vectors, &PipelineVector::same), 243);
 }
 
-// A plain int32 row of the full length without overflow differs only in what docs/p4.md lists.
+// A plain int32 row of the full length without overflow differs only in what docs/develop/p4.md lists.
 TEST(PipelineVectors, UsualRowsAreTheSame) {
     unsigned usual = 0;
     for (const PipelineVector& vector : decide_pipeline_vectors()) {

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import bmv2
 
-# As in docs/p4.md. Stages 4 to 11 have 31 pairs of lanes.
+# As in docs/develop/p4.md. Stages 4 to 11 have 31 pairs of lanes.
 REGISTERS_OF_STAGES = [0, 1, 1, 3, 3, 4, 4, 4, 4, 4, 4, 4]
 
 

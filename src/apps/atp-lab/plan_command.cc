@@ -37,7 +37,7 @@ constexpr const char* example = R"(Example:
     uplink_rate = "100Gbps"                   compute = "80ms"
                                               workers = { leaf1 = 2, leaf2 = 2 }
     [[switch]]
-    name = "leaf2"                          docs/lab/plan.md has all keys.
+    name = "leaf2"                          docs/research/plan.md has all keys.
     parent = "root"
     host_rate = "100Gbps"
     uplink_rate = "100Gbps"

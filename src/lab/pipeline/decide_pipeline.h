@@ -2,7 +2,7 @@
 /*
  * Decision of a pipeline of match tables and registers: what atp_decide() becomes on a target that may access each
  * register once while a packet passes, and that reads one word of 32 bits from a register. A packet may pass several
- * times. docs/p4.md explains the passes, and lists the cases in which a pipeline does less than atp_decide().
+ * times. docs/develop/p4.md explains the passes, and lists the cases in which a pipeline does less than atp_decide().
  *
  * Freestanding C: tests and the model checker compile this file, and the P4 program of a pipeline answers to its
  * vectors (tests/conformance/decide_pipeline.json). pipeline_cells.h has the registers.

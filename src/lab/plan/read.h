@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a cluster from two TOML files. docs/lab/plan.md describes them.
+// Reads a cluster from two TOML files. docs/research/plan.md describes them.
 #pragma once
 
 #include <string>

@@ -3,8 +3,8 @@
 //
 // Result is tl::expected (Debian's libexpected-dev), which has the interface of C++23's std::expected. Once all
 // supported compilers have std::expected, one line here changes. Exceptions stay inside a module, except
-// std::bad_alloc (docs/architecture.md#errors). An Error names the peer and the remedy, which a bool or an errno
-// cannot do.
+// std::bad_alloc (docs/develop/architecture.md#errors). An Error names the peer and the remedy, which a bool or an
+// errno cannot do.
 #pragma once
 
 #include <cstdint>
