@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Survives the death of a rank: torchrun restarts all ranks, and they continue from the last checkpoint.
 
-With --kill-epoch, the last rank kills itself in that epoch of the first attempt. The final weights are equal, bit for
-bit, to those of a run in which no rank dies.
+With --kill-epoch, the last rank kills itself in that epoch of the first attempt. With ATP_SCALING=fixed, the final
+weights are equal, bit for bit, to those of a run in which no rank dies.
 
 torchrun --nproc-per-node 4 --max-restarts 2 examples/train_elastic.py [--backend gloo] [--kill-epoch 4]
 """

@@ -28,8 +28,8 @@ TEST(Page, PageHasClaimPictureVerdictAndCommand) {
     const Drawn drawn = drawn_with({at_least(2, "a|b", 3)});
     const std::string page = page_of(std::span(&drawn, 1), {.quick = true, .seed = 5}, "pictures", "<!-- origin -->");
     for (const char* text :
-         {"reproduced\n\n<!-- origin -->\n\nWritten by", "## fig0: Nothing", "(ATP, section 0): It is so.", "One run.", "![Nothing](pictures/fig0.svg)",
-          "| a\\|b | 3 | at least 2 | holds |", "**Verdict: holds.** Because.",
+         {"reproduced\n\n<!-- origin -->\n\nWritten by", "## fig0: Nothing", "(ATP, section 0): It is so.", "One run.",
+          "![Nothing](pictures/fig0.svg)", "| a\\|b | 3 | at least 2 | holds |", "**Verdict: holds.** Because.",
           "`atp-lab figure fig0 --quick --seed 5` ([points](pictures/fig0.csv))",
           "| [fig0](#fig0) | Nothing | holds |"}) {
         EXPECT_NE(page.find(text), std::string::npos) << text << "\nis not in\n" << page;

@@ -95,8 +95,9 @@ const Figure fig8{
         "BytePS with one server over TCP, and 1.5 over SwitchML. VGG models gain more than ResNet models.",
     .setup =
         "The batch size is 32; it is derived from a goodput of 20 Gbit/s (section 5.5) and 160 images per second "
-        "(appendix D.2). The times of layers are those of an older GPU (simulation.md). If the backward pass hides "
-        "all communication, all systems are equally fast; a ratio of at least 0.99 therefore counts as equally fast.",
+        "(appendix D.2). The times of layers are those of an older GPU (research/simulate.md). If the backward pass "
+        "hides all communication, all systems are equally fast; a ratio of at least 0.99 therefore counts as equally "
+        "fast.",
     .draw = draw_fig8,
 };
 

@@ -87,7 +87,7 @@ const Figure table1{
         "overflows (reactive).",
     .setup =
         "The largest element of each fragment is drawn from a log-normal distribution that matches both ends of the "
-        "paper's table (simulation.md). The shipped state machines then send, bypass, overflow and resend. The "
+        "paper's table (research/simulate.md). The shipped state machines then send, bypass, overflow and resend. The "
         "measured shares are scaled to the 8.3 billion packets of an epoch. If the reactive mode resends no packet, "
         "the logarithmic axis cannot show a point.",
     .draw = draw_table1,
