@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(sys.argv.pop(1)).resolve()
 DOCS = ROOT / "docs"
 LINK = re.compile(r"\]\(\s*<?([^()\s<>#]+\.md)(?:#[^()\s]*)?>?\s*\)")
-REDIRECT = re.compile(r"^This page moved to \[", re.MULTILINE)
+REDIRECT = re.compile(r"# .*\n(?:<a\b[^>]*></a>|\s)*This page moved to \[")
 MOST_CLICKS = 2
 
 
@@ -24,7 +24,7 @@ def links_of(page: Path) -> set[Path]:
 
 
 def is_redirect(page: Path) -> bool:
-    return bool(REDIRECT.search(page.read_text(encoding="utf-8")))
+    return bool(REDIRECT.match(page.read_text(encoding="utf-8")))
 
 
 def named(pages: set[Path]) -> list[str]:
