@@ -18,6 +18,7 @@ import json
 import os
 import platform
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -58,8 +59,9 @@ def defaults_of(root: Path) -> dict[str, Any]:
 
 
 def text_of(root: Path) -> str:
-    """The text on which examples/train_gpt.py trains, as a hash of the program that makes it."""
-    return hashlib.sha256((root / "examples/tales.py").read_bytes()).hexdigest()[:12]
+    """A hash of the text on which examples/train_gpt.py trains."""
+    made = runpy.run_path(str(root / "examples/tales.py"), run_name="tales")["tales"]()
+    return hashlib.sha256(made.encode()).hexdigest()[:12]
 
 
 def _output(*command: str | Path) -> str:
