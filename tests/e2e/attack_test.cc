@@ -193,7 +193,7 @@ TEST(Attack, H70_ListenerOfTheGroupWhoForgesResultsFromHisOwnAddressChangesNoSum
     header.type = ATP_TYPE_GRADIENT;
     header.lanes = ATP_INT32_LANES;
     header.window_log2 = 4;
-    header.job = ranks[0]->formation().job;
+    header.job = *ranks[0]->formation().job;
     header.token = listener.token;
     header.peer = ATP_WORKER_ALL;
     header.bitmap0 = header.bitmap1 = header.mask1 = 1;
@@ -277,7 +277,7 @@ TEST(Attack, H70_AnswersToGuessedTokensRevealNothing) {
     Job running(2, {address_of(*node)});
     const auto ranks = running.formed();
     ASSERT_EQ(ranks.size(), 2U);
-    const std::uint32_t job = ranks[0]->formation().job;
+    const std::uint32_t job = *ranks[0]->formation().job;
     Outsider outsider;
     std::set<Bytes> answers;
     for (std::uint64_t guess = 1; guess <= 100; ++guess) {

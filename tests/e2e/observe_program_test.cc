@@ -219,7 +219,7 @@ TEST_F(Observed, FailedRankLogsTheReasonAtWarn) {
                    address_, "--timeout", "500ms"});
     EXPECT_EQ(alone.status(), 1);
     EXPECT_THAT(line_with(alone.output(), " job failed "),
-                MatchesRegex("20.*Z warn job failed job=00000000 rank=0 reason=.*"));
+                MatchesRegex("20.*Z warn job failed rank=0 reason=.*"));
 }
 
 }  // namespace

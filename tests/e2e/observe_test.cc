@@ -207,8 +207,32 @@ TEST(RankLog, JobThatCannotFormFailsWithTheErrorOfTheCall) {
     options.join_timeout = std::chrono::milliseconds(300);
     const auto formed = Job(2, {address_of(*node)}, options).form(0);
     ASSERT_FALSE(formed);
+    EXPECT_THAT(log.line("job failed"), StartsWith("job failed rank=0 reason=")) << "the job has no number yet";
     EXPECT_THAT(log.line("job failed"), HasSubstr("rank 1 of 2"));
     EXPECT_EQ(log.line("job left"), "");
+}
+
+TEST(RankLog, JobInMemoryHasTheNumberOfRankZeroOnAllRanks) {
+    LogOfNode log;
+    comm::Options options = logging_to(log);
+    options.host_level = true;
+    std::uint32_t number = 0;
+    Job(2, {""}, options).run([&](comm::Communicator& communicator) {
+        ASSERT_TRUE(succeeds(communicator.barrier()));
+        if (communicator.rank() == 0) number = communicator.formation().job.value();
+    });
+    const std::string job = "job left job=" + wire::job_to_string(number);
+    EXPECT_NE(number, 0U);
+    EXPECT_EQ(log.count("job left", 0) + log.count("job left", 1), 2);
+    EXPECT_EQ(log.count(job, 0) + log.count(job, 1), 2);
+}
+
+TEST(RankLog, JobThatFailsAfterItsRanksMetHasItsNumber) {
+    LogOfNode log;
+    Job job(2, {"nobody.invalid:4790"}, logging_to(log));
+    each(2, [&](std::uint32_t rank) { EXPECT_FALSE(job.form(rank)); });
+    EXPECT_THAT(log.line("job failed"), testing::MatchesRegex("job failed job=[0-9a-f]{8} rank=.*"));
+    EXPECT_EQ(log.line("job failed job=00000000"), "");
 }
 
 TEST(RankLog, OperationThatTimesOutFailsTheJobOnce) {

@@ -146,7 +146,7 @@ void sum_among_strangers(const std::vector<std::string>& switches, const comm::O
     Job job(2, switches, options);
     const auto ranks = job.formed();
     ASSERT_EQ(ranks.size(), 2U);
-    const std::uint32_t number = ranks[0]->formation().job;
+    const std::uint32_t number = *ranks[0]->formation().job;
     const std::vector<wire::Address> ports = open_ports();
     ASSERT_GE(ports.size(), 3U);
     std::atomic<bool> over{false};

@@ -109,8 +109,15 @@ Communicator::~Communicator() {
     gathers_.stop();
     if (!failed_) end_service();
     const bool formed = host_ != nullptr || !channels_.empty();
-    if (formed && !failed_)
-        log_->write(observe::LogEvent::job_left, {observe::job_field(formation_.job), {"rank", rank_}});
+    if (formed && !failed_) log_->write(observe::LogEvent::job_left, fields());
+}
+
+std::vector<observe::LogField> Communicator::fields(std::vector<observe::LogField> more) const {
+    std::vector<observe::LogField> all;
+    if (formation_.job) all.push_back(observe::job_field(*formation_.job));
+    all.emplace_back("rank", rank_);
+    std::ranges::move(more, std::back_inserter(all));
+    return all;
 }
 
 void Communicator::log_ready() {
@@ -118,15 +125,13 @@ void Communicator::log_ready() {
         log_->write(observe::LogEvent::memory_shared, {{"rank", rank_}, {"ranks", formation_.host_ranks}});
         if (channels_.empty()) return;
     }
-    log_->write(observe::LogEvent::job_ready, {observe::job_field(formation_.job),
-                                               {"rank", rank_},
-                                               {"world", world_},
-                                               {"switch", options_.switch_address},
-                                               {"channels", formation_.channels},
-                                               {"lanes", formation_.lanes},
-                                               {"window", formation_.window},
-                                               {"aggregators", formation_.aggregators},
-                                               {"levels", formation_.levels}});
+    log_->write(observe::LogEvent::job_ready, fields({{"world", world_},
+                                                      {"switch", options_.switch_address},
+                                                      {"channels", formation_.channels},
+                                                      {"lanes", formation_.lanes},
+                                                      {"window", formation_.window},
+                                                      {"aggregators", formation_.aggregators},
+                                                      {"levels", formation_.levels}}));
     for (const std::string& text : without()) {
         const observe::MissingFeature missing = observe::missing_feature(text);
         log_->write(observe::LogEvent::feature_missing, {{"name", missing.name}, {"reason", missing.reason}});
@@ -149,7 +154,7 @@ void Communicator::end_service() {
 }
 
 void Communicator::log_reason(observe::LogEvent event, std::string reason) {
-    log_->write(event, {observe::job_field(formation_.job), {"rank", rank_}, {"reason", std::move(reason)}});
+    log_->write(event, fields({{"reason", std::move(reason)}}));
 }
 
 // The first failure of a channel ends all of them. The end by the caller is none.

@@ -50,7 +50,7 @@ struct Buffer {
 
 // Parameters that the ranks agreed on when they formed the communicator.
 struct Formation {
-    std::uint32_t job = 0;
+    std::optional<std::uint32_t> job{};  // drawn by rank 0; nullopt: the ranks have not met
     std::uint32_t channels = 0;
     std::uint32_t lanes = 0;
     std::uint32_t window = 0;
@@ -165,6 +165,8 @@ class Communicator {
     [[nodiscard]] Result<void> open_trace();
     void log_ready();
     void end_service();
+    // The number of the job, once it is known, and the rank; then `more`.
+    [[nodiscard]] std::vector<observe::LogField> fields(std::vector<observe::LogField> more = {}) const;
     void log_reason(observe::LogEvent event, std::string reason);
     void log_failure(const Error& error);
     void log_slow(const std::string& text);

@@ -56,8 +56,10 @@ Result<std::unique_ptr<Communicator>> Communicator::form(store::Store& store, st
 Result<void> Communicator::set_up(store::Rendezvous& rendezvous, Time deadline) {
     auto meeting = meet(rendezvous, options_, deadline);
     if (!meeting) return tl::unexpected(meeting.error());
+    formation_.job = meeting->facts.front().job;
+    if (auto shared = share_memory(rendezvous, *meeting, deadline); !shared) return shared;
     if (meeting->groups.ranks.size() == 1 && meeting->shared.memory != nullptr) {
-        formation_ = {.job = 0, .on_host = true, .host_ranks = world_, .layout = "memory"};
+        formation_ = {.job = formation_.job, .on_host = true, .host_ranks = world_, .layout = "memory"};
         start_host(*meeting, std::nullopt);
         return {};
     }

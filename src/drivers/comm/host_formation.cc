@@ -130,9 +130,15 @@ Result<Meeting> meet(store::Rendezvous& rendezvous, const Options& options, Time
     if (!facts) return tl::unexpected(facts.error());
     Meeting meeting{.facts = *std::move(facts), .groups = {}, .shared = {}, .chunk_lanes = 0};
     meeting.groups = control::group_by_host(meeting.facts);
+    meeting.shared.link = std::move(listener);
     meeting.chunk_lanes = control::plan_memory(meeting.groups).chunk_lanes;
-    if (party.world == 1 ? !own.shares : !meeting.groups.any_shared()) return meeting;
+    return meeting;
+}
 
+Result<void> share_memory(store::Rendezvous& rendezvous, Meeting& meeting, Time deadline) {
+    const store::Party& party = rendezvous.party();
+    auto listener = std::exchange(meeting.shared.link, std::nullopt);
+    if (party.world == 1 ? !meeting.facts.front().shares : !meeting.groups.any_shared()) return {};
     auto shared = Sharing(rendezvous, meeting, std::move(listener)).share(deadline);
     std::vector<wire::SharedFacts> outcomes{{.problem = shared ? std::string() : to_string(shared.error())}};
     if (shared) meeting.shared = *std::move(shared);
@@ -145,7 +151,7 @@ Result<Meeting> meet(store::Rendezvous& rendezvous, const Options& options, Time
     control::part_hosts(meeting.groups, outcomes);
     const bool shares = party.world == 1 || meeting.groups.ranks[meeting.groups.host_of(party.rank)].size() > 1;
     if (!shares) meeting.shared = {};
-    return meeting;
+    return {};
 }
 
 }  // namespace atp::comm

@@ -17,7 +17,7 @@ namespace atp::comm {
 // What one rank has of the memory of its host.
 struct SharedHost {
     std::unique_ptr<shm::HostMemory> memory;  // nullptr: the rank shares no memory
-    std::optional<shm::HostLink> link;        // nullopt: the only rank
+    std::optional<shm::HostLink> link;        // before share_memory(): a listener; nullopt: the only rank
 };
 
 // The ranks of a job by the memory that they share. All ranks find the same groups.
@@ -31,7 +31,9 @@ struct Meeting {
 // Whether the ranks try to share memory.
 [[nodiscard]] bool may_share(const Options& options);
 
-// Tells all ranks who this one is, and shares memory with those of its host.
+// Tells all ranks who this one is.
 [[nodiscard]] Result<Meeting> meet(store::Rendezvous& rendezvous, const Options& options, Time deadline);
+// Then shares memory with the ranks of its host.
+[[nodiscard]] Result<void> share_memory(store::Rendezvous& rendezvous, Meeting& meeting, Time deadline);
 
 }  // namespace atp::comm

@@ -70,7 +70,7 @@ void Log::finish() {
     queue_->sink->end_by(net::now() + longest_end);
 }
 
-void Log::write(LogEvent event, std::initializer_list<LogField> fields) {
+void Log::write(LogEvent event, const std::vector<LogField>& fields) {
     if (!writes(event)) return;
     const Time now = net::now();
     report_suppressed(now);
@@ -78,7 +78,7 @@ void Log::write(LogEvent event, std::initializer_list<LogField> fields) {
         const std::scoped_lock lock(mutex_);
         if (!limit_.admit(static_cast<std::size_t>(event), now)) return;
     }
-    emit(row_of(event), {fields.begin(), fields.size()});
+    emit(row_of(event), fields);
 }
 
 void Log::poll() { report_suppressed(net::now()); }

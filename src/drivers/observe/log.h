@@ -2,11 +2,12 @@
 #pragma once
 
 #include <functional>
-#include <initializer_list>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "observe/events.h"
 #include "observe/log_text.h"
@@ -38,7 +39,7 @@ class Log {
     Log(const Log&) = delete;
     Log& operator=(const Log&) = delete;
 
-    void write(LogEvent event, std::initializer_list<LogField> fields);
+    void write(LogEvent event, const std::vector<LogField>& fields);
     void poll();
     [[nodiscard]] bool writes(LogEvent event) const { return row_of(event).severity >= config_.level; }
 
