@@ -84,6 +84,21 @@ TEST(ChannelText, SlowRankIsNamedWithItsShareAndTheTimeOfTheOthers) {
                 HasSubstr("wait 30 % of the time for the switch of ranks 0, 1, 2, which"));
 }
 
+TEST(ChannelText, DifferentCallNamesTheOtherRankIfOnlyOneCalledSomethingElse) {
+    OperationCause cause{.event = {.kind = protocol::WorkerEvent::Kind::mismatched},
+                         .statements = {{.count = 1, .unit = 0, .member = 0, .text = "barrier as call 3"},
+                                        {.count = 1, .unit = 0, .member = 1, .text = "broadcast as call 3"}}};
+    const std::string advice = ": make all ranks call the same sequence with equal types and sizes";
+    ChannelMachineConfig config = config_of(two_racks(), 1);
+    EXPECT_EQ(error_of(cause, config).text, "rank 1 called broadcast as call 3, rank 0 barrier as call 3" + advice);
+    config.ranks_of_workers = {{0, 4}, {1, 5}, {2}, {3}};
+    EXPECT_EQ(error_of(cause, config).text,
+              "ranks 1, 5 called broadcast as call 3, ranks 0, 4 barrier as call 3" + advice);
+    cause.statements.front().count = 3;
+    EXPECT_EQ(error_of(cause, config).text,
+              "ranks 1, 5 called broadcast as call 3, the others barrier as call 3" + advice);
+}
+
 // `silent`: for which nothing came from the switch, nor from the server.
 Error error_of_event(const protocol::WorkerEvent& event, Duration silent = {}) {
     const OperationCause cause{.event = event,

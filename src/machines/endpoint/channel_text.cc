@@ -22,18 +22,24 @@ using control::MemberCause;
 // Silence of the answerer that a text names.
 constexpr Duration short_silence = std::chrono::seconds(1);
 
+// Of one of the members that say so.
+std::string ranks_of(const wire::Statement& statement, const ChannelMachineConfig& config) {
+    return list_of_ranks(config, 1U << statement.unit, 1U << statement.member);
+}
+
 // Names the rank whose call differs from that of most ranks. The first statement is that of most ranks.
 Error error_of_mismatch(const OperationCause& cause, const ChannelMachineConfig& config) {
     constexpr std::string_view advice = "make all ranks call the same sequence with equal types and sizes";
     if (cause.statements.size() >= 2) {
-        const wire::Statement& others = cause.statements.front();
+        const wire::Statement& most = cause.statements.front();
         const wire::Statement& odd = cause.statements.back();
-        const std::string rank = list_of_ranks(config, 1U << odd.unit, 1U << odd.member);
+        const std::string rank = ranks_of(odd, config);
+        const std::string others = most.count == 1 ? ranks_of(most, config) : "the others";
         return {.operation = Operation::wait,
                 .reason = Reason::mismatched,
                 .peer = rank,
                 .elapsed = cause.event.elapsed,
-                .text = fmt::format("{} called {}, the others {}: {}", rank, odd.text, others.text, advice)};
+                .text = fmt::format("{} called {}, {} {}: {}", rank, odd.text, others, most.text, advice)};
     }
     return {.operation = Operation::wait,
             .reason = Reason::mismatched,
