@@ -26,6 +26,7 @@
 #include "apps/common/progress.h"
 #include "base/text.h"
 #include "sim/scenario_table.h"
+#include "sim/scenario_text.h"
 #include "sim/shrink.h"
 #include "sim/simulation.h"
 #include "sim/swarm.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses and prints the parts of a scenario. scenario.h declares the functions for topologies and systems.
+// Parses and prints a scenario's parts, and prints a scenario as a sentence. scenario.h declares the functions for topologies and systems.
 #pragma once
 
 #include <optional>
@@ -9,6 +9,9 @@
 #include "sim/scenario.h"
 
 namespace atp::sim {
+
+// One sentence for people. It leaves out settings that seldom matter: to_flags() prints all.
+[[nodiscard]] std::string text_of(const Scenario& scenario);
 
 // Node names: switches s0, s1 ..., workers w<job>.<rank> (w<rank> in the first job), servers p<job>. Start and duration
 // follow: s1@2ms+5ms, w0.3@10ms, p0@1ms+100ms.

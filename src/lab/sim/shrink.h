@@ -19,7 +19,4 @@ struct Shrunk {
 // which a run still fails, until none is left or `most_runs` are made. Requires a scenario that fails.
 [[nodiscard]] Shrunk shrink(const Scenario& scenario, unsigned most_runs, const std::atomic<bool>* stop = nullptr);
 
-// One sentence for people.
-[[nodiscard]] std::string text_of(const Scenario& scenario);
-
 }  // namespace atp::sim

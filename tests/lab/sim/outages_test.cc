@@ -2,6 +2,7 @@
 // Jobs that join, sum, fail and form again: each outage by itself, with the error that ranks must read.
 #include <gtest/gtest.h>
 
+#include "sim/scenario_text.h"
 #include "sim/shrink.h"
 #include "sim/swarm.h"
 #include "sim/truth.h"
@@ -159,6 +160,7 @@ TEST(Shrink, FindsASmallScenarioThatStillFails) {
     Scenario s = racks();
     s.jobs = 2;
     s.faults.duplicate = 0.1;
+    s.rate_bits_per_s *= 2;  // which the sentence does not name
     s.faults.outages = {{.kind = Kind::pause, .node = Node::worker, .index = 1, .at = Time(milliseconds(100))}};
     s.faults.interfere = [](const Passage& passage) {
         return Disposition{.lose = passage.header.type == ATP_TYPE_ACK};  // no job can finish
@@ -169,6 +171,7 @@ TEST(Shrink, FindsASmallScenarioThatStillFails) {
     EXPECT_EQ(shrunk.scenario.jobs, 1U);
     EXPECT_TRUE(shrunk.scenario.faults.outages.empty());
     EXPECT_EQ(shrunk.scenario.faults.duplicate, 0);
+    EXPECT_EQ(shrunk.scenario.rate_bits_per_s, Scenario{}.rate_bits_per_s);
     EXPECT_EQ(shrunk.scenario.iterations, 1U);
     EXPECT_LE(shrunk.runs, 200U);
     EXPECT_NE(text_of(shrunk.scenario).find("1 job of"), std::string::npos) << text_of(shrunk.scenario);
