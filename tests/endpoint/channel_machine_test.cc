@@ -101,6 +101,32 @@ TEST(ChannelMachine, ResultsByGroupAreCountedUntilACopyComes) {
     EXPECT_EQ(channel.kinds(), std::vector<Kind>{}) << "the group is received";
 }
 
+// In an all-gather, the only sender of each fragment gets ACKs of its own, without lanes.
+TEST(ChannelMachine, ResultsForThisRankMakeItDistrustItsGroupButAcksWithoutLanesDoNot) {
+    ChannelMachineConfig config = config_of(two_racks(), 1);
+    config.has_group = true;
+    Channel channel(config);
+    channel.become_ready();
+    const auto next_join_reports_group = [&] {
+        channel.control(joined_by_group(config), switch_address, true);
+        channel.out.packets.clear();
+        channel.pass(control::refresh_of(control::timing.hold));
+        EXPECT_EQ(channel.count(wire::ControlType::join), 1U);
+        const auto join = wire::decode<wire::Join>(channel.out.packets.at(0).bytes);
+        return join && join->receives_group;
+    };
+    ASSERT_TRUE(next_join_reports_group());
+    atp_header ack = testing::header_in(result_for(config, 1));
+    ack.lanes = ATP_FLOAT32_LANES;
+    for (const bool with_lanes : {false, true}) {
+        const testing::Lanes lanes(with_lanes ? config.terms.lanes : 0);
+        for (std::uint64_t i = 0; i <= control::GroupReception::most_results_asked_for; ++i) {
+            channel.receive(testing::make_packet(ack, lanes));
+        }
+        EXPECT_EQ(next_join_reports_group(), !with_lanes);
+    }
+}
+
 TEST(ChannelMachine, GroupThatABridgeForgotIsAnEventUntilItsSocketIsClosed) {
     ChannelMachineConfig config = config_of(two_racks(), 1);
     config.has_group = true;
