@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <future>
 #include <memory>
 #include <thread>
 
@@ -15,11 +15,20 @@
 namespace atp::comm {
 namespace {
 
+class WatchingAttendant final : public WorkAttendant {
+  public:
+    void attend(Work& /*work*/, Time /*until*/) override { waits.set_value(); }
+    void attend_later() override {}
+    std::promise<void> waits;  // a caller does
+};
+
 TEST(Operation, WaitWithoutDeadlineEndsWithTheOperation) {
+    const auto attendant = std::make_shared<WatchingAttendant>();
     Work work(Operation::barrier, tensor::make_broadcast_tensor(nullptr, nullptr, 4), net::now(), never);
     work.add_slice(0, 1, 0);
-    std::thread channel([&work] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    work.set_attendant(attendant);
+    std::thread channel([&] {
+        attendant->waits.get_future().wait();
         work.finish_part(std::nullopt);
     });
     const auto outcome = work.wait_until(never);
