@@ -25,7 +25,7 @@ NetworkConfig atp_of_figure_9() {
 // forwards the sums of the other racks.
 NetworkConfig rack_scale_of_figure_9() {
     NetworkConfig config = racks(3, 2);
-    config.has_root = false;
+    config.root_aggregates = false;
     return config;
 }
 

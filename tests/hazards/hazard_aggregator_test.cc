@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 
 TEST(Hazard, H01_WorkerThatClaimsAnIndexAfterACollisionIsCountedOnce) {
     Network network(star(3));
-    Stranger stranger(network, network.rack(0), 0);
+    Stranger stranger(network, rack_node(0));
     const std::uint32_t index = network.worker(0).index_of(0);
     stranger.occupy(index);
     network.submit_all(elements_each, own_value);
@@ -92,7 +92,7 @@ TEST_P(HazardEveryTree, H03_OriginalsAfterAResendAreForwardedToTheServer) {
 
 TEST(Hazard, H03_ResendOnAFreeAggregatorIsForwarded) {
     Network network(star(2));
-    Stranger stranger(network, network.rack(0), 0);
+    Stranger stranger(network, rack_node(0));
     const std::uint32_t index = network.worker(0).index_of(0);
     stranger.occupy(index);
     network.submit_all(elements_each, own_value);
@@ -135,7 +135,7 @@ TEST(Hazard, H09_AggregatorThatMissedItsAckIsSupersededOneWindowLater) {
     // The ACK of 0 reaches the workers by a path that does not pass their switch.
     network.set_rule([&network](Flight& flight) {
         if (flight.from != server_node || !flight.is(ATP_TYPE_ACK, 0)) return Network::Disposition::deliver;
-        for (unsigned rank = 0; rank < 2; ++rank) network.inject({server_node, worker_node(rank), flight.bytes});
+        for (unsigned rank = 0; rank < 2; ++rank) network.inject({rack_node(0), worker_node(rank), flight.bytes});
         return Network::Disposition::drop;
     });
     network.run();
@@ -181,7 +181,7 @@ TEST(Hazard, H17_PartialSumLostAfterAResendIsRecovered) {
 
 TEST(Hazard, H17_PartialSumLostAfterAFlushIsRecovered) {
     Network network(racks(2, 2));
-    Stranger stranger(network, network.rack(0), 0);
+    Stranger stranger(network, rack_node(0));
     stranger.occupy(network.worker(0).index_of(0));
     network.submit_all(elements_each, own_value);
     network.drop_next([](const Flight& flight) { return flight.from == root_node && flight.has(ATP_FLAG_WHOLE); });
@@ -196,7 +196,7 @@ TEST(Hazard, H29_AggregatorsOfADeadJobAreTakenOverAfterTheAgeingTime) {
     NetworkConfig config = star(2);
     config.aggregators = 16;
     Network network(config);
-    Stranger stranger(network, network.rack(0), 0);
+    Stranger stranger(network, rack_node(0));
     for (std::uint32_t index = 0; index < 16; ++index) stranger.occupy(index);
     network.submit_all(elements_each * 8, own_value);
     ASSERT_TRUE(network.finish()) << "the server adds all gradients if the table is full";
@@ -216,7 +216,7 @@ TEST(Hazard, H30_LivePartialSumThatAgesOutDelaysItsSumAndChangesNoBit) {
     NetworkConfig config = star(3);
     config.ageing = milliseconds(5);
     Network network(config);
-    Stranger stranger(network, network.rack(0), 0);
+    Stranger stranger(network, rack_node(0));
     network.submit_all(elements_each, own_value);
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 2); });
     network.run();
@@ -253,8 +253,8 @@ TEST_P(HazardEveryTree, H36_SwitchesThatRestartEmptyDelaySumsAndChangeNoBit) {
     int seen = 0;
     network.set_rule([&](Flight& flight) {
         if (is_gradient_of(flight, 0) && ++seen % 7 == 0) {
-            for (unsigned unit = 0; unit < network.config().membership.units(); ++unit) network.rack(unit).clear();
-            if (network.config().membership.units() > 1) network.root().clear();
+            for (unsigned unit = 0; unit < network.config().membership.units(); ++unit) network.forget(rack_node(unit));
+            if (network.config().membership.units() > 1) network.forget(root_node);
             ++restarts;
         }
         return Network::Disposition::deliver;

@@ -71,6 +71,9 @@ std::vector<NetworkConfig> placements() {
 }
 
 bool is_for(const Flight& flight, unsigned rank) { return flight.to == worker_node(rank); }
+bool is_ack_with_lanes(const Flight& flight) {
+    return flight.is(ATP_TYPE_ACK) && flight.to.kind == Node::Kind::worker && flight.header().lanes != 0;
+}
 
 TEST(Delivery, OnlyTheOwnerGetsASum) {
     for (const NetworkConfig& config : placements()) {
@@ -79,10 +82,7 @@ TEST(Delivery, OnlyTheOwnerGetsASum) {
         scene.submit_all(0);
         ASSERT_TRUE(scene.network.finish(0));
         scene.expect_results(0, false);
-        const auto with_lanes = [](const Flight& flight) {
-            return flight.is(ATP_TYPE_ACK) && flight.to.kind == Node::Kind::worker && flight.header().lanes != 0;
-        };
-        EXPECT_EQ(scene.network.count_delivered(with_lanes), 14U);  // one for each fragment
+        EXPECT_EQ(scene.network.count_delivered(is_ack_with_lanes), 14U);  // one for each fragment
         EXPECT_EQ(scene.network.occupied(), 0U);                    // ACKs without lanes free aggregators
     }
 }
@@ -94,10 +94,7 @@ TEST(Delivery, TheSenderGetsNoCopyOfItsLanes) {
         scene.submit_all(0);
         ASSERT_TRUE(scene.network.finish(0));
         scene.expect_results(0, true);
-        const auto with_lanes = [](const Flight& flight) {
-            return flight.is(ATP_TYPE_ACK) && flight.to.kind == Node::Kind::worker && flight.header().lanes != 0;
-        };
-        EXPECT_EQ(scene.network.count_delivered(with_lanes), 14U * (scene.workers() - 1));
+        EXPECT_EQ(scene.network.count_delivered(is_ack_with_lanes), 14U * (scene.workers() - 1));
         const auto gradients = [](const Flight& flight) {
             return flight.is(ATP_TYPE_GRADIENT) && flight.from.kind == Node::Kind::worker;
         };

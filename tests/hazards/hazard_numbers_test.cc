@@ -168,7 +168,7 @@ TEST(Hazard, H22_OverflowIsReportedAfterAFlushOfLevelOne) {
 
 TEST(Hazard, H23_PartialSumsAreMergedBeyond32Bits) {
     NetworkConfig config = at_scale_one(racks(3, 2));
-    config.has_root = false;
+    config.root_aggregates = false;
     Network network(config);
     submit_each(network, {1e9F, 1e9F, 1e9F, 1e9F, 1e9F, 1e9F});
     network.run();

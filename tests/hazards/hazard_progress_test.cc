@@ -70,7 +70,7 @@ TEST(Hazard, H06_SlowWorkerCausesNoFlushAndNoResend) {
 
 TEST(Hazard, H07_WorkerAtTheServerAndOthersAtTheSwitchCompleteWithoutATimer) {
     Network network(star(3));
-    Stranger stranger(network, network.rack(0), 0);
+    Stranger stranger(network, rack_node(0));
     const std::uint32_t index = network.worker(0).index_of(0);
     stranger.occupy(index);
     network.submit_all(elements_each, own_value);
@@ -94,7 +94,7 @@ TEST(Hazard, H07_WorkerAtTheServerAndOthersAtTheSwitchCompleteWithoutATimer) {
 
 TEST(Hazard, H07_LostFlushIsRecoveredWithinThreeTimeouts) {
     Network network(star(3));
-    Stranger stranger(network, network.rack(0), 0);
+    Stranger stranger(network, rack_node(0));
     const std::uint32_t index = network.worker(0).index_of(0);
     stranger.occupy(index);
     network.submit_all(elements_each, own_value);  // no later fragment can bring newer ACKs
@@ -153,7 +153,7 @@ std::map<std::uint32_t, std::set<std::uint32_t>> indices_by_fragment(const Netwo
 
 TEST(Hazard, H11_NewIndexThatReachesOneWorkerLateSplitsNoFragment) {
     Network network(star(2));
-    Stranger stranger(network, network.rack(0), 0);
+    Stranger stranger(network, rack_node(0));
     const std::uint32_t taken = network.worker(0).index_of(2);
     stranger.occupy(taken);  // slot 2 collides with each fragment until its index changes
     network.submit_all(elements_each * 8 * 6, own_value);
@@ -226,7 +226,7 @@ TEST(Hazard, H13_TableOfOneAggregatorCompletesEveryTensor) {
 
 TEST(Hazard, H14_CollisionInOneRackCausesNoResendOfACompleteRack) {
     Network network(racks(2, 2));
-    Stranger stranger(network, network.rack(0), 0);
+    Stranger stranger(network, rack_node(0));
     stranger.occupy(network.worker(0).index_of(0));
     network.submit_all(elements_each, own_value);
     network.run();
@@ -239,7 +239,7 @@ TEST(Hazard, H14_CollisionInOneRackCausesNoResendOfACompleteRack) {
 
 TEST(Hazard, H14_CollisionAtLevelOneCausesNoResend) {
     Network network(racks(3, 2));
-    Stranger stranger(network, network.root(), 1);
+    Stranger stranger(network, root_node);
     const std::uint32_t index = network.worker(0).index_of(0);
     stranger.occupy(index);
     network.submit_all(elements_each, own_value);
@@ -288,7 +288,7 @@ TEST(Hazard, H91_AnAggregatorOfAnotherJobAtThatTimeNeedsNoTimer) {
     NetworkConfig config = star(3);
     config.bounded = true;
     Network network(config);
-    Stranger stranger(network, network.rack(0), 0);
+    Stranger stranger(network, rack_node(0));
     const std::uint32_t index = network.worker(0).index_of(0);
     stranger.occupy(index);
     network.set_rule([](const Flight& flight) {

@@ -73,7 +73,7 @@ inline Bytes flush_of(const Flight& gradient, std::uint8_t hop) {
     return make_packet(header);
 }
 
-inline std::uint64_t events(protocol::Switch& machine, atp_switch_event event) {
+inline std::uint64_t events(const protocol::Switch& machine, atp_switch_event event) {
     return machine.counters().events[event];
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <stdexcept>
+#include <utility>
 
 #include "support/gradients.h"
 #include "support/network.h"
@@ -12,17 +12,16 @@ namespace atp::testing {
 
 class Stranger {
   public:
-    Stranger(Network& network, protocol::Switch& machine, std::uint8_t level)
-        : network_(network), machine_(machine), level_(level) {
+    Stranger(Network& network, Node at) : network_(network), at_(at) {
         channel_.lanes = network.config().channel.lanes;
-        if (!machine.admit(channel_.job, channel_.token, level)) throw std::logic_error("no room for another job");
+        network.admit(channel_, at);
     }
 
     // Claims the aggregator: only one of two workers sends its gradient.
     void occupy(std::uint32_t index) {
         atp_header header = gradient_of(channel_, *protocol::Membership::racks(2, 2), 0, 0);
-        header.hop = level_;
-        if (level_ == 1) header.bitmap0 = header.mask0;
+        header.hop = at_ == root_node ? 1 : 0;
+        if (at_ == root_node) header.bitmap0 = header.mask0;
         header.index = index;
         pass(make_packet(header, Lanes(channel_.lanes, 1'000'000)));
     }
@@ -36,16 +35,10 @@ class Stranger {
     }
 
   private:
-    void pass(Bytes bytes) {
-        const auto size = static_cast<std::uint32_t>(bytes.size());
-        protocol::PacketBuffer packet_buffer{
-            .data = bytes.data(), .size = size, .capacity = size, .congested = false, .verdict = {}};
-        machine_.handle_packet(packet_buffer, network_.now());
-    }
+    void pass(Bytes bytes) { network_.hand_over(at_, server_node, std::move(bytes)); }
 
     Network& network_;
-    protocol::Switch& machine_;
-    std::uint8_t level_;
+    Node at_;
     protocol::ChannelConfig channel_{.job = 99, .token = 0xbad, .window_log2 = 3};
 };
 

@@ -5,14 +5,15 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "protocol/server.h"
-#include "protocol/switch.h"
-#include "protocol/worker.h"
+#include "host/packet_list.h"
+#include "host/rank_host.h"
+#include "host/switch_host.h"
 #include "support/packets.h"
 #include "support/pipeline.h"
 #include "support/random.h"
@@ -25,7 +26,7 @@ struct Node {
     Kind kind = Kind::server;
     unsigned number = 0;  // rank of the worker, or number of the unit
 
-    friend bool operator==(const Node&, const Node&) = default;
+    friend auto operator<=>(const Node&, const Node&) = default;
 };
 
 inline Node worker_node(unsigned rank) { return {Node::Kind::worker, rank}; }
@@ -40,6 +41,9 @@ struct Flight {
     Bytes bytes;
     bool congested = false;  // the queue of the link marks the packet CE
     NextPass next_pass{};    // of a packet between two passes of a pipeline
+    // The processes between which the packet passes a pipeline. nullopt: the ends of the link.
+    std::optional<Node> sender{};
+    std::optional<Node> receiver{};
 
     [[nodiscard]] atp_header header() const { return header_in(bytes); }
     [[nodiscard]] bool is(atp_type type) const { return header().type == type; }
@@ -50,12 +54,11 @@ struct Flight {
 struct NetworkConfig {
     protocol::ChannelConfig channel{.job = 1, .token = 0x5eed, .lanes = 4, .window_log2 = 3, .audit = true};
     protocol::Membership membership = *protocol::Membership::star(2);
-    bool racks_aggregate = true;  // false: level 0 only forwards
-    bool has_root = true;  // if there are several units or a direct one, a switch of level 1 is in front of the server
+    bool racks_aggregate = true;       // false: level 0 only forwards
+    bool root_aggregates = true;       // false: the switch of level 1 only forwards
     std::uint32_t aggregators = 1024;  // aggregators of each switch
     Duration ageing = std::chrono::milliseconds(500);
     protocol::CongestionConfig congestion;
-    Duration repeat_interval = std::chrono::milliseconds(1);
     double scale = 1e8;
     bool int32_lanes = false;     // narrow integers travel as int32
     bool bounded = false;         // workers send no lane with which a sum could leave 32 bits
@@ -70,7 +73,12 @@ struct Faults {
     double marking = 0;     // share of packets that get a CE mark
 };
 
-// A network of the real state machines. The test's script decides what happens to every packet.
+// A network of the processes that ship: ranks, switches, and the process of a rank that only serves. The test's script
+// decides what happens to every packet. Messages of joining arrive at once, before the first packet of a tensor and
+// whenever they are due, and no script sees them.
+//
+// If there are several units or a direct one, a switch of level 1 is in front of the server. A pipeline is a switch in
+// the path, which has no address. Behind the last one is the switch that the ranks join, with the server.
 //
 // All links share one first-in-first-out queue. A rule decides for each packet that enters a link: deliver, drop, hold
 // (until release()) or duplicate. Time advances by 1 us per delivery, and by expire() and wait(). Every run of a script
@@ -83,7 +91,7 @@ class Network {
     using Match = std::function<bool(const Flight&)>;
 
     explicit Network(const NetworkConfig& config);
-    Network(const Network&) = delete;  // the server borrows the membership
+    Network(const Network&) = delete;  // the pipelines borrow the membership
     Network& operator=(const Network&) = delete;
 
     // Each call gives the worker its next tensor. The sums are in output().
@@ -100,7 +108,6 @@ class Network {
     // Set a rule that drops or holds the next `times` packets that match and delivers all other packets.
     void drop_next(Match match, int times = 1) { fate_of_next(Disposition::drop, std::move(match), times); }
     void hold_next(Match match, int times = 1) { fate_of_next(Disposition::hold, std::move(match), times); }
-    void duplicate_next(Match match, int times = 1) { fate_of_next(Disposition::duplicate, std::move(match), times); }
 
     // Delivers until every link is empty. Held packets stay held.
     void run();
@@ -108,7 +115,9 @@ class Network {
     void release(const Match& match = nullptr);
     // Puts a packet on a link, as an attacker or a very late duplicate would arrive.
     void inject(Flight flight);
-    // Advances time to the next timeout of any worker. Returns false if no worker has a timer.
+    // Puts a packet into a process at once, without a link.
+    void hand_over(Node to, Node sender, Bytes bytes, bool congested = false);
+    // Advances time to the next timeout of any rank. Returns false if no rank has a timer.
     bool expire();
     void wait(Duration duration) { now_ += duration; }
     // Alternates run() and expire() until every tensor is done. Returns false if this takes more than `expiries`
@@ -125,15 +134,20 @@ class Network {
     [[nodiscard]] bool sums_are_right() const;
     [[nodiscard]] std::vector<std::uint32_t> result_bits() const;  // bits of all sums of worker 0
 
-    [[nodiscard]] protocol::Worker& worker(unsigned rank) { return *workers_.at(rank)->machine; }
-    [[nodiscard]] protocol::Server& server() { return *server_; }
-    [[nodiscard]] protocol::Switch& rack(unsigned unit) { return *racks_.at(unit); }
-    [[nodiscard]] protocol::Switch& root() { return *root_; }
-    // Replaces the server by one without state, as a restart does. Switches and workers do not notice.
-    void replace_server();
+    [[nodiscard]] const protocol::Worker& worker(unsigned rank) const { return machine(worker_node(rank)).worker(); }
+    // `node`: a worker, or the server.
+    [[nodiscard]] const endpoint::ChannelMachine& machine(Node node) const { return rank_at(node)->process.machine(); }
+    [[nodiscard]] const protocol::Server& server() const;
+    [[nodiscard]] const protocol::Switch& rack(unsigned unit) const { return table_at(rack_node(unit)); }
+    [[nodiscard]] const protocol::Switch& root() const { return table_at(root_node); }
+    // The switch of a worker, the one above a switch of level 0, or the server.
+    [[nodiscard]] Node above(Node node) const;
+    // A member of another job joins the switch, which then accepts packets of that job.
+    void admit(const protocol::ChannelConfig& other, Node at);
+    // Takes from a switch, or from the server, what it knows of fragments. Nobody notices.
+    void forget(Node node);
     [[nodiscard]] std::uint32_t occupied() const;  // occupied aggregators of all switches
     [[nodiscard]] Time now() const { return now_; }
-    [[nodiscard]] std::size_t held() const { return held_.size(); }
     // Every packet that reached the end of a link, in order.
     [[nodiscard]] const std::vector<Flight>& delivered() const { return delivered_; }
     [[nodiscard]] std::size_t count_delivered(const Match& match) const;
@@ -143,7 +157,6 @@ class Network {
     [[nodiscard]] const NetworkConfig& config() const { return config_; }
 
   private:
-    class Receivers;
     struct Job {
         std::vector<float> input;
         std::vector<float> output;
@@ -151,35 +164,56 @@ class Network {
         std::vector<std::int32_t> integers_out;
         std::unique_ptr<protocol::Tensor> tensor;
     };
-    struct WorkerNode {
-        std::unique_ptr<protocol::Worker> machine;
-        std::deque<Job> jobs;
-        std::vector<protocol::WorkerEvent> events;
+    struct RankNode {
+        RankNode(const endpoint::ChannelMachineConfig& config, const wire::Address& address)
+            : process(config, address) {}
+
+        host::RankHost process;
+        std::deque<Job> jobs{};
+        std::vector<protocol::WorkerEvent> events{};
+        Bytes empty{};  // its data before the first packet
+        bool ready = false;
+    };
+    struct SwitchNode {
+        explicit SwitchNode(const host::SwitchHostConfig& config) : process(config) {}
+
+        host::SwitchHost process;
+        Bytes empty{};
     };
 
     [[nodiscard]] bool integers_are_right(std::size_t tensor) const;
     void fate_of_next(Disposition disposition, Match match, int times);
+    void make_node(Node node, std::uint8_t level, bool aggregates);
+    [[nodiscard]] bool is_pipeline(Node node) const;
+    [[nodiscard]] endpoint::ChannelMachineConfig config_of_rank(
+        const protocol::ChannelConfig& channel, const std::shared_ptr<const protocol::Membership>& membership,
+        unsigned rank, Node entrance) const;
+    [[nodiscard]] Node top() const;
+    [[nodiscard]] Node next(Node at, Node sender, Node receiver) const;
+    void join();
     void collect();
+    void drive(RankNode& rank, Node node);
+    static void note(RankNode& rank, const endpoint::ChannelEvent& event);
+    void handle_timeouts();
+    void take(Node from);
     void put(Flight flight);
     void deliver(Flight flight);
     void deliver_random(const Faults& faults, Random& random);
-    void through_switch(protocol::Switch& machine, Flight& flight);
     void through_pipeline(Pipeline& pipeline, Flight& flight);
-    [[nodiscard]] Pipeline* pipeline_at(Node node);
-    void send_down(Node from, const Bytes& bytes, bool congested);
-    [[nodiscard]] protocol::Switch* switch_at(Node node);
-    [[nodiscard]] Node above(Node node) const;
-    [[nodiscard]] bool has_rack(unsigned unit) const { return racks_.at(unit) != nullptr; }
-    [[nodiscard]] protocol::WorkerConfig worker_config(unsigned rank) const;
+    [[nodiscard]] RankNode* rank_at(Node node) const;
+    [[nodiscard]] const protocol::Switch& table_at(Node node) const {
+        return switches_.at(node)->process.shard().table();
+    }
 
     NetworkConfig config_;
-    std::vector<std::unique_ptr<WorkerNode>> workers_;
-    std::vector<std::unique_ptr<protocol::Switch>> racks_;  // null: the unit is direct, or racks only forward
-    std::unique_ptr<protocol::Switch> root_;
-    // Instead of the switch of the same place.
-    std::vector<std::unique_ptr<Pipeline>> rack_pipelines_;
-    std::unique_ptr<Pipeline> root_pipeline_;
-    std::unique_ptr<protocol::Server> server_;
+    std::shared_ptr<const protocol::Membership> membership_;
+    bool two_levels_;
+    std::vector<std::unique_ptr<RankNode>> ranks_;
+    std::map<Node, std::unique_ptr<SwitchNode>> switches_;
+    std::map<Node, std::unique_ptr<Pipeline>> pipelines_;  // instead of the switch of the same place
+    std::unique_ptr<RankNode> server_;                     // nullptr: a switch behind pipelines serves
+    host::PacketList out_;
+    std::deque<Flight> messages_;
     Rule rule_;
     std::deque<Flight> links_;
     std::vector<Flight> held_;
