@@ -9,15 +9,12 @@
 #include "comm/host_text.h"
 #include "endpoint/channel_text.h"
 #include "net/clock.h"
-#include "numeric/element_type.h"
 
 namespace atp::comm {
 namespace {
 
 using Kind = protocol::HostAction::Kind;
 
-// What one rank adds at a time.
-constexpr std::uint64_t range_bytes = 65536;
 // A work of at most this size is done by its caller.
 constexpr std::uint64_t small_lanes = 16384;
 constexpr Duration longest_spin = std::chrono::microseconds(20);
@@ -45,16 +42,28 @@ std::shared_ptr<HostDriver> HostDriver::start(HostPlan plan) {
 HostDriver::HostDriver(HostPlan plan)
     : memory_(std::move(plan.memory)),
       link_(std::move(plan.link)),
-      scale_(plan.scale),
       spins_(plan.spins),
       on_end_(std::move(plan.ended)),
-      numbers_(std::move(plan.ranks)),
       network_(std::move(plan.network)),
+      rules_({.ranks = std::move(plan.ranks),
+              .rank = memory_->rank(),
+              .chunk_lanes = memory_->shape().chunk_lanes,
+              .scale = plan.scale}),
+      places_(memory_->shape().slots),
       group_({.ranks = memory_->shape().ranks,
               .slots = memory_->shape().slots,
               .other_hosts = network_.has_value(),
-              .speaks = network_ && memory_->rank() == 0}),
-      ranks_(memory_->shape().ranks) {}
+              .speaks = network_ && memory_->rank() == 0}) {
+    if (network_) rules_.network = network_->chunks;
+    for (unsigned slot = 0; slot < places_.size(); ++slot) {
+        places_[slot].sums = memory_->sums_of(slot);
+        places_[slot].magnitudes = memory_->magnitudes_of(slot);
+        for (unsigned rank = 0; rank < ranks(); ++rank) {
+            places_[slot].ranks.push_back(memory_->lanes_of(slot, rank));
+            places_[slot].votes.push_back(memory_->votes_of(slot, rank));
+        }
+    }
+}
 
 HostDriver::~HostDriver() { stop(); }
 
@@ -191,59 +200,17 @@ void HostDriver::take_submissions() {
         abort.swap(abort_);
     }
     for (const Submission& submission : taken) {
-        Part part = part_from(submission);
-        const auto ranges = [&](std::uint64_t units) {
-            return static_cast<std::uint32_t>((units + part.range_units - 1) / part.range_units);
-        };
-        part.first_chunk = group_.submit(part.purpose, part.chunks, ranges(part.chunk_units),
-                                         ranges(part.size - (part.chunks - 1) * part.chunk_units));
+        Part part{submission.work, {submission.work->slices().front(), submission.alignment, rules_}};
+        part.chunks.submit(group_);
         parts_.push_back(std::move(part));
     }
     if (abort) fail(*abort);
 }
 
-HostDriver::Part HostDriver::part_from(const Submission& submission) const {
-    constexpr unsigned shift_of_type = 60;
-    const tensor::Slice& tensor = submission.work->slices().front();
-    Part part{.work = submission.work, .size = tensor.size(), .unit_bytes = ATP_LANE_BYTES};
-    // Other hosts add lanes.
-    if (!network_) part.native = tensor.native();
-    const std::uint64_t type = part.native.count == 0 ? 0 : 1 + static_cast<std::uint64_t>(part.native.type);
-    part.purpose = type << shift_of_type | tensor.size() << 16U | tensor.purpose();
-    if (type != 0) {
-        part.size = part.native.count;
-        part.unit_bytes = numeric::bytes_of(part.native.type);
-    }
-    if (const auto source = tensor.sole_source()) part.source = index_of(*source);
-    const std::uint64_t most = memory_->shape().chunk_lanes * ATP_LANE_BYTES / part.unit_bytes;
-    const protocol::Delivery delivery = tensor.delivery(0);
-    // In the network, each fragment has an owner, and a chunk has many fragments.
-    part.owned = delivery.is_owned() && !network_;
-    // A span is never divided, so one rank adds it and finds its largest magnitude. A fragment with an owner has spans
-    // of a block, on which the ranks have voted before.
-    part.span = part.owned ? tensor.cell() : tensor.spans().length;
-    // Over the network, the sums have the scale of the span, as packets do.
-    part.cell = part.span == 0 || network_ ? part.span : tensor.cell();
-    const auto whole_spans = [&](std::uint64_t units) {
-        return part.span == 0 ? units : std::max<std::uint64_t>(units / part.span, 1) * part.span;
-    };
-    part.chunk_units = type != 0 ? whole_spans(most) : whole_spans(most / submission.alignment * submission.alignment);
-    if (network_) part.chunk_units = tensor::lanes_of_chunk(network_->chunks, part.size, tensor.spans().length);
-    if (part.owned) part.chunk_units = tensor.spans().length;
-    const bool is_copied = !network_ && (delivery.one_sender || part.source);
-    part.range_units = is_copied ? part.chunk_units : whole_spans(range_bytes / part.unit_bytes);
-    part.chunks = (part.size + part.chunk_units - 1) / part.chunk_units;
-    return part;
-}
-
 bool HostDriver::next_ready() {
     const std::uint64_t chunk = group_.next_load();
     if (chunk == group_.submitted()) return false;
-    const Part& part = part_of(chunk);
-    const UnitRange units = units_of(part, chunk);
-    const tensor::Slice& tensor = part.work->slices().front();
-    const std::uint64_t lanes = tensor.size() / part.size;  // of a unit
-    return tensor.ready(units.first * lanes, units.count * lanes);
+    return part_of(chunk).chunks.ready(chunk);
 }
 
 // False: the group has ended.
@@ -251,16 +218,21 @@ bool HostDriver::perform(const protocol::HostAction& action) {
     switch (action.kind) {
         case Kind::none:
         case Kind::wait: break;
-        case Kind::load: load(action); break;
-        case Kind::add: add(action); break;
-        case Kind::store: store(action); break;
+        case Kind::load: {
+            const Part& part = part_of(action.chunk);
+            part.chunks.load(action.chunk, places_[action.slot]);
+            memory_->state_call(action.slot, part.chunks.purpose(), part.work->called());
+            break;
+        }
+        case Kind::add: part_of(action.chunk).chunks.add(action.chunk, action.range, places_[action.slot]); break;
+        case Kind::store: part_of(action.chunk).chunks.store(action.chunk, places_[action.slot]); break;
         case Kind::send: send(action); break;
         case Kind::notify: notify(action.slot); break;
-        case Kind::mismatch: fail(error_of_mismatch(*memory_, numbers_, action)); return false;
+        case Kind::mismatch: fail(error_of_mismatch(*memory_, rules_.ranks, action)); return false;
         case Kind::lost:
             // The others name the same rank, not this one, which only fails because of it.
             memory_->blame(action.rank);
-            fail(error_of_lost(*memory_, numbers_, action.rank));
+            fail(error_of_lost(*memory_, rules_.ranks, action.rank));
             return false;
     }
     finish_stored();
@@ -272,7 +244,7 @@ void HostDriver::wait(const protocol::HostAction& action, Time until) {
     // The channels know better which of the other hosts is late.
     const Duration spare = network_ ? grace : Duration::zero();
     const Time deadline = parts_.empty() ? never : net::after(parts_.front().work->deadline(), spare);
-    if (now >= deadline) return fail(error_of_silence(*memory_, numbers_, action.chunk));
+    if (now >= deadline) return fail(error_of_silence(*memory_, rules_.ranks, action.chunk));
     if (spins_ && spin_.looks()) {
         const bool found = look_for_change(action.slot, now + longest_spin);
         spin_.note(found);
@@ -290,25 +262,28 @@ bool HostDriver::look_for_change(unsigned slot, Time until) const {
 }
 
 HostDriver::Part& HostDriver::part_of(std::uint64_t chunk) {
-    const auto after = std::ranges::upper_bound(parts_, chunk, {}, &Part::first_chunk);
+    const auto first_chunk = [](const Part& part) { return part.chunks.first_chunk(); };
+    const auto after = std::ranges::upper_bound(parts_, chunk, {}, first_chunk);
     return *(after - 1);
 }
 
-HostDriver::UnitRange HostDriver::units_of(const Part& part, std::uint64_t chunk) {
-    const std::uint64_t first = (chunk - part.first_chunk) * part.chunk_units;
-    return {.first = first, .count = static_cast<std::size_t>(std::min(part.chunk_units, part.size - first))};
-}
-
-// A chunk is a span, so its lanes and its units begin alike.
-protocol::Delivery HostDriver::delivery_of(const Part& part, std::uint64_t chunk) {
-    if (!part.owned) return {};
-    return part.work->slices().front().delivery(units_of(part, chunk).first);
-}
-
-std::optional<unsigned> HostDriver::copied_from(const Part& part, std::uint64_t chunk) const {
-    if (network_) return std::nullopt;
-    const protocol::Delivery delivery = delivery_of(part, chunk);
-    return delivery.one_sender ? index_of(delivery.owner) : part.source;
+// A chunk is a work of its own for the network.
+void HostDriver::send(const protocol::HostAction& action) {
+    const Part& part = part_of(action.chunk);
+    auto keeps = std::make_shared<std::pair<Handle, std::shared_ptr<HostDriver>>>(part.work, shared_from_this());
+    auto sums = part.chunks.sums_of(action.chunk, places_[action.slot], std::move(keeps));
+    const std::uint64_t lanes = sums->size();
+    const std::uint16_t purpose = sums->purpose();
+    const auto work =
+        std::make_shared<Work>(part.work->operation(), std::move(sums), part.work->begun(), part.work->deadline());
+    work->add_slice(0, lanes, purpose);
+    work->set_called(part.work->called());
+    work->on_done([this, raw = work.get(), slot = action.slot, chunk = action.chunk] {
+        if (const auto outcome = raw->outcome(); !outcome) return abort(outcome.error());
+        memory_->complete(slot, chunk);
+        notify(slot);
+    });
+    network_->send(work, action.chunk);
 }
 
 void HostDriver::notify(unsigned slot) {
@@ -318,7 +293,7 @@ void HostDriver::notify(unsigned slot) {
 
 // The group counts a chunk as stored one step after the copy.
 void HostDriver::finish_stored() {
-    while (!parts_.empty() && parts_.front().first_chunk + parts_.front().chunks <= group_.next_store()) {
+    while (!parts_.empty() && parts_.front().chunks.end_chunk() <= group_.next_store()) {
         const Handle work = std::move(parts_.front().work);
         parts_.pop_front();
         --open_works_;

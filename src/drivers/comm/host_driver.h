@@ -19,7 +19,7 @@
 #include "protocol/host_group.h"
 #include "shm/host_link.h"
 #include "shm/host_memory.h"
-#include "tensor/chunks.h"
+#include "tensor/host_part.h"
 
 namespace atp::comm {
 
@@ -71,29 +71,12 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
   private:
     struct Part {
         Handle work;
-        std::uint64_t first_chunk = 0;
-        std::uint64_t chunks = 0;
-        std::uint64_t size = 0;         // in units
-        std::uint64_t chunk_units = 0;  // of each chunk but the last
-        std::uint64_t range_units = 0;  // of each range but the last
-        std::uint64_t span = 0;         // units that one rank adds; 0: all have the scale of the job
-        std::uint64_t cell = 0;         // units with a scale of their own, which divide a span; 0: likewise
-        std::size_t unit_bytes = 0;     // of a lane, or of a native element
-        protocol::NativeElements native{};
-        // Index of the only rank whose elements are not all zero; ranks(): it is on another host.
-        std::optional<unsigned> source{};
-        std::uint64_t purpose = 0;
-        bool owned = false;  // each chunk has an owner: Tensor::delivery()
+        tensor::HostPart chunks;
     };
     struct Submission {
         Handle work;
         std::uint64_t alignment = 1;
     };
-    struct UnitRange {
-        std::uint64_t first = 0;
-        std::size_t count = 0;
-    };
-
     explicit HostDriver(HostPlan plan);
     void run();
     // Drives until `stop` returns true. `until`: no sleep lasts longer; the caller's `stop` looks at the time.
@@ -108,43 +91,26 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
     void wait(const protocol::HostAction& action, Time until);
     // True: the state of the slot is not `seen_` any more.
     [[nodiscard]] bool look_for_change(unsigned slot, Time until) const;
-    void load(const protocol::HostAction& action);
-    void add(const protocol::HostAction& action);
-    void add_floats(const protocol::HostAction& action, const Part& part, std::uint64_t first, std::size_t count);
-    // The scale of each span follows from the votes in this memory.
-    [[nodiscard]] bool votes(const Part& part) const { return part.span != 0 && !part.owned && !network_; }
-    [[nodiscard]] std::uint32_t sum_of_votes(unsigned slot, std::uint64_t span) const;
     void send(const protocol::HostAction& action);
-    void store(const protocol::HostAction& action);
-    void settle(const protocol::HostAction& action, const Part& part);
     void notify(unsigned slot);
     void finish_stored();
     void call_thread();
 
-    [[nodiscard]] Part part_from(const Submission& submission) const;
-    // The sums of the chunk are the elements of this rank.
-    [[nodiscard]] std::optional<unsigned> copied_from(const Part& part, std::uint64_t chunk) const;
-    [[nodiscard]] unsigned index_of(std::uint32_t rank) const {
-        return static_cast<unsigned>(std::ranges::find(numbers_, rank) - numbers_.begin());
-    }
     [[nodiscard]] Part& part_of(std::uint64_t chunk);
-    [[nodiscard]] static UnitRange units_of(const Part& part, std::uint64_t chunk);
-    [[nodiscard]] static protocol::Delivery delivery_of(const Part& part, std::uint64_t chunk);
 
     void fail(const Error& error);
 
     std::unique_ptr<shm::HostMemory> memory_;
     std::optional<shm::HostLink> link_;
-    double scale_;
     bool spins_;
     std::function<void(const Error&)> on_end_;
-    std::vector<std::uint16_t> numbers_;  // of the ranks, in the job
     std::optional<HostNetwork> network_;
+    tensor::HostRules rules_;
+    std::vector<tensor::ChunkPlaces> places_;  // by slot
 
     // Of the thread that drives:
     protocol::HostGroup group_;
     std::deque<Part> parts_;  // under way, in order
-    std::vector<const std::byte*> ranks_;
     bool failed_ = false;
     std::uint32_t seen_ = 0;  // state of the slot that the group would wait for
     SpinPolicy spin_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/chunk_tensor.h"
+#include "tensor/chunk_tensor.h"
 
 #include <gtest/gtest.h>
 
@@ -8,11 +8,10 @@
 #include <memory>
 #include <vector>
 
-#include "net/clock.h"
 #include "numeric/lanes32_worker.h"
 #include "wire/packet.h"
 
-namespace atp::comm {
+namespace atp::tensor {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -62,14 +61,12 @@ Bytes bytes_of(const std::vector<int>& values) {
 }
 
 ChunkTensor chunk_of(Bytes& sums, std::uint8_t form, bool plain = false, std::uint8_t scale = protocol::scale_of_job) {
-    const auto work =
-        std::make_shared<Work>(Operation::all_reduce, std::make_unique<Whole>(form, plain, scale), net::now(), never);
-    work->add_slice(0, 16, 9);
-    return ChunkTensor({.sums = sums.data(),
-                        .first = first,
-                        .count = sums.size() / ATP_LANE_BYTES,
-                        .job_scale = job_scale,
-                        .operation = work});
+    const auto whole = std::make_shared<Whole>(form, plain, scale);
+    return ChunkTensor(*whole, {.sums = sums.data(),
+                                .first = first,
+                                .count = sums.size() / ATP_LANE_BYTES,
+                                .job_scale = job_scale,
+                                .keeps = whole});
 }
 
 TEST(ChunkTensor, SumsTravelInTheFormOfTheTensorIfTheyFitIt) {
@@ -130,11 +127,8 @@ TEST(ChunkTensor, ElementsCountFromTheFirstOfTheChunk) {
     EXPECT_EQ(chunk.scale(0), protocol::scale_of_job);
     EXPECT_TRUE(chunk.delivery(0).one_sender);
     EXPECT_EQ(chunk_of(sums, ATP_DTYPE_INT32, true).spans().length, 0U);
-    const auto work = std::make_shared<Work>(Operation::all_reduce, std::make_unique<Whole>(ATP_DTYPE_INT32, false, 0),
-                                             net::now(), never);
-    work->add_slice(0, 16, 9);
-    const ChunkTensor with_ranks(
-        {.sums = sums.data(), .ranks = {sums.data(), of_rank_1.data()}, .count = 3, .operation = work});
+    const Whole whole(ATP_DTYPE_INT32, false, 0);
+    const ChunkTensor with_ranks(whole, {.sums = sums.data(), .ranks = {sums.data(), of_rank_1.data()}, .count = 3});
     Bytes lanes(4);
     EXPECT_EQ(with_ranks.float_ranks(), 2U);
     with_ranks.load_floats_of(1, 2, lanes);
@@ -144,4 +138,4 @@ TEST(ChunkTensor, ElementsCountFromTheFirstOfTheChunk) {
 }
 
 }  // namespace
-}  // namespace atp::comm
+}  // namespace atp::tensor

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/chunk_tensor.h"
+#include "tensor/chunk_tensor.h"
 
 #include <algorithm>
 #include <limits>
@@ -8,7 +8,7 @@
 #include "numeric/narrow_lanes.h"
 #include "wire/packet.h"
 
-namespace atp::comm {
+namespace atp::tensor {
 namespace {
 
 // Big-endian, in as many bytes as the type has. False: a sum does not fit, or is no number.
@@ -60,4 +60,4 @@ void ChunkTensor::store_narrow(std::uint64_t first, std::span<const std::byte> l
     narrow.to_floats(lanes.data(), lanes.size() / narrow.bytes, inverse, sums);
 }
 
-}  // namespace atp::comm
+}  // namespace atp::tensor

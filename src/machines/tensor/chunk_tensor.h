@@ -8,15 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "comm/work.h"
 #include "protocol/tensor.h"
 
-namespace atp::comm {
+namespace atp::tensor {
 
 // The sums of one chunk in the memory of a host, and the place for its results, which replace them. The form and the
 // scales are those of the whole tensor.
 //
-// Ownership: keeps the memory and the operation of the chunk alive.
+// Ownership: keeps alive what `keeps` owns: the memory and the whole tensor. Otherwise borrows both.
 // Calling order: that of protocol::Tensor. Threads: as the channel that carries it. Failure: none.
 class ChunkTensor final : public protocol::Tensor {
   public:
@@ -26,14 +25,14 @@ class ChunkTensor final : public protocol::Tensor {
         std::uint64_t first = 0;                // element of the whole tensor
         std::size_t count = 0;
         double job_scale = 1;
-        Handle operation{};
-        std::shared_ptr<const void> memory{};
+        std::shared_ptr<const void> keeps{};
     };
 
-    explicit ChunkTensor(ChunkSums chunk) : chunk_(std::move(chunk)), whole_(chunk_.operation->slices().front()) {}
+    ChunkTensor(const protocol::Tensor& whole, ChunkSums chunk) : whole_(whole), chunk_(std::move(chunk)) {}
 
     [[nodiscard]] std::uint64_t size() const override { return chunk_.count; }
     [[nodiscard]] bool plain() const override { return whole_.plain(); }
+    [[nodiscard]] std::uint16_t purpose() const override { return whole_.purpose(); }
     [[nodiscard]] std::uint8_t form() const override { return whole_.form(); }
     [[nodiscard]] protocol::Spans spans() const override;
     [[nodiscard]] std::uint8_t scale(std::uint64_t first) const override { return whole_.scale(chunk_.first + first); }
@@ -51,8 +50,8 @@ class ChunkTensor final : public protocol::Tensor {
     void store_narrow(std::uint64_t first, std::span<const std::byte> lanes) override;
 
   private:
+    const protocol::Tensor& whole_;
     ChunkSums chunk_;
-    const tensor::Slice& whole_;
 };
 
-}  // namespace atp::comm
+}  // namespace atp::tensor
