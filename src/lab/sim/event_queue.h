@@ -30,12 +30,17 @@ struct Event {
 };
 static_assert(sizeof(Event) == 24);
 
-// A heap with four children per node: half the levels of a binary heap; the children share one or two cache lines.
+// A tournament of all events: each inner node of a binary tree names the earlier event of its two subtrees. After a
+// leaf has changed, only the nodes above it are played again. They are known from the beginning, so the processor loads
+// all of them at once, and none of the comparisons is a branch, which it could not predict.
 class EventQueue {
   public:
-    [[nodiscard]] bool empty() const { return heap_.empty(); }
-    [[nodiscard]] const Event& top() const { return heap_.front(); }
-    [[nodiscard]] std::size_t size() const { return heap_.size(); }
+    EventQueue() { grow(); }
+    EventQueue(const EventQueue&) = delete;
+    EventQueue& operator=(const EventQueue&) = delete;
+
+    [[nodiscard]] bool empty() const { return free_.size() == leaves_.size(); }
+    [[nodiscard]] const Event& top() const { return *earliest_[root]; }
 
     // Reserves the order of an event that is pushed later, such as a packet that waits in the queue of its link.
     [[nodiscard]] std::uint64_t next_order() { return order_++; }
@@ -45,54 +50,65 @@ class EventQueue {
     }
 
     void push(const Event& event) {
-        heap_.push_back(event);
-        std::size_t at = heap_.size() - 1;
-        while (at != 0 && earlier(event, heap_[(at - 1) / arity])) {
-            heap_[at] = heap_[(at - 1) / arity];
-            at = (at - 1) / arity;
-        }
-        heap_[at] = event;
+        if (free_.empty()) grow();
+        Event* const leaf = free_.back();
+        free_.pop_back();
+        replace(leaf, event);
     }
 
     void pop() {
-        const Event last = heap_.back();
-        heap_.pop_back();
-        if (!heap_.empty()) replace_top(last);
+        free_.push_back(earliest_[root]);
+        replace(earliest_[root], no_event);
     }
 
     // The same as pop() and then push(), but faster.
-    void replace_top(const Event& event) {
-        const Key event_key = key(event);
-        std::size_t at = 0;
-        while (true) {
-            const std::size_t first = at * arity + 1;
-            if (first >= heap_.size()) break;
-            const std::size_t last = std::min(first + arity, heap_.size());
-            std::size_t earliest = first;
-            Key earliest_key = key(heap_[first]);
-            for (std::size_t child = first + 1; child < last; ++child) {
-                const Key child_key = key(heap_[child]);
-                earliest = child_key < earliest_key ? child : earliest;
-                earliest_key = std::min(earliest_key, child_key);
-            }
-            if (earliest_key >= event_key) break;
-            heap_[at] = heap_[earliest];
-            at = earliest;
-        }
-        heap_[at] = event;
-    }
+    void replace_top(const Event& event) { replace(earliest_[root], event); }
 
   private:
-    static constexpr std::size_t arity = 4;
-    // The earliest child is unpredictable: one wide comparison costs less than mispredicted branches.
+    static constexpr std::size_t root = 1;  // the children of node n are the nodes 2 n and 2 n + 1
+    static constexpr std::size_t least_leaves = 64;
+    static constexpr Event no_event{.time = never, .order = ~std::uint64_t{0}};
+
     __extension__ using Key = unsigned __int128;
     static Key key(const Event& event) {
         const auto since_start = static_cast<std::uint64_t>(event.time.time_since_epoch().count());
         return static_cast<Key>(since_start) << 64U | event.order;
     }
-    static bool earlier(const Event& a, const Event& b) { return key(a) < key(b); }
 
-    std::vector<Event> heap_;
+    void replace(Event* leaf, const Event& event) {
+        *leaf = event;
+        Event* earliest = leaf;
+        Key earliest_key = key(event);
+        Event** const nodes = earliest_.data();
+        const auto index = static_cast<std::size_t>(leaf - leaves_.data());
+        for (std::size_t node = first_leaf_ + index; node != root; node /= 2) {
+            Event* const other = nodes[node ^ 1U];
+            const Key other_key = key(*other);
+            earliest = other_key < earliest_key ? other : earliest;
+            earliest_key = std::min(earliest_key, other_key);
+            nodes[node / 2] = earliest;
+        }
+    }
+
+    // Called when all leaves are in use.
+    void grow() {
+        const std::size_t used = leaves_.size();
+        leaves_.resize(std::max(2 * used, least_leaves), no_event);
+        first_leaf_ = leaves_.size();
+        earliest_.resize(2 * first_leaf_);
+        for (std::size_t i = 0; i < first_leaf_; ++i) earliest_[first_leaf_ + i] = &leaves_[i];
+        for (std::size_t node = first_leaf_; node-- > root;) {
+            Event* const left = earliest_[2 * node];
+            Event* const right = earliest_[2 * node + 1];
+            earliest_[node] = key(*right) < key(*left) ? right : left;
+        }
+        for (std::size_t i = first_leaf_; i-- > used;) free_.push_back(&leaves_[i]);
+    }
+
+    std::vector<Event> leaves_;     // no_event: free
+    std::vector<Event*> earliest_;  // by node, the leaves included
+    std::size_t first_leaf_ = 0;    // its node
+    std::vector<Event*> free_;
     std::uint64_t order_ = 0;
 };
 
