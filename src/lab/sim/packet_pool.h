@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -27,16 +26,21 @@ class PacketPool {
   public:
     explicit PacketPool(std::size_t capacity_bytes)
         : capacity_((capacity_bytes + line_bytes - 1) / line_bytes * line_bytes),
-          chunk_shift_(static_cast<unsigned>(
-              std::countr_zero(std::bit_floor(std::max<std::size_t>(chunk_bytes / capacity_, 1))))) {}
+          chunk_packets_(std::max<std::size_t>(chunk_bytes / capacity_, 1)) {}
 
     // A buffer of size 0 with one reference, which the caller holds.
     [[nodiscard]] PacketId allocate(ProgramId owner) {
         if (free_.empty()) grow();
         const PacketId id = free_.back();
         free_.pop_back();
-        meta_[id] = Meta{.references = 1, .owner = owner};
+        Meta& meta = meta_[id];
+        meta = Meta{.data = meta.data, .references = 1, .owner = owner};
         return id;
+    }
+    // Of the packet that allocate() returns next.
+    [[nodiscard]] std::span<std::byte> next_room() {
+        if (free_.empty()) grow();
+        return room(free_.back());
     }
 
     void retain(PacketId id) { ++meta_[id].references; }
@@ -49,16 +53,16 @@ class PacketPool {
     [[nodiscard]] PacketId exclusive(PacketId id) {
         if (meta_[id].references == 1) return id;
         const PacketId copy = allocate(owner(id));
+        std::byte* const bytes = data(copy);
         meta_[copy] = meta_[id];
+        meta_[copy].data = bytes;
         meta_[copy].references = 1;
-        std::memcpy(data(copy), data(id), size(id));
+        std::memcpy(bytes, data(id), size(id));
         release(id);
         return copy;
     }
 
-    [[nodiscard]] std::byte* data(PacketId id) const {
-        return chunks_[id >> chunk_shift_].get() + (id & ((1U << chunk_shift_) - 1U)) * capacity_;
-    }
+    [[nodiscard]] std::byte* data(PacketId id) const { return meta_[id].data; }
     [[nodiscard]] std::uint32_t size(PacketId id) const { return meta_[id].size; }
     void resize(PacketId id, std::size_t size) {
         meta_[id].size = static_cast<std::uint32_t>(size);
@@ -84,8 +88,8 @@ class PacketPool {
     void prefetch(PacketId id) const {
         constexpr std::size_t prefetched_bytes = 512;
         const std::byte* const at = data(id);
-        for (std::size_t i = 0; i < std::min(capacity_, prefetched_bytes); i += line_bytes)
-            __builtin_prefetch(at + i, 1);
+        const std::size_t bytes = std::min<std::size_t>(size(id), prefetched_bytes);
+        for (std::size_t i = 0; i < bytes; i += line_bytes) __builtin_prefetch(at + i, 1);
     }
     [[nodiscard]] std::size_t capacity() const { return capacity_; }
     [[nodiscard]] std::size_t in_use() const { return meta_.size() - free_.size(); }
@@ -99,6 +103,7 @@ class PacketPool {
     };
 
     struct Meta {
+        std::byte* data = nullptr;
         std::uint32_t size = 0;
         std::uint32_t wire_size : 31 = 0;
         bool lossless : 1 = false;
@@ -106,21 +111,21 @@ class PacketPool {
         std::uint16_t references = 0;  // one for each link that carries it, and one for each kept copy
         ProgramId owner = 0;
     };
-    static_assert(sizeof(Meta) == 16);
+    static_assert(sizeof(Meta) == 24);
 
     void grow() {
-        const std::size_t count = std::size_t{1} << chunk_shift_;
         chunks_.emplace_back(static_cast<std::byte*>(std::aligned_alloc(chunk_bytes, chunk_bytes)));
         if (chunks_.back() == nullptr) throw std::bad_alloc();
         // Thousands of packets are in flight: small pages would miss the TLB with each of them. Only a hint.
         static_cast<void>(madvise(chunks_.back().get(), chunk_bytes, MADV_HUGEPAGE));
         const auto first = static_cast<PacketId>(meta_.size());
-        meta_.resize(meta_.size() + count);
-        for (std::size_t i = count; i-- > 0;) free_.push_back(first + static_cast<PacketId>(i));
+        std::byte* const bytes = chunks_.back().get();
+        for (std::size_t i = 0; i < chunk_packets_; ++i) meta_.push_back({.data = bytes + i * capacity_});
+        for (std::size_t i = chunk_packets_; i-- > 0;) free_.push_back(first + static_cast<PacketId>(i));
     }
 
     std::size_t capacity_;
-    unsigned chunk_shift_;
+    std::size_t chunk_packets_;
     std::vector<std::unique_ptr<std::byte[], FreeChunk>> chunks_;
     std::vector<Meta> meta_;
     std::vector<PacketId> free_;

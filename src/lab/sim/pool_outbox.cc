@@ -10,31 +10,31 @@ namespace atp::sim {
 
 std::span<std::byte> PoolOutbox::reserve(std::size_t max_bytes) {
     PacketPool& pool = processes_.pool();
-    release();
-    last_ = pool.allocate(processes_.id());
-    return pool.room(*last_).first(std::min(max_bytes, pool.capacity()));
+    return pool.next_room().first(std::min(max_bytes, pool.capacity()));
 }
 
 void PoolOutbox::commit(std::size_t bytes, const wire::Address& to, wire::Ecn ecn) {
-    processes_.pool().resize(*last_, bytes);
-    processes_.note_sent(from_, processes_.pool().bytes(*last_));
-    congested_ = ecn == wire::Ecn::congested;
+    PacketPool& pool = processes_.pool();
+    const PacketId packet = pool.allocate(processes_.id());
+    pool.resize(packet, bytes);
+    processes_.note_sent(from_, pool.bytes(packet));
+    keep(packet, ecn);
     send(to);
 }
 
 bool PoolOutbox::borrow(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn) {
     PacketPool& pool = processes_.pool();
-    release();
     const auto same = std::ranges::find(received_, bytes.data(), [&](PacketId id) { return pool.data(id); });
+    PacketId packet{};
     if (same != received_.end()) {
-        last_ = *same;
-        pool.retain(*same);
+        packet = *same;
+        pool.retain(packet);
     } else {
-        last_ = pool.allocate(processes_.id());
-        std::memcpy(pool.data(*last_), bytes.data(), bytes.size());
+        packet = pool.allocate(processes_.id());
+        std::memcpy(pool.data(packet), bytes.data(), bytes.size());
     }
-    pool.resize(*last_, bytes.size());
-    congested_ = ecn == wire::Ecn::congested;
+    pool.resize(packet, bytes.size());
+    keep(packet, ecn);
     send(to);
     return true;
 }
@@ -55,6 +55,12 @@ void PoolOutbox::send(const wire::Address& to) {
 void PoolOutbox::release() {
     if (last_) processes_.pool().release(*last_);
     last_.reset();
+}
+
+void PoolOutbox::keep(PacketId packet, wire::Ecn ecn) {
+    release();
+    last_ = packet;
+    congested_ = ecn == wire::Ecn::congested;
 }
 
 }  // namespace atp::sim

@@ -41,6 +41,7 @@ class PoolOutbox final : public wire::Outbox {
     [[nodiscard]] bool repeat(const wire::Address& to) override;
 
   private:
+    void keep(PacketId packet, wire::Ecn ecn);
     void send(const wire::Address& to);
     void release();
 
