@@ -45,8 +45,7 @@ bool PathSwitches::pass(Arrival& arrival, Time now) {
     return !drops;
 }
 
-void PathSwitches::mark(Arrival& arrival) const {
-    if (shared_.scenario.int32_switch != arrival.to) return;
+void PathSwitches::mark_join(Arrival& arrival) const {
     PacketPool& pool = shared_.network.pool();
     auto join = wire::decode<wire::Join>(pool.bytes(arrival.packet));
     if (!join) return;

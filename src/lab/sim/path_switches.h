@@ -23,7 +23,9 @@ class PathSwitches {
     // Hands a packet that passes a node to the switch there. False: the switch has taken it.
     [[nodiscard]] bool pass(Arrival& arrival, Time now);
     // In front of the node that the scenario names, a switch that adds only int32 says so in each JOIN.
-    void mark(Arrival& arrival) const;
+    void mark(Arrival& arrival) const {
+        if (shared_.scenario.int32_switch == arrival.to) mark_join(arrival);
+    }
     // It ends, and starts again, empty, at this time. No effect if there is none.
     void crash(NodeId at, Time starts_again);
 
@@ -33,6 +35,8 @@ class PathSwitches {
     [[nodiscard]] std::uint64_t added_for(std::uint32_t job) const;
 
   private:
+    void mark_join(Arrival& arrival) const;
+
     struct PathSwitch {
         host::PathHostConfig config;
         std::optional<host::PathHost> host{};

@@ -52,7 +52,10 @@ wire::Ecn ecn_of(const Arrival& arrival) { return arrival.congested ? wire::Ecn:
 wire::Address address_of_switch(NodeId node) { return address_at(first_host + node, 0); }
 
 Processes::Processes(const Shared& shared, ProgramId id)
-    : Program(shared, id, shared.scenario.host_cost), ports_(shared.fabric.nodes.size()), paths_(shared) {
+    : Program(shared, id, shared.scenario.host_cost),
+      ports_(shared.fabric.nodes.size()),
+      paths_(shared),
+      notes_sent_(shared.scenario.forward_share != 0 || shared.scenario.owned_share > 0) {
     const Scenario& s = shared.scenario;
     if (s.ack_lists && s.owned_share > 0) batch_time_ = usual_batch_time;
     if (!s.partition && !s.linear) return;
@@ -70,13 +73,15 @@ ProcessId Processes::reserve(NodeId at) {
     const auto process = static_cast<ProcessId>(processes_.size());
     std::vector<ProcessId>& ports = ports_[at];
     assert(ports.size() < std::size_t{0x10000} - first_port);
-    processes_.push_back({.node = at, .address = address_at(first_host + at, ports.size())});
+    processes_.push_back(std::make_unique<Process>());
+    processes_.back()->node = at;
+    processes_.back()->address = address_at(first_host + at, ports.size());
     ports.push_back(process);
     return process;
 }
 
 ProcessId Processes::find(const wire::Address& address) const {
-    if (address.family() != wire::Family::ipv4) return no_process;
+    if (address.data()->sa_family != AF_INET) return no_process;
     sockaddr_in v4{};
     std::memcpy(&v4, address.data(), sizeof v4);
     const std::uint32_t host = ntohl(v4.sin_addr.s_addr);
@@ -88,7 +93,7 @@ ProcessId Processes::find(const wire::Address& address) const {
 
 void Processes::start_rank(ProcessId process, const endpoint::ChannelMachineConfig& config, RankUser& user,
                            std::uint32_t tag, Time now) {
-    Process& each = processes_[process];
+    Process& each = process_at(process);
     each.rank = std::make_unique<host::RankHost>(config, each.address, shared_.scenario.blind_resend);
     each.user = &user;
     each.tag = tag;
@@ -110,7 +115,7 @@ const wire::Address& Processes::group_address(std::uint32_t number) {
 }
 
 const wire::Address& Processes::switch_address(const SwitchPlace& place) {
-    return processes_[start_switch(place)].address;
+    return process_at(start_switch(place)).address;
 }
 
 ProcessId Processes::start_switch(const SwitchPlace& place) {
@@ -118,7 +123,7 @@ ProcessId Processes::start_switch(const SwitchPlace& place) {
     if (!is_new) return entry->second;
     const Scenario& s = shared_.scenario;
     const ProcessId process = entry->second = reserve(place.node);
-    host::SwitchHostConfig config{.address = processes_[process].address};
+    host::SwitchHostConfig config{.address = process_at(process).address};
     config.shard.table = table_of(s);
     if (place.only_serves) config.shard.table.aggregators = 0;
     config.shard.tree.jobs = incarnations_kept * s.jobs;
@@ -126,15 +131,15 @@ ProcessId Processes::start_switch(const SwitchPlace& place) {
     config.shard.tree.server_bytes = ~std::uint64_t{0} >> 1U;
     config.shard.indices = indices();
     if (!s.ack_lists) config.shard.ack_hold = Duration::zero();
-    processes_[process].at_switch =
+    process_at(process).at_switch =
         std::make_unique<SwitchProcess>(std::move(config), shared_.fabric.nodes[place.node].name, shared_.trace);
-    processes_[process].at_switch->start(mix64(mix64(s.seed, boot_stream), ++boots_));
+    process_at(process).at_switch->start(mix64(mix64(s.seed, boot_stream), ++boots_));
     return process;
 }
 
 const SwitchProcess* Processes::switch_at(const SwitchPlace& place) const {
     const auto found = switches_.find({place.node, place.only_serves});
-    return found == switches_.end() ? nullptr : processes_[found->second].at_switch.get();
+    return found == switches_.end() ? nullptr : process_at(found->second).at_switch.get();
 }
 
 const protocol::Switch* Processes::table_at(NodeId node) const {
@@ -157,7 +162,7 @@ std::optional<SwitchCounters> Processes::counters_at(NodeId node) const {
 
 SwitchTotals Processes::totals_of(std::uint32_t job) const {
     SwitchTotals totals{.added = paths_.added_for(job)};
-    for (const auto& [place, process] : switches_) processes_[process].at_switch->add_totals(job, totals);
+    for (const auto& [place, process] : switches_) process_at(process).at_switch->add_totals(job, totals);
     return totals;
 }
 
@@ -165,7 +170,7 @@ void Processes::crash_switch(const SwitchPlace& place, Duration lasts, Time now)
     paths_.crash(place.node, now + lasts);
     const auto found = switches_.find({place.node, place.only_serves});
     if (found == switches_.end()) return;
-    Process& each = processes_[found->second];
+    Process& each = process_at(found->second);
     each.at_switch->stop();
     for (const PacketId packet : std::exchange(each.at_switch->batch, {})) pool().release(packet);
     each.at_switch->batch_from.clear();
@@ -186,13 +191,13 @@ void Processes::forward(const Arrival& arrival, Time now) { deliver(arrival, now
 void Processes::deliver(Arrival arrival, Time now) {
     paths_.mark(arrival);
     const bool is_for_group = (arrival.process & group_bit) != 0;
-    const bool passes = is_for_group || processes_[arrival.process].node != arrival.to;
+    const bool passes = is_for_group || process_at(arrival.process).node != arrival.to;
     if (passes && paths_.contains(arrival.to)) {
         check_flush(arrival);
         if (!paths_.pass(arrival, now)) return;
     }
     if (is_for_group) return deliver_to_group(arrival, now);
-    Process& each = processes_[arrival.process];
+    const Process& each = process_at(arrival.process);
     if (each.node != arrival.to) {
         const Network::Onward onward{
             .congested = arrival.congested, .is_report = arrival.is_report, .process = arrival.process};
@@ -209,6 +214,10 @@ void Processes::deliver(Arrival arrival, Time now) {
 }
 
 void Processes::check_flush(const Arrival& arrival) {
+    if (pool().size(arrival.packet) < ATP_HEADER_BYTES ||
+        wire::load_u8(pool().data(arrival.packet) + ATP_OFFSET_TYPE) != ATP_TYPE_FLUSH) {
+        return;
+    }
     const auto objection = shared_.truth.objection_to_flush(arrival.to, pool().bytes(arrival.packet));
     if (objection) fail(*objection);
 }
@@ -227,12 +236,12 @@ wire::SendError send_error_of(std::span<const std::byte> quoted, const wire::Add
 // The links form a tree: a copy goes over each link that leads to members, but not back.
 void Processes::deliver_to_group(const Arrival& arrival, Time now) {
     const NodeId at = arrival.to;
-    const NodeId from = processes_[pool().sender(arrival.packet)].node;
+    const NodeId from = process_at(pool().sender(arrival.packet)).node;
     std::vector<LinkId> links;
     if (at != from) links.push_back(shared_.fabric.next_hop(at, from));
     const std::size_t first = links.size();
     for (const ProcessId member : groups_[arrival.process & ~group_bit].members) {
-        const Process& each = processes_[member];
+        const Process& each = process_at(member);
         if (each.rank == nullptr) continue;
         if (each.node == at) {
             Arrival own = arrival;
@@ -253,9 +262,9 @@ void Processes::deliver_to_group(const Arrival& arrival, Time now) {
 }
 
 void Processes::deliver_to_rank(const Arrival& arrival, bool by_group, Time now) {
-    Process& each = processes_[arrival.process];
+    Process& each = process_at(arrival.process);
     const std::span<std::byte> bytes = pool().bytes(arrival.packet);
-    const wire::Address& from = processes_[pool().sender(arrival.packet)].address;
+    const wire::Address& from = process_at(pool().sender(arrival.packet)).address;
     const wire::Datagram datagram{.bytes = bytes, .capacity = bytes.size(), .from = &from, .ecn = ecn_of(arrival)};
     if (arrival.is_report) {
         each.rank->handle_send_error(send_error_of(bytes, from), now);
@@ -269,11 +278,11 @@ void Processes::deliver_to_rank(const Arrival& arrival, bool by_group, Time now)
 }
 
 void Processes::deliver_to_switch(const Arrival& arrival, Time now) {
-    SwitchProcess& at = *processes_[arrival.process].at_switch;
+    SwitchProcess& at = *process_at(arrival.process).at_switch;
     const ProcessId from = pool().sender(arrival.packet);
     if (arrival.is_report) {
         PoolOutbox out(*this, arrival.process, {}, now);
-        const wire::SendError error = send_error_of(pool().bytes(arrival.packet), processes_[from].address);
+        const wire::SendError error = send_error_of(pool().bytes(arrival.packet), process_at(from).address);
         at.keep_counts([&] { at.host()->handle_send_error(error, out, now); });
         pool().release(arrival.packet);
         set_timer(arrival.process, at.host()->poll_timeout());
@@ -298,12 +307,12 @@ void Processes::deliver_to_switch(const Arrival& arrival, Time now) {
 wire::Datagram Processes::datagram_of(PacketId packet, ProcessId from, bool congested) {
     return {.bytes = pool().bytes(packet),
             .capacity = pool().capacity(),
-            .from = &processes_[from].address,
+            .from = &process_at(from).address,
             .ecn = congested ? wire::Ecn::congested : wire::Ecn::capable_0};
 }
 
 void Processes::run_batch(ProcessId process, Time now) {
-    SwitchProcess& at = *processes_[process].at_switch;
+    SwitchProcess& at = *process_at(process).at_switch;
     const std::vector<PacketId> batch = std::exchange(at.batch, {});
     std::vector<wire::Datagram> datagrams;
     for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -316,7 +325,7 @@ void Processes::run_batch(ProcessId process, Time now) {
 
 void Processes::handle_batch(ProcessId process, std::span<const wire::Datagram> batch,
                              std::span<const PacketId> packets, Time now) {
-    SwitchProcess& at = *processes_[process].at_switch;
+    SwitchProcess& at = *process_at(process).at_switch;
     {
         PoolOutbox out(*this, process, packets, now);
         const auto handle = [&] { at.host()->handle_batch(batch, out, now); };
@@ -350,15 +359,15 @@ void Processes::send(ProcessId from, PacketId packet, const wire::Address& to, b
     const ProcessId process = find(to);
     if (process == no_process) return pool().release(packet);
     if ((process & group_bit) != 0) {
-        Arrival arrival{.time = now, .packet = packet, .to = processes_[from].node, .congested = congested};
+        Arrival arrival{.time = now, .packet = packet, .to = process_at(from).node, .congested = congested};
         arrival.process = process;
         return deliver_to_group(arrival, now);
     }
-    send_on(processes_[from].node, packet, {.congested = congested, .process = process}, now);
+    send_on(process_at(from).node, packet, {.congested = congested, .process = process}, now);
 }
 
 void Processes::send_on(NodeId from, PacketId packet, const Network::Onward& onward, Time now) {
-    const NodeId to = processes_[onward.process].node;
+    const NodeId to = process_at(onward.process).node;
     if (to == from) {
         shared_.network.deliver_here(from, packet, onward, now);
     } else {
@@ -366,8 +375,8 @@ void Processes::send_on(NodeId from, PacketId packet, const Network::Onward& onw
     }
 }
 
-void Processes::note_sent(ProcessId from, std::span<std::byte> packet) {
-    SwitchProcess* const at = processes_[from].at_switch.get();
+void Processes::note(ProcessId from, std::span<std::byte> packet) {
+    SwitchProcess* const at = process_at(from).at_switch.get();
     if (at == nullptr) {
         if (shared_.scenario.forward_share != 0) bypass_forced(packet.data());
     } else if (shared_.scenario.owned_share > 0 && packet.size() >= ATP_HEADER_BYTES &&
@@ -392,7 +401,7 @@ void Processes::bypass_forced(std::byte* packet) const {
 }
 
 void Processes::drive(ProcessId process, Time now) {
-    Process& each = processes_[process];
+    Process& each = process_at(process);
     while (const auto event = each.rank->poll_event(now)) each.user->on_rank_event(each.tag, *event, now);
     {
         PoolOutbox out(*this, process, {}, now);
@@ -404,17 +413,8 @@ void Processes::drive(ProcessId process, Time now) {
 
 // ------------------------------------------------------------------------------------------------------------- Timers
 
-// Most timeouts move later with each ACK. An event that comes too early schedules the next one, so most moves cost
-// nothing.
-void Processes::set_timer(ProcessId process, Time requested) {
-    Process& each = processes_[process];
-    if (requested >= each.wake_at) return;
-    each.wake_at = requested;
-    wake_at(requested, process);
-}
-
 void Processes::wake(std::uint32_t process, Time now) {
-    Process& each = processes_[process];
+    Process& each = process_at(process);
     if (each.wake_at > now) return;  // superseded by an earlier event
     each.wake_at = never;
     if (each.rank != nullptr) {
@@ -427,7 +427,7 @@ void Processes::wake(std::uint32_t process, Time now) {
 }
 
 void Processes::run_switch(ProcessId process, Time now) {
-    Process& each = processes_[process];
+    Process& each = process_at(process);
     SwitchProcess& at = *each.at_switch;
     if (each.restarts_at <= now) {
         each.restarts_at = never;

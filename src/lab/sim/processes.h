@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -50,19 +49,19 @@ class Processes final : public Program {
     void receive(const Arrival& arrival, Time now) override;
     void forward(const Arrival& arrival, Time now) override;
     void wake(std::uint32_t process, Time now) override;
-    [[nodiscard]] NodeId node_of(std::uint32_t process) const override { return processes_[process].node; }
+    [[nodiscard]] NodeId node_of(std::uint32_t process) const override { return process_at(process).node; }
     [[nodiscard]] std::string describe(std::span<std::byte> packet) const override;
 
     [[nodiscard]] ProcessId reserve(NodeId at);
-    [[nodiscard]] const wire::Address& address_of(ProcessId process) const { return processes_[process].address; }
+    [[nodiscard]] const wire::Address& address_of(ProcessId process) const { return process_at(process).address; }
     void start_rank(ProcessId process, const endpoint::ChannelMachineConfig& config, RankUser& user, std::uint32_t tag,
                     Time now);
     // The process ends at once.
-    void stop(ProcessId process) { processes_[process].rank.reset(); }
+    void stop(ProcessId process) { process_at(process).rank.reset(); }
     // Running ranks whose terms name this group receive what is sent to it.
     [[nodiscard]] const wire::Address& group_address(std::uint32_t number);
     // nullptr: the process does not run.
-    [[nodiscard]] host::RankHost* rank(ProcessId process) const { return processes_[process].rank.get(); }
+    [[nodiscard]] host::RankHost* rank(ProcessId process) const { return process_at(process).rank.get(); }
     // Reports the events of a rank and sends what it has to send.
     void drive(ProcessId process, Time now);
 
@@ -86,7 +85,9 @@ class Processes final : public Program {
     [[nodiscard]] ProgramId id() const { return id_; }
     // Takes over a reference to the packet.
     void send(ProcessId from, PacketId packet, const wire::Address& to, bool congested, Time now);
-    void note_sent(ProcessId from, std::span<std::byte> packet);
+    void note_sent(ProcessId from, std::span<std::byte> packet) {
+        if (notes_sent_) note(from, packet);
+    }
 
   private:
     struct Process {
@@ -102,6 +103,7 @@ class Processes final : public Program {
 
     [[nodiscard]] ProcessId find(const wire::Address& address) const;
     void check_flush(const Arrival& arrival);
+    void note(ProcessId from, std::span<std::byte> packet);
     [[nodiscard]] ProcessId start_switch(const SwitchPlace& place);
     void deliver(Arrival arrival, Time now);
     void deliver_to_rank(const Arrival& arrival, bool by_group, Time now);
@@ -113,12 +115,21 @@ class Processes final : public Program {
                       Time now);
     void run_switch(ProcessId process, Time now);
     void report_closed(const Arrival& arrival, Time now);
-    void set_timer(ProcessId process, Time requested);
+    // Most timeouts move later with each ACK. An event that comes too early schedules the next one, so most moves cost
+    // nothing.
+    void set_timer(ProcessId process, Time requested) {
+        Process& each = process_at(process);
+        if (requested >= each.wake_at) return;
+        each.wake_at = requested;
+        wake_at(requested, process);
+    }
     void send_on(NodeId from, PacketId packet, const Network::Onward& onward, Time now);
     void bypass_forced(std::byte* gradient) const;
 
-    std::deque<Process> processes_;
-    std::vector<std::vector<ProcessId>> ports_;  // by node
+    [[nodiscard]] Process& process_at(ProcessId process) const { return *processes_[process]; }
+
+    std::vector<std::unique_ptr<Process>> processes_;  // at a fixed address: datagrams refer to their senders
+    std::vector<std::vector<ProcessId>> ports_;        // by node
     std::map<std::pair<NodeId, bool>, ProcessId> switches_;
     PathSwitches paths_;
     struct Group {
@@ -128,6 +139,7 @@ class Processes final : public Program {
     std::vector<Group> groups_;
     std::optional<policy::Aggregators> indices_;
     Duration batch_time_{};
+    bool notes_sent_;                  // packets may be changed, or are counted, as they leave
     std::map<NodeId, Time> reported_;  // by node: its last report of a closed port
     std::uint64_t boots_ = 0;
 };
