@@ -100,8 +100,9 @@ class Link {
         ++counters_.packets;
         const std::int64_t now_ps = now.time_since_epoch().count() * 1000;
         const std::int64_t start_ps = std::max(busy_until_ps_, now_ps);
-        const std::uint64_t backlog =
-            ps_per_byte_ == 0 ? 0 : static_cast<std::uint64_t>((start_ps - now_ps) / ps_per_byte_);
+        const std::uint64_t backlog = start_ps == now_ps || ps_per_byte_ == 0 || !is_limited()
+                                          ? 0
+                                          : static_cast<std::uint64_t>((start_ps - now_ps) / ps_per_byte_);
         if (config_.queue_bytes != 0 && backlog + bytes > config_.queue_bytes && !service.lossless) {
             ++counters_.dropped;
             return {.dropped = true};
@@ -115,6 +116,9 @@ class Link {
     // Departure of the last byte queued so far.
     [[nodiscard]] Time idle_at() const { return Time(Duration((busy_until_ps_ + 999) / 1000)); }
 
+    void cut(bool is_cut) { is_cut_ = is_cut; }
+    [[nodiscard]] bool is_cut() const { return is_cut_; }
+
     [[nodiscard]] const FabricLink& ends() const { return ends_; }
     [[nodiscard]] const LinkConfig& config() const { return config_; }
     [[nodiscard]] LinkCounters& counters() { return counters_; }
@@ -123,10 +127,14 @@ class Link {
     static constexpr std::int64_t bits_ps = 8'000'000'000'000;  // picoseconds per byte at 1 bit/s
 
   private:
+    // The length of its queue matters.
+    [[nodiscard]] bool is_limited() const { return config_.queue_bytes != 0 || config_.ecn_bytes != 0; }
+
     FabricLink ends_;
     LinkConfig config_;
     std::int64_t ps_per_byte_;
     std::int64_t busy_until_ps_ = 0;
+    bool is_cut_ = false;
     LinkCounters counters_;
 };
 

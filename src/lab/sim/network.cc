@@ -81,7 +81,6 @@ Network::Network(const Scenario& scenario, const Fabric& fabric, EventQueue& eve
       random_(scenario.seed, link_stream),
       pool_(longest_packet(scenario)),
       paths_each_(scenario.paths),
-      cut_(fabric.links.size()),
       paths_(fabric.links.size() * paths_each_) {
     for (const FabricLink& ends : fabric.links) links_.emplace_back(ends, config_of(scenario, fabric, ends));
 }
@@ -118,7 +117,7 @@ void Network::send(LinkId id, PacketId packet, const Onward& onward, Time now) {
         pool_.release(packet);
         return;
     }
-    if (cut_[id]) {
+    if (link.is_cut()) {
         ++link.counters().lost;
         notify(link, packet, "cut", now);
         pool_.release(packet);
@@ -189,17 +188,20 @@ void Network::harm_and_carry(LinkId id, Arrival arrival, Time now) {
     carry(id, arrival);
 }
 
-void Network::carry(LinkId id, const Arrival& arrival) {
+void Network::carry(LinkId id, Arrival arrival) {
     const LinkConfig& config = links_[id].config();
-    const unsigned path = config.paths == 1 ? 0 : static_cast<unsigned>(random_.below(config.paths));
-    const std::uint32_t target = id * paths_each_ + path;
-    Arrival queued = arrival;
-    queued.time += path * config.path_skew;
-    queued.order = events_.next_order();
+    std::uint32_t target = id * paths_each_;
+    if (config.paths != 1) {
+        const auto path = static_cast<unsigned>(random_.below(config.paths));
+        target += path;
+        arrival.time += path * config.path_skew;
+    }
+    arrival.order = events_.next_order();
     ArrivalRing& ring = paths_[target];
-    const bool first = ring.empty();
-    ring.push(queued);
-    if (first) events_.push({.time = queued.time, .order = queued.order, .kind = Event::Kind::path, .target = target});
+    if (ring.empty()) {
+        events_.push({.time = arrival.time, .order = arrival.order, .kind = Event::Kind::path, .target = target});
+    }
+    ring.push(arrival);
 }
 
 void Network::carry_loose(const Arrival& arrival) {

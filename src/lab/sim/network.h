@@ -54,7 +54,7 @@ class Network {
     void drop_kept();
 
     // While a link is cut, it loses all packets.
-    void cut(LinkId link, bool is_cut) { cut_[link] = is_cut; }
+    void cut(LinkId link, bool is_cut) { links_[link].cut(is_cut); }
 
     // Sets the time that a host spends on each packet of this program. The default is none.
     void charge(ProgramId program, const HostCost& cost);
@@ -71,7 +71,7 @@ class Network {
 
   private:
     void harm_and_carry(LinkId id, Arrival arrival, Time now);
-    void carry(LinkId id, const Arrival& arrival);
+    void carry(LinkId id, Arrival arrival);
     void carry_loose(const Arrival& arrival);
     void keep(const Arrival& arrival);
     Disposition disposition_of(const Link& link, PacketId packet, Time now);
@@ -97,7 +97,6 @@ class Network {
     std::vector<Charge> charges_;  // by program
     std::vector<Link> links_;
     unsigned paths_each_;             // event target of path p of link l: l * paths_each_ + p
-    std::vector<bool> cut_;           // by link
     std::vector<ArrivalRing> paths_;  // by event target
     std::vector<Arrival> loose_;      // out of order, by event target
     std::vector<std::uint32_t> free_loose_;
