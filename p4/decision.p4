@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The decision of a switch, all of atp_decide() in one pass: src/machines/protocol/decide.h, whose names and order this
-// file keeps. docs/protocol.md#switch is normative.
+// file keeps. docs/spec/switch.md is normative.
 #ifndef ATP_DECISION_P4
 #define ATP_DECISION_P4
 

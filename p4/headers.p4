@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Headers of a frame that may hold a packet of ATP. docs/protocol.md#packet defines their meaning.
+// Headers of a frame that may hold a packet of ATP. docs/spec/packet.md#header defines their meaning.
 #ifndef ATP_HEADERS_P4
 #define ATP_HEADERS_P4
 

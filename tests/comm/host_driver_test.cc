@@ -39,7 +39,7 @@ TEST(HostLevel, CallbacksRunWithoutAWaitingCaller) {
     });
 }
 
-// docs/protocol.md#h45
+// docs/spec/hazards.md#h45
 TEST(HostLevel, H45_DifferentOperationsEndWithBothNames) {
     HostJob(2).run([](Communicator& communicator) {
         std::vector<float> values(10, 1);

@@ -145,7 +145,7 @@ TEST(OptionTable, ValuesOutsideOfTheirBoundsAreAProblem) {
                 HasSubstr("lane_type: '4'"));
 }
 
-// Normative, docs/protocol.md#procedure: ranks of other implementations compare these bytes.
+// Normative, docs/spec/formation.md#procedure: ranks of other implementations compare these bytes.
 TEST(AgreedText, OfTheDefaultsIsTheOneOfTheProtocolPage) {
     EXPECT_EQ(agreed_text({}),
               "version=5 channels=1 lanes=0 window=0 scale=100000000 scaling=dynamic lane_type=auto "

@@ -82,12 +82,12 @@ TEST(Purpose, NumbersOfOperationsTypesAndReductionsMatchTheProtocol) {
     EXPECT_EQ(static_cast<unsigned>(numeric::ElementType::bfloat16), 3U);
     EXPECT_EQ(static_cast<unsigned>(numeric::ElementType::int32), 4U);
     EXPECT_EQ(static_cast<unsigned>(numeric::ElementType::int64), 5U);
-    EXPECT_EQ(numeric::element_types.size(), 6U) << "a new type needs a number here and in docs/protocol.md";
+    EXPECT_EQ(numeric::element_types.size(), 6U) << "a new type needs a number here and in docs/spec/numbers.md";
     EXPECT_EQ(static_cast<unsigned>(Reduction::sum), 0U);
     EXPECT_EQ(static_cast<unsigned>(Reduction::average), 1U);
 }
 
-// Computed independently of this code, from the formula in docs/protocol.md.
+// Computed independently of this code, from the formula in docs/spec/numbers.md.
 TEST(Purpose, HashesMatchTheProtocol) {
     const std::uint32_t sum_of_floats = detail_of(numeric::ElementType::float32, Reduction::sum);
     EXPECT_EQ(purpose_of(Operation::all_reduce, 1, mix(sum_of_floats + 1)), 34597U);

@@ -288,7 +288,7 @@ void append_bad_fields(std::vector<WireVector>& vectors) {
     });
 }
 
-// The rule of docs/protocol.md, written once more: by lists.
+// The rule of docs/spec/packet.md, written once more: by lists.
 bool lanes_fit(unsigned type, unsigned lanes, bool has_words) {
     constexpr std::array typed{0x11U, 0x12U, 0x31U, 0x32U, 0x33U, 0x41U, 0x42U, 0x43U, 0x44U};
     const bool is_typed = std::ranges::find(typed, lanes) != typed.end();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A switch in the path of some members adds int32 lanes alone (docs/protocol.md#int32-paths). All ranks must agree on
-// it.
+// A switch in the path of some members adds int32 lanes alone (docs/spec/numbers.md#int32-paths). All ranks must agree
+// on it.
 #include <gtest/gtest.h>
 
 #include "join_tree_fixture.h"
@@ -20,7 +20,7 @@ bool told_int32(const Tree& tree, unsigned rank) {
     return !answers.empty() && answers.back().int32_lanes;
 }
 
-// docs/protocol.md#h81
+// docs/spec/hazards.md#h81
 TEST(Int32Path, H81_PathOfOneMemberDecidesForAllMembers) {
     for (unsigned through = 0; through < 3; ++through) {
         Tree star;

@@ -175,7 +175,7 @@ TEST(Numbers, SumsBeyond32BitsOfTheScaleAreExact) {
 }
 
 // The magnitude of a lane is at most (2^31 - 1) / 4, so no sum leaves 32 bits in a switch:
-// docs/protocol.md#bounded-lanes.
+// docs/spec/numbers.md#bounded-lanes.
 TEST(Numbers, FragmentsWhoseSumCouldLeave32BitsBypassSwitches) {
     const auto node = start(small_switch());
     Job(4, {address_of(*node)}).run([](comm::Communicator& communicator) {

@@ -98,7 +98,7 @@ std::vector<std::uint32_t> bits_of_sum(HostsJob& job, std::size_t elements, bool
     return results[0];
 }
 
-// docs/protocol.md#h47, #h48
+// docs/spec/hazards.md#h47, #h48
 TEST(Hosts, H47_BitsDoNotDependOnThePlacementOfRanks) {
     const auto node = start(small_switch());
     const std::vector<std::string> one_switch{address_of(*node)};
@@ -115,7 +115,7 @@ TEST(Hosts, H47_BitsDoNotDependOnThePlacementOfRanks) {
     }
 }
 
-// docs/protocol.md#h47
+// docs/spec/hazards.md#h47
 TEST(Hosts, H47_BitsAreTheSameWithEightRanksOfAHost) {
     const auto node = start(with_ports(small_switch(), {.loss = 0.01}));
     HostsJob apart(placed(10, 1), {address_of(*node)});
@@ -135,7 +135,7 @@ TEST(Hosts, BitsAreTheSameInRacks) {
     EXPECT_EQ(bits_of_sum(apart, several_windows), bits_of_sum(together, several_windows));
 }
 
-// docs/protocol.md#h48
+// docs/spec/hazards.md#h48
 TEST(Hosts, H48_FloatsOfRanksOfOneHostSurviveLosses) {
     const auto node = start(with_ports(small_switch(), {.loss = 0.02}));
     HostsJob apart(placed(4, 1), {address_of(*node)});
@@ -184,7 +184,7 @@ std::vector<std::uint32_t> bits_of_rounds(HostsJob& job) {
                                                        ElementType::float16, Reduction::sum);
             ASSERT_TRUE(succeeds(second));
             ASSERT_TRUE(succeeds(third));
-            // Far below the numbers of the round before: docs/protocol.md#h52.
+            // Far below the numbers of the round before: docs/spec/hazards.md#h52.
             if (round == 8 || round == 10) {
                 EXPECT_NE(values[5], 0) << round;
             }
@@ -208,7 +208,7 @@ comm::Options dynamic_options(std::uint32_t lanes, std::uint32_t channels) {
     return options;
 }
 
-// docs/protocol.md#h50: scales follow from sums, which depend neither on time nor on the path of a packet. The
+// docs/spec/hazards.md#h50: scales follow from sums, which depend neither on time nor on the path of a packet. The
 // reference is a job in the memory of one host.
 std::vector<std::uint32_t> bits_in_memory() {
     HostsJob one_host(placed(1, 6), {""}, dynamic_options(small_lanes, 1));
@@ -252,7 +252,7 @@ TEST(Hosts, AllOperationsWork) {
     HostsJob({0, 0, 1, 1, 2}, {address_of(*node)}, options).run(work_through);
 }
 
-// docs/protocol.md#h45
+// docs/spec/hazards.md#h45
 TEST(Hosts, DifferentOperationsOfTwoHostsEndOnAllRanks) {
     const auto node = start(small_switch());
     HostsJob(placed(2, 2), {address_of(*node)}).run([](Communicator& communicator) {
@@ -265,7 +265,7 @@ TEST(Hosts, DifferentOperationsOfTwoHostsEndOnAllRanks) {
     });
 }
 
-// docs/protocol.md#h46
+// docs/spec/hazards.md#h46
 TEST(Hosts, H46_MissingRankIsNamedAmongThoseOfItsHost) {
     const auto node = start(small_switch());
     HostsJob(placed(2, 2), {address_of(*node)}).run([](Communicator& communicator) {

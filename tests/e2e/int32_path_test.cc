@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A switch in the path of some ranks adds int32 lanes alone (docs/protocol.md#int32-paths). Here a leaf's socket stands
-// for it: it marks the JOINs that arrive.
+// A switch in the path of some ranks adds int32 lanes alone (docs/spec/numbers.md#int32-paths). Here a leaf's socket
+// stands for it: it marks the JOINs that arrive.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -117,7 +117,7 @@ Outcome sums(LaneType lane_type, const switchd::SwitchNodeConfig& second_leaf) {
     return outcome;
 }
 
-// docs/protocol.md#h81
+// docs/spec/hazards.md#h81
 TEST(Int32Path, H81_AllRanksSendInt32IfOnePathNeedsItAndTheBitsStay) {
     for (const LaneType lane_type : {LaneType::int16, LaneType::int8}) {
         const Outcome narrow = sums(lane_type, small_switch());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strangers on the same network (H35, docs/protocol.md#h35) send arbitrary packets to every port. Sums stay right, no
-// operation fails, and the switch counts these packets.
+// Strangers on the same network (H35, docs/spec/hazards.md#h35) send arbitrary packets to every port. Sums stay right,
+// no operation fails, and the switch counts these packets.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -157,7 +157,7 @@ TEST(Topology, ChannelsOfManyJobsSpreadOverShards) {
     }));
 }
 
-// H19, docs/protocol.md#h19: packets of many channels and jobs, JOINs, LEAVEs and reports on all shards at once.
+// H19, docs/spec/hazards.md#h19: packets of many channels and jobs, JOINs, LEAVEs and reports on all shards at once.
 // Aggregators are few, so their owners change often. ThreadSanitizer and the audit lane detect errors.
 TEST(Topology, ConcurrentJobsAndReportsOnAllShardsKeepSumsExact) {
     switchd::SwitchNodeConfig config = small_switch();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A channel whose JOINED says that narrow integers travel as int32 (docs/protocol.md#int32-paths).
+// A channel whose JOINED says that narrow integers travel as int32 (docs/spec/numbers.md#int32-paths).
 #include <gtest/gtest.h>
 
 #include "channel_fixture.h"
@@ -31,7 +31,7 @@ TEST(ChannelMachine, JoinedDecidesTheFormOfNarrowIntegers) {
     EXPECT_EQ(lanes_after({true}), ATP_INT32_LANES);
 }
 
-// docs/protocol.md#h81
+// docs/spec/hazards.md#h81
 TEST(ChannelMachine, H81_OnlyTheFirstJoinedWithReadyDecides) {
     EXPECT_EQ(lanes_after({false, true}), ATP_INT16_LANES);
     EXPECT_EQ(lanes_after({true, false}), ATP_INT32_LANES);

@@ -46,7 +46,7 @@ TEST(ChannelMachine, H70_ResultOfAnotherAddressOrWithoutTheGroupsNumberIsDropped
     EXPECT_EQ(channel.machine.group_results(), 0U);
 }
 
-// Until packets have keys: docs/protocol.md#what-others-can-do names it, and results by group are off by default.
+// Until packets have keys: docs/spec/joining.md#what-others-can-do names it, and results by group are off by default.
 TEST(ChannelMachine, ListenerOfTheGroupWhoForgesTheAddressOfTheSwitchCanStillAlterAResult) {
     ChannelMachineConfig config = config_of(two_racks(), 1);
     config.has_group = true;

@@ -65,7 +65,7 @@ TEST(ChannelText, ListOfRanksNamesEachRankOnce) {
     EXPECT_EQ(list_of_ranks(config, 0, 0x1), "");
 }
 
-// docs/protocol.md#h46
+// docs/spec/hazards.md#h46
 TEST(ChannelText, H46_WorkerThatStandsForSeveralRanksIsNamedByAllOfThem) {
     ChannelMachineConfig config = config_of(two_racks(), 1);
     config.ranks_of_workers = {{0, 1}, {2, 3}, {4, 5, 6}, {7}};

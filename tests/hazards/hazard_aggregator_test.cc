@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards of aggregators that are claimed, freed and claimed again, by their numbers in docs/protocol.md#hazards.
+// Hazards of aggregators that are claimed, freed and claimed again, by their numbers in docs/spec/hazards.md.
 #include <gtest/gtest.h>
 
 #include <chrono>

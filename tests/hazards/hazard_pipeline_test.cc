@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards 18, 62, 63 and 65 of docs/protocol.md#hazards at a pipeline (pipeline/decide_pipeline.h): packets pass
+// Hazards 18, 62, 63 and 65 of docs/spec/hazards.md at a pipeline (pipeline/decide_pipeline.h): packets pass
 // several times, and between two passes of a packet anything may happen. Packets and passes are lost, repeated and
 // delayed in any order. Each gradient that leaves must have the sum of exactly the workers that its bitmap names. Four
 // faults are injected, and the same test finds each of them.

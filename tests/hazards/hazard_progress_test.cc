@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hazards of loss and order: every operation completes soon and without needless packets. Numbers as in
-// docs/protocol.md#hazards.
+// docs/spec/hazards.md.
 #include <gtest/gtest.h>
 
 #include <chrono>

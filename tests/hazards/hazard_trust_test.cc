@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards of restarts, crashes, forged packets and congestion marks, by their numbers in docs/protocol.md#hazards.
+// Hazards of restarts, crashes, forged packets and congestion marks, by their numbers in docs/spec/hazards.md.
 #include <gtest/gtest.h>
 
 #include <chrono>

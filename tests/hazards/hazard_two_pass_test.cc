@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazard 18 of docs/protocol.md#hazards: a target that adds one half of the lanes in a first pass and the other half in
+// Hazard 18 of docs/spec/hazards.md: a target that adds one half of the lanes in a first pass and the other half in
 // a second pass. The test runs atp_decide() as such a target would. One variant carries the decision into the second
 // pass. The other variant decides again in the second pass.
 #include <gtest/gtest.h>

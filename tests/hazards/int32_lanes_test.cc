@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Narrow integers that travel as int32, since a switch in the path adds int32 lanes alone
-// (docs/protocol.md#int32-paths): the bits are those of the narrow form.
+// (docs/spec/numbers.md#int32-paths): the bits are those of the narrow form.
 #include <gtest/gtest.h>
 
 #include <cstdint>

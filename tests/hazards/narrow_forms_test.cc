@@ -56,7 +56,7 @@ TEST(NarrowForms, EveryFormAndNumberOfElementsGivesTheBitsOfInt32) {
     }
 }
 
-// docs/protocol.md#h54
+// docs/spec/hazards.md#h54
 TEST(Hazard, H54_LostPartOfAWideCopyIsRecovered) {
     for (const std::uint8_t form : narrow_types) {
         const std::size_t each = elements_each * atp_elements_per_word(form);
@@ -97,7 +97,7 @@ TEST(Hazard, H54_BitsUnderLossDuplicationAndReorderingEqualThoseWithout) {
     }
 }
 
-// docs/protocol.md#h57
+// docs/spec/hazards.md#h57
 TEST(Hazard, H57_NarrowResultThatDoesNotFitComesAsFloatsInParts) {
     for (const NetworkConfig& config : some_networks()) {
         const unsigned workers = config.membership.workers();

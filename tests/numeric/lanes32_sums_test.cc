@@ -49,7 +49,7 @@ TEST_P(Lanes32Sums, SumsMatchTheReferenceForEveryShape) {
     });
 }
 
-// H23, docs/protocol.md#h23: 2^31 contributions of the most extreme lane, the limit of a 64-bit sum.
+// H23, docs/spec/hazards.md#h23: 2^31 contributions of the most extreme lane, the limit of a 64-bit sum.
 TEST_P(Lanes32Sums, SumsHoldTwoToTheThirtyOneContributions) {
     for (const std::int32_t extreme : {int_max, int_min}) {
         const std::int64_t almost = std::int64_t{extreme} * ((std::int64_t{1} << 31) - 1);

@@ -143,7 +143,7 @@ TEST_P(Lanes32Switch, SaturatedLaneReturnsIntoRangeAfterTheOppositeSign) {
     }
 }
 
-// H21, docs/protocol.md#h21: an extreme value of a single worker is no overflow.
+// H21, docs/spec/hazards.md#h21: an extreme value of a single worker is no overflow.
 TEST_P(Lanes32Switch, ExtremesThatFitAreNoOverflow) {
     constexpr std::size_t count = 19;
     for (const std::int32_t extreme : {int_max, int_min, int_min + 1}) {

@@ -40,7 +40,7 @@ std::optional<std::int64_t> sum_of_integers(std::vector<Wire>& ranks, std::size_
     return sum;
 }
 
-// One element, by the definition in docs/protocol.md#result.
+// One element, by the definition in docs/spec/numbers.md#result.
 std::uint32_t reference(std::vector<Wire>& ranks, std::size_t at) {
     if (const auto sum = sum_of_integers(ranks, at)) {
         return bits_of(static_cast<float>(static_cast<double>(*sum) * (1 / job_scale)));
@@ -94,12 +94,12 @@ TEST_P(RankSums, SmallFloatsAreSumsOfIntegers) {
     compare([&] { return small(); });
 }
 
-// docs/protocol.md#h47: the sum of a host's ranks leaves 32 bits, in whatever order they are added.
+// docs/spec/hazards.md#h47: the sum of a host's ranks leaves 32 bits, in whatever order they are added.
 TEST_P(RankSums, H47_SumsBeyond32BitsAreExact) {
     compare([&] { return small() * 80; });
 }
 
-// docs/protocol.md#h48: floats of ranks that share a host are added like those of ranks that do not.
+// docs/spec/hazards.md#h48: floats of ranks that share a host are added like those of ranks that do not.
 TEST_P(RankSums, H48_FloatsWithoutAnIntegerLeaveTheirNeighbours) {
     compare([&] {
         switch (random_() % 200) {

@@ -97,7 +97,7 @@ TEST_F(FragmentSum, GradientOfAnotherFormIsMismatched) {
     EXPECT_EQ(bench.server.counters().mismatched, 1U);
 }
 
-// Docs: docs/protocol.md#result.
+// Docs: docs/spec/numbers.md#result.
 TEST_F(FragmentSum, ElementsWithIntegersAreTheirSumAtAScaleOfTheFragmentToo) {
     for (std::uint16_t rank = 0; rank < 3; ++rank) {
         atp_header header = header_of(rank, ATP_FLOAT32_LANES, ATP_FLAG_BYPASS);

@@ -202,7 +202,7 @@ TEST(HostGroup, IdleRankWaitsAndNeverEnds) {
     EXPECT_EQ(host.run(0), Kind::wait);
 }
 
-// docs/protocol.md#h42
+// docs/spec/hazards.md#h42
 TEST(HostGroup, H42_EveryOrderOfStepsGivesTheSums) {
     for (std::uint32_t seed = 0; seed < 300; ++seed) {
         std::mt19937 random(seed);
@@ -225,7 +225,7 @@ TEST(HostGroup, H42_EveryOrderOfStepsGivesTheSums) {
     }
 }
 
-// docs/protocol.md#h43
+// docs/spec/hazards.md#h43
 TEST(HostGroup, H43_SlotIsNotUsedAgainBeforeAllHaveStored) {
     Host host(2, 1);
     host.submit_all(1, 2);
@@ -239,7 +239,7 @@ TEST(HostGroup, H43_SlotIsNotUsedAgainBeforeAllHaveStored) {
     EXPECT_EQ(host.stored(1), first_chunks(2));
 }
 
-// docs/protocol.md#h45
+// docs/spec/hazards.md#h45
 TEST(HostGroup, H45_DifferentOperationsEndOnAllRanksAndStoreNothing) {
     Host host(3, 2);
     host.submit(0, 5, 3);
@@ -254,7 +254,7 @@ TEST(HostGroup, H45_DifferentOperationsEndOnAllRanksAndStoreNothing) {
     for (unsigned rank = 0; rank < 3; ++rank) EXPECT_TRUE(host.stored(rank).empty());
 }
 
-// docs/protocol.md#h44
+// docs/spec/hazards.md#h44
 TEST(HostGroup, H44_RankThatEndedEndsThoseWhoWait) {
     Host host(3, 2);
     host.submit_all(1, 2);
@@ -279,7 +279,7 @@ TEST(HostGroup, RankThatLeftDoesNotEndThoseWhoHaveItsNumbers) {
     EXPECT_EQ(host.run(0), Kind::lost);
 }
 
-// docs/protocol.md#h42
+// docs/spec/hazards.md#h42
 TEST(HostGroup, H42_OnlyTheRankThatSpeaksSendsAndOnlyWholeSums) {
     for (std::uint32_t seed = 0; seed < 100; ++seed) {
         std::mt19937 random(seed);

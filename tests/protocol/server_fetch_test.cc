@@ -23,7 +23,7 @@ TEST(ServerFetch, CollisionFlushesTheAggregatorOfItsUnitOnce) {
     EXPECT_TRUE(bench.answers().empty());
 }
 
-// docs/protocol.md#h91: the aggregator may have been another job's when the first FLUSH arrived.
+// docs/spec/hazards.md#h91: the aggregator may have been another job's when the first FLUSH arrived.
 TEST(ServerFetch, H91_AChoiceToPassTheSwitchFetchesTheOthersOnceAndACollisionAgain) {
     ServerBench bench(*Membership::star(4));
     bench.handle(bench.gradient(0, 0, 1, ATP_FLAG_BYPASS));

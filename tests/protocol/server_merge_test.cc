@@ -100,7 +100,7 @@ Ranks ranks_of(const Membership& members) {
     return all;
 }
 
-// Merges `set` into `in` by the rule of docs/protocol.md. Returns true if `set` cannot be merged.
+// Merges `set` into `in` by the rule of docs/spec/server.md. Returns true if `set` cannot be merged.
 bool merge(Ranks& in, const Ranks& set) {
     const bool any_common = std::ranges::any_of(set, [&in](std::uint16_t rank) { return in.contains(rank); });
     if (!any_common) {
@@ -238,7 +238,7 @@ Bytes floats_of_rank(const ServerBench& bench, std::uint16_t worker, unsigned ra
     return bytes;
 }
 
-// docs/protocol.md#h48
+// docs/spec/hazards.md#h48
 TEST(ServerMerge, H48_MemberIsIncludedWithTheLastOfItsRanksInAnyOrder) {
     std::vector<unsigned> order{1, 2, 3};
     do {

@@ -161,7 +161,7 @@ class TensorOfTwoRanks final : public Tensor {
     void store(std::uint64_t /*first*/, std::span<const std::byte> /*lanes*/) override {}
 };
 
-// docs/protocol.md#h48
+// docs/spec/hazards.md#h48
 TEST(WorkerTest, H48_FloatsTravelRankByRankAndAreResentTogether) {
     WorkerBench bench;
     TensorOfTwoRanks tensor;

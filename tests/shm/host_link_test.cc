@@ -46,7 +46,7 @@ TEST(HostLink, RanksSeeOneMemory) {
     EXPECT_EQ((*memory)->process_of(1), static_cast<std::uint32_t>(getpid()));
 }
 
-// docs/protocol.md#h41
+// docs/spec/hazards.md#h41
 TEST(HostLink, H41_StrangersAreIgnored) {
     auto listening = HostLink::listen();
     ASSERT_TRUE(listening);
@@ -70,7 +70,7 @@ TEST(HostLink, MissingRankTimesOut) {
     EXPECT_FALSE(HostLink::connect("atp-nobody", 1, secret));
 }
 
-// A process with a child that keeps copies of all its descriptors: docs/protocol.md#h44
+// A process with a child that keeps copies of all its descriptors: docs/spec/hazards.md#h44
 TEST(HostLink, H44_EndOfAProcessIsNoticedAtOnceAlthoughItsChildLives) {
     auto listening = HostLink::listen();
     ASSERT_TRUE(listening);
@@ -101,7 +101,7 @@ TEST(HostLink, H44_EndOfAProcessIsNoticedAtOnceAlthoughItsChildLives) {
     waitpid(process, nullptr, 0);
 }
 
-// docs/protocol.md#h41
+// docs/spec/hazards.md#h41
 TEST(HostLink, H41_RankWithAnotherSecretOfTheJobSharesNothing) {
     auto listening = HostLink::listen();
     ASSERT_TRUE(listening);

@@ -30,7 +30,7 @@ TEST(SharedMemory, TwoMappingsShowTheSameBytes) {
     EXPECT_EQ(moved.data()[bytes - 1], std::byte{7});
 }
 
-// docs/protocol.md#h49
+// docs/spec/hazards.md#h49
 TEST(SharedMemory, H49_OwnerCannotTakeItAway) {
     const auto created = SharedMemory::create(bytes);
     ASSERT_TRUE(created);
@@ -38,7 +38,7 @@ TEST(SharedMemory, H49_OwnerCannotTakeItAway) {
     EXPECT_NE(ftruncate(created->descriptor(), 2 * bytes), 0);
 }
 
-// docs/protocol.md#h49
+// docs/spec/hazards.md#h49
 TEST(SharedMemory, H49_MemoryThatMayShrinkIsRefused) {
     net::Descriptor open(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     ASSERT_EQ(ftruncate(open.number(), bytes), 0);

@@ -11,7 +11,7 @@
 namespace atp::testing {
 
 // Header of the gradient of worker `rank` for `seq`, not a resend. The aggregator index is that of attempt 0
-// (docs/protocol.md#aggregators-and-slots).
+// (docs/spec/packet.md#aggregators-and-slots).
 [[nodiscard]] atp_header gradient_of(const protocol::ChannelConfig& channel, const protocol::Membership& membership,
                                      std::uint16_t rank, std::uint32_t seq);
 

@@ -25,7 +25,7 @@ constexpr std::size_t span_elements = tensor::span_elements(ATP_DTYPE_INT32);
 
 std::uint8_t scale_sent(const Rounds& rounds) { return numbers_sent(rounds).header().scale; }
 
-// H51 (docs/protocol.md#h51): the first operation already has a scale that fits.
+// H51 (docs/spec/hazards.md#h51): the first operation already has a scale that fits.
 TEST(DynamicScaling, H51_FirstOperationKeepsItsDigitsAndSendsNoFloats) {
     for (const double magnitude : {1e-30, 1e-12, 1e-9, 1e-3, 1.0, 1e4, 1e6, 1e9, 1e30}) {
         Rounds rounds(star(4), dynamic, elements_each * 5);
@@ -97,8 +97,8 @@ TEST(DynamicScaling, H52_LargerNumbersAreFloatsOnceAndSmallerOnesGainDigitsStepB
     }
 }
 
-// The largest error of an input, relative to the largest input of its span, with four ranks: docs/protocol.md,
-// "Dynamic scaling".
+// The largest error of an input, relative to the largest input of its span, with four ranks:
+// docs/spec/numbers.md#dynamic-scaling.
 double most_error(LaneType type) {
     if (type == LaneType::int8) return 0x1p-2;
     return type == LaneType::int16 ? 0x1p-7 : 0x1p-15;
@@ -237,7 +237,7 @@ NetworkConfig with_long_fragments(NetworkConfig config) {
     return config;
 }
 
-// H50 (docs/protocol.md#h50): a scale depends on sums, never on the time at which they arrive.
+// H50 (docs/spec/hazards.md#h50): a scale depends on sums, never on the time at which they arrive.
 TEST(DynamicScaling, H50_VotesWaitForTheSumsOfTheirSpans) {
     Rounds rounds(with_long_fragments(star(2)), dynamic, span_elements + 100);
     const auto ones = [](unsigned, std::size_t) { return 1.0F; };

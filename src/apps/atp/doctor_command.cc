@@ -29,7 +29,7 @@
 namespace atp::apps {
 namespace {
 
-// As in a job without a switch (docs/protocol.md, layouts).
+// As in a job without a switch (docs/spec/formation.md#layouts).
 constexpr std::uint32_t most_hosts = 32;
 
 using Json = nlohmann::ordered_json;

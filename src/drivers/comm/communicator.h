@@ -33,7 +33,7 @@
 
 namespace atp::comm {
 
-// The values are hashed into packets and are part of the protocol: docs/protocol.md#purpose-of-an-operation.
+// The values are hashed into packets and are part of the protocol: docs/spec/numbers.md#purpose-of-an-operation.
 enum class Reduction : std::uint8_t { sum = 0, average = 1 };
 
 // Purpose field of every gradient of an operation. `elements`: number of elements of the whole operation, over all

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How ranks form a communicator: they gather facts and open sockets. From the facts of all ranks, control::JobPlanner
-// makes the same plan on each. docs/protocol.md#rendezvous is normative.
+// makes the same plan on each. docs/spec/formation.md is normative.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How ranks find out that they can share memory: by trying, because neither host names nor counts of local ranks prove
-// it (H41, docs/protocol.md#h41). control::HostGroups decides who tries with whom.
+// it (H41, docs/spec/hazards.md#h41). control::HostGroups decides who tries with whom.
 #pragma once
 
 #include <memory>

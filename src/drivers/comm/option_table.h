@@ -91,7 +91,7 @@ struct OptionRow {
 [[nodiscard]] std::optional<std::string> option_problem(const Options& options);
 
 // Every option that ranks must agree on, by name, so that an error can show the difference. Normative:
-// docs/protocol.md#procedure.
+// docs/spec/formation.md#procedure.
 [[nodiscard]] std::string agreed_text(const Options& options);
 
 }  // namespace atp::comm

@@ -17,11 +17,11 @@
 namespace atp::doctor {
 namespace {
 
-// A worker's timer expires after 1 ms at the earliest (docs/protocol.md): a longer usual round trip is noticeable.
+// A worker's timer expires after 1 ms at the earliest (docs/spec/worker.md): a longer usual round trip is noticeable.
 constexpr Duration far = std::chrono::milliseconds(2);
 // Resolution of measured sizes, in bytes.
 constexpr std::uint32_t found_to_within = 8;
-// Three newer results make a worker resend (docs/protocol.md, "Overtaken").
+// Three newer results make a worker resend (docs/spec/worker.md#overtaken-fragments).
 constexpr std::uint32_t newer_that_resend = 3;
 constexpr double failing_loss = 0.01;
 constexpr double notable_drop_share = 1e-4;

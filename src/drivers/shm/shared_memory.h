@@ -13,7 +13,7 @@ namespace atp::shm {
 // Ownership: owns its descriptor and its mapping.
 // Calling order: one process calls create() and passes descriptor() to the others, which call adopt().
 // Threads: any. Failure: exhausted if the memory cannot be had now: later accesses cannot fail (H49,
-//   docs/protocol.md#h49).
+//   docs/spec/hazards.md#h49).
 class SharedMemory {
   public:
     // Zeroed.

@@ -25,7 +25,7 @@ struct Party {
 };
 
 // Rounds of ranks that share only a store: each leaves a value, and reads those that it needs. control::FactRound
-// judges them. docs/protocol.md#rendezvous is normative.
+// judges them. docs/spec/formation.md is normative.
 //
 // Ownership: borrows the store, which must outlive the rendezvous.
 // Calling order: every rank calls the same operations with the same names. A name is used once in a generation; it is

@@ -3,7 +3,7 @@
  * Moves lanes between a packet and an aggregator, two at a time. Eight bytes of a packet are two lanes; swapping them
  * puts the first lane into the upper half of a number in host order. Additions wrap, and record which elements left
  * their width. A second pass repairs these elements, so that the usual pass has no branch. Two lanes have two elements
- * of 32 bits, four of 16 or eight of 8. No carry enters a neighbour (H53, docs/protocol.md#h53).
+ * of 32 bits, four of 16 or eight of 8. No carry enters a neighbour (H53, docs/spec/hazards.md#h53).
  */
 #ifndef ATP_XDP_LANES_BPF_H
 #define ATP_XDP_LANES_BPF_H

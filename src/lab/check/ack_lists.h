@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of ACKs without lanes (docs/protocol.md#ack-lists), read by code of the checker's own.
+// Lists of ACKs without lanes (docs/spec/packet.md#ack-lists), read by code of the checker's own.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of the invariants of docs/protocol.md, in every state: after each step of a node, and between nodes
+// Checks of the invariants in docs/spec/hazards.md, in every state: after each step of a node, and between nodes
 // (assess()).
 #include <algorithm>
 #include <bit>
@@ -209,7 +209,7 @@ bool Machines::complete(Summaries after, FragmentPlace fragment) const {
     return (server.completed[fragment.job] >> static_cast<unsigned>(fragment.offset) & 1U) != 0;
 }
 
-// All workers use the same aggregator for the same fragment: no split and no leak (H11, docs/protocol.md#h11).
+// All workers use the same aggregator for the same fragment: no split and no leak (H11, docs/spec/hazards.md#h11).
 bool Machines::indices_agree(unsigned node, Summaries after) const {
     const Node& place = layout_.node(node);
     const Summary& mine = *after[node];

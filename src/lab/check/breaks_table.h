@@ -13,7 +13,7 @@ namespace atp::check {
 struct Break {
     unsigned number = 0;  // argument `active_break` of explore()
     std::string_view name;
-    unsigned hazard = 0;  // its number in docs/protocol.md#hazards
+    unsigned hazard = 0;  // its number in docs/spec/hazards.md
     std::string_view what;
     std::string_view configuration;  // detects the fault, with its quick budgets
 };

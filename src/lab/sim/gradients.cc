@@ -133,7 +133,7 @@ void GradientSource::fill_peak(const Fragment& fragment, unsigned rank, std::spa
 }
 
 // Each lane draws a case: one worker reaches the limit of int32 alone, two reach it exactly, only some orders overflow,
-// or all orders overflow (H21, H22, H23, docs/protocol.md#hazards).
+// or all orders overflow (H21, H22, H23, docs/spec/hazards.md).
 void GradientSource::fill_overflow(const Fragment& fragment, unsigned rank, std::span<std::int32_t> out) const {
     const bool first = rank == fragment.key % shape_.workers;
     const bool even = ((rank ^ fragment.key) & 1U) == 0;
@@ -239,7 +239,7 @@ void GradientSource::compute_floats(const Fragment& f, std::span<std::byte> out)
     }
 }
 
-// The definition of a result (docs/protocol.md), computed directly: exact sums, one division by the scale.
+// The definition of a result (docs/spec/numbers.md#result), computed directly: exact sums, one division by the scale.
 void GradientSource::compute_expected(Fragment& f) {
     const std::size_t lanes = shape_.payload_lanes;
     const std::span<std::byte> out = expected_of(f);

@@ -19,7 +19,7 @@ namespace atp::sim {
 namespace {
 
 constexpr double limit_of_int32 = 0x1p31;
-// Of sums, by form: b of docs/protocol.md, "Dynamic scaling".
+// Of sums, by form: b of docs/spec/numbers.md#dynamic-scaling.
 int top_bit_of_sum(std::uint8_t form) { return form == ATP_DTYPE_INT8 ? 4 : form == ATP_DTYPE_INT16 ? 12 : 24; }
 
 // A draw that all elements of a group share: 0 to 2^64.

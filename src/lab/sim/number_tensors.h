@@ -17,9 +17,9 @@ namespace atp::sim {
 // float32 in memory, in the tensors of the product: their scale is fixed or follows from earlier sums, and their
 // integers are int32, int16 or int8. Magnitudes differ between iterations, ranks, spans and elements.
 //
-// A sum is judged by its definition (docs/protocol.md#result): the scales are those that the ranks report, which must
-// be equal on all of them and fine enough for the numbers of some rank (H52, docs/protocol.md#h52). With these scales,
-// each bit of each sum is known.
+// A sum is judged by its definition (docs/spec/numbers.md#result): the scales are those that the ranks report, which
+// must be equal on all of them and fine enough for the numbers of some rank (H52, docs/spec/hazards.md#h52). With these
+// scales, each bit of each sum is known.
 //
 // Ownership, calling order, threads, failure: as JobTensors.
 class NumberTensors final : public JobTensors {

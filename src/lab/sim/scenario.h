@@ -188,7 +188,7 @@ struct Faults {
     double duplicate = 0;  // probability that a second copy follows
     double reorder = 0;    // probability that the packet is delayed by up to reorder_delay
     Duration reorder_delay = std::chrono::microseconds(20);
-    // Probability that a copy is kept and delivered again at the next incarnation (H27, docs/protocol.md#h27).
+    // Probability that a copy is kept and delivered again at the next incarnation (H27, docs/spec/hazards.md#h27).
     double replay = 0;
     Time from{};         // links are perfect before this time
     Time until = never;  // and from this time on

@@ -63,7 +63,7 @@ void draw_deadline(Random& random, Scenario& s) {
     }
 }
 
-// Draws packets that arrive after the end of their incarnation (H27, docs/protocol.md#h27).
+// Draws packets that arrive after the end of their incarnation (H27, docs/spec/hazards.md#h27).
 void draw_replay(Random& random, Scenario& s) {
     if (!s.deadline || !random.chance(0.3)) return;
     s.faults.replay = 0.2;

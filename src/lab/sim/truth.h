@@ -27,7 +27,7 @@ class Truth {
     // Why a rank of this job must not read this error now; nullopt: it may.
     [[nodiscard]] std::optional<std::string> objection_to(unsigned job, const Error& error, Time now) const;
     // Why this packet, which arrives at a switch, is a FLUSH of level 0 for other racks than the one below the switch
-    // (H17, docs/protocol.md#h17). It would fetch nothing, and PROBEs would hide that.
+    // (H17, docs/spec/hazards.md#h17). It would fetch nothing, and PROBEs would hide that.
     [[nodiscard]] std::optional<std::string> objection_to_flush(NodeId at, std::span<const std::byte> packet) const;
     // If the outage lasts until then, each rank of the jobs that it stops has failed.
     [[nodiscard]] Time fails_by() const;

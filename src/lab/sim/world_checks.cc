@@ -61,7 +61,7 @@ void World::check_end() {
 }
 
 // At the end, no job uses an aggregator that is still occupied. After ageing, a new fragment must be able to claim it
-// (H29, docs/protocol.md#h29).
+// (H29, docs/spec/hazards.md#h29).
 void World::check_reclaimable() {
     const Time later = now_ + scenario_.ageing + std::chrono::milliseconds(1);
     const auto microseconds = [](Duration time) { return static_cast<std::uint32_t>(time.count() / 1000); };

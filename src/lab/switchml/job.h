@@ -11,7 +11,7 @@ namespace atp::switchml {
 
 enum class Mode : std::uint8_t {
     lossless,  // Algorithms 1 and 2: for networks without loss or duplication
-    // Algorithms 3 and 4 as printed: a single bit distinguishes two phases of a slot (H37, docs/protocol.md#h37).
+    // Algorithms 3 and 4 as printed: a single bit distinguishes two phases of a slot (H37, docs/spec/hazards.md#h37).
     faithful,
     compares_offsets  // like faithful, and the switch stores the offset of each copy of a slot
 };

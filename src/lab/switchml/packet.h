@@ -10,7 +10,7 @@
 //   +--------+--------+--------+--------+--------+--------+--------+--------+--------+--------+
 //   | lanes, as many as the datagram holds: big-endian int32, or float16 with the flag HALVES ...
 //
-// docs/lab/switchml-protocol.md is normative; tests/conformance/switchml.json holds golden vectors. decode() may get
+// docs/spec/switchml.md is normative; tests/conformance/switchml.json holds golden vectors. decode() may get
 // any bytes. If it accepts a packet, every field is within its range. Threads: any; the functions have no state. The
 // packet path allocates no memory.
 #pragma once

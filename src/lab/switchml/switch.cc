@@ -144,7 +144,7 @@ Switch::Standing Switch::standing(const JobConfig& config, const Packet& packet,
     if (config.mode == Mode::faithful) return seen ? Standing::present : Standing::absent;
     const std::uint32_t offset = packet.header.offset;
     if (protocol::before(offset, copy.offset))
-        return Standing::late;  // a version bit alone would accept it (H37, docs/protocol.md#h37)
+        return Standing::late;  // a version bit alone would accept it (H37, docs/spec/hazards.md#h37)
     if (offset == copy.offset) return seen || copy.complete() ? Standing::present : Standing::absent;
     // The sender has the result of the other copy, one phase earlier: every worker has sent its packet of that phase. A
     // worker does so only after it received the result of this copy, which may therefore be overwritten now.

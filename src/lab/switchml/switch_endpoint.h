@@ -20,7 +20,7 @@ namespace atp::switchml {
 
 // What a SwitchML switch does with a datagram: a SwitchML switch, and for each stream the addresses of its workers. A
 // stream is a job of the SwitchML switch, which this endpoint numbers. The messages that admit and dismiss streams are
-// JSON (docs/lab/switchml-protocol.md#over-sockets).
+// JSON (docs/spec/switchml.md#over-sockets).
 //
 // SwitchML packets have no token. The source address replaces the token: a packet that does not come from the address
 // of its worker is dropped.

@@ -29,7 +29,7 @@ struct GroupConfig {
 [[nodiscard]] std::optional<std::string> objection_to(const GroupConfig& config, std::uint32_t world);
 
 // One rank of a job of SwitchML, with a socket. The ranks exchange their addresses in a store, and rank 0 admits the
-// job at the switch (docs/lab/switchml-protocol.md#over-sockets).
+// job at the switch (docs/spec/switchml.md#over-sockets).
 //
 // Ownership: owns its socket. Borrows the rendezvous, and the memory of an operation until it returns.
 // Calling order: form() on all ranks, then equal operations in the same order on all ranks, then close() on all ranks.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixers for hashes and seeds. mix() is part of the protocol: docs/protocol.md#aggregators-and-slots.
+// Mixers for hashes and seeds. mix() is part of the protocol: docs/spec/packet.md#aggregators-and-slots.
 #pragma once
 
 #include <cstdint>

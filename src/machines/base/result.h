@@ -29,7 +29,7 @@ enum class Operation : std::uint8_t {
     pin,
     rendezvous,  // ranks find each other through a store
     join,        // a job joins at a switch
-    // Hashed into packets, so these numbers are part of the protocol: docs/protocol.md#purpose-of-an-operation.
+    // Hashed into packets, so these numbers are part of the protocol: docs/spec/numbers.md#purpose-of-an-operation.
     all_reduce = 12,
     broadcast = 13,
     barrier = 14,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rounds of a formation: names under which ranks leave messages in a store. docs/protocol.md#procedure is
+// The rounds of a formation: names under which ranks leave messages in a store. docs/spec/formation.md#procedure is
 // normative.
 #pragma once
 

@@ -31,7 +31,7 @@ struct Farewell {
 // Rank 0 waits so long: its process often serves the store, and ends when it has failed.
 inline constexpr Duration longest_farewell = std::chrono::seconds(1);
 
-// How a rank of a formation gives up, so that no other rank waits for its deadline. docs/protocol.md#giving-up is
+// How a rank of a formation gives up, so that no other rank waits for its deadline. docs/spec/formation.md#giving-up is
 // normative.
 //
 // Ownership: a value.

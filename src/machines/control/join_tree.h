@@ -66,7 +66,7 @@ struct TreeCounters {
     std::uint64_t stray_errors = 0;  // reports about packets of no channel, or to no neighbour: dropped
 };
 
-// The tree of one switch, or of one shard of it (docs/protocol.md#joining). It is soft state: JOINs build and refresh
+// The tree of one switch, or of one shard of it (docs/spec/joining.md). It is soft state: JOINs build and refresh
 // it. Children without a JOIN for `hold`, or whose process ended, are removed. All neighbours then learn which edge of
 // the tree failed first.
 //

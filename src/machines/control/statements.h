@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What members say that they called, after their operations differed (docs/protocol.md#joined).
+// What members say that they called, after their operations differed (docs/spec/joining.md#joined).
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 
 namespace atp::control {
 
-// Times of joining and silence, for ranks, switches and agents. docs/protocol.md#joining is normative.
+// Times of joining and silence, for ranks, switches and agents. docs/spec/joining.md is normative.
 struct Timing {
     // Intervals of JOIN and HELLO.
     Duration hurry = std::chrono::milliseconds(50);  // until the tree is ready, or until the parent answers

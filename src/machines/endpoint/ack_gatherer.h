@@ -24,7 +24,7 @@ inline constexpr Duration usual_ack_hold = std::chrono::microseconds(200);
 
 // True if the packet is an ACK without lanes that may leave in a list: it goes to workers only, and no switch between
 // here and them needs it to free an aggregator. The gradients of a fragment with one sender pass all aggregators. If
-// those of a sum came to an aggregator of `table`, no switch before it has added them (docs/protocol.md#ack-lists).
+// those of a sum came to an aggregator of `table`, no switch before it has added them (docs/spec/packet.md#ack-lists).
 // `table` has handled the packet.
 [[nodiscard]] bool may_be_listed(const protocol::PacketBuffer& packet, const control::Branch& branch,
                                  const protocol::Switch& table);

@@ -37,7 +37,7 @@ struct ChannelMachineConfig {
     protocol::WorkerConfig worker;
     wire::Address switch_address;
     // For errors: the ranks for which each worker stands, the one that speaks for them first. Empty: one each (H46,
-    // docs/protocol.md#h46).
+    // docs/spec/hazards.md#h46).
     std::vector<std::vector<std::uint16_t>> ranks_of_workers{};
     std::optional<std::uint16_t> switch_rank{};  // whose process runs the switch; nullopt: no rank of this job
     std::optional<std::uint16_t> root_rank{};    // whose process runs the switch above that one

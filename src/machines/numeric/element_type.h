@@ -11,7 +11,7 @@
 namespace atp::numeric {
 
 // The enumerator values are hashed into packets, so they are part of the protocol:
-// docs/protocol.md#purpose-of-an-operation.
+// docs/spec/numbers.md#purpose-of-an-operation.
 enum class ElementType : std::uint8_t { float32 = 0, float64 = 1, float16 = 2, bfloat16 = 3, int32 = 4, int64 = 5 };
 
 inline constexpr std::array element_types{ElementType::float32,  ElementType::float64, ElementType::float16,

@@ -124,7 +124,7 @@ static inline int atp_same_fragment(const struct atp_header* packet, const struc
     return atp_same_stream(packet, aggregator) && (packet->seq == aggregator->seq || ATP_BREAK(ignore_sequence));
 }
 
-/* The sender of seq has the result of seq - W, so a fragment that old is finished (H9, docs/protocol.md#h9). */
+/* The sender of seq has the result of seq - W, so a fragment that old is finished (H9, docs/spec/hazards.md#h9). */
 static inline int atp_supersedes(const struct atp_header* packet, const struct atp_aggregator* aggregator) {
     int32_t ahead = (int32_t)(packet->seq - aggregator->seq);
     if (!atp_same_stream(packet, aggregator) || ATP_BREAK(never_supersede)) return 0;
@@ -139,7 +139,7 @@ static inline int atp_abandoned(const struct atp_aggregator* aggregator, uint32_
 
 /*
  * Frees the aggregator and keeps its tombstone: nothing of that fragment may gather here again (H1, H2, H7,
- * docs/protocol.md#h1).
+ * docs/spec/hazards.md#h1).
  */
 static inline void atp_release(struct atp_aggregator* aggregator) {
     aggregator->status = ATP_AGGREGATOR_FREE;
@@ -172,7 +172,7 @@ static inline struct atp_decision atp_collide(struct atp_header* packet) {
 /* The unit whose members the packet names. At hop 1 the members are units, so the function returns 0. */
 static inline uint32_t atp_unit_of(const struct atp_header* packet) { return packet->hop == 0 ? packet->bitmap1 : 0u; }
 
-/* Low 16 bits of the argument: docs/protocol.md#argument-of-a-gradient. */
+/* Low 16 bits of the argument: docs/spec/packet.md#argument-of-a-gradient. */
 static inline uint16_t atp_purpose_of(const struct atp_header* packet) { return (uint16_t)packet->argument; }
 
 static inline uint32_t atp_contribution(const struct atp_header* packet) {

@@ -32,7 +32,7 @@ struct Delivery {
     [[nodiscard]] constexpr bool receives(std::uint16_t rank) const {
         return !is_owned() || (owner == rank) != one_sender;
     }
-    // Part of a gradient's argument: gradients for different owners are never added (H59, docs/protocol.md#h59).
+    // Part of a gradient's argument: gradients for different owners are never added (H59, docs/spec/hazards.md#h59).
     [[nodiscard]] constexpr std::uint16_t mark() const {
         return is_owned() ? static_cast<std::uint16_t>(mix(owner + 1U + (one_sender ? 0x10000U : 0U)))
                           : std::uint16_t{0};

@@ -81,7 +81,7 @@ struct FloatsIn {
 };
 
 // Records of a channel's fragments with their masks of workers and their lanes. There are 2W records. The record of seq
-// lasts until fragment seq + 2W replaces it (H8, docs/protocol.md#h8).
+// lasts until fragment seq + 2W replaces it (H8, docs/spec/hazards.md#h8).
 //
 // Ownership: owns all memory, allocated at construction.
 // Calling order: open() a record before its masks and lanes are used.

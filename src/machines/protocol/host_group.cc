@@ -85,7 +85,7 @@ HostAction HostGroup::look_offered(const HostBoard& board) {
 }
 
 // No rank adds to a chunk with two purposes, so each rank finds its ranges unclaimed, and compares (H45,
-// docs/protocol.md#h45).
+// docs/spec/hazards.md#h45).
 HostAction HostGroup::compare(const HostBoard& board) {
     const auto other = board.rank_without(slot_of(at_), operation_of(at_).purpose);
     if (other && !ATP_BREAK(add_anything)) {

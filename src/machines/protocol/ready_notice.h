@@ -9,8 +9,8 @@
 namespace atp::protocol {
 
 // When a worker sends READY. A fragment with one sender completes only when every worker has said that it takes the
-// result (H60, docs/protocol.md#h60), and a sum without the numbers of its owner when the owner has. A READY covers all
-// earlier fragments, so one serves a quarter of the window. It never passes a fragment that its owner has to send.
+// result (H60, docs/spec/hazards.md#h60), and a sum without the numbers of its owner when the owner has. A READY covers
+// all earlier fragments, so one serves a quarter of the window. It never passes a fragment that its owner has to send.
 //
 // Ownership: a value.
 // Calling order: note_started() for each fragment that needs a READY. If is_due(), send a READY for all fragments

@@ -10,7 +10,7 @@
 namespace atp::protocol {
 
 // Masks in the gradients of one worker for the sum of another, which stays at home: switches expect all workers but the
-// owner (docs/protocol.md, "Fragments with an owner").
+// owner (docs/spec/owners.md).
 //
 // Ownership: a value. Threads: immutable after construction. Failure: none.
 class SenderMasks {

@@ -249,7 +249,7 @@ void Server::raise_mode(Record& record, Mode mode, Time now) {
 }
 
 // A packet that bypassed a switch's aggregator proves that this aggregator can never complete. A FLUSH fetches the
-// rest of the fragment from there at once. The switch forwards later packets (H7, H14, docs/protocol.md#h7).
+// rest of the fragment from there at once. The switch forwards later packets (H7, H14, docs/spec/hazards.md#h7).
 void Server::fetch_from_switches(Record& record, const atp_header& header, const WorkerSet& set) {
     const bool passed_by = (header.flags & (ATP_FLAG_BYPASS | ATP_FLAG_RESEND)) != 0;
     if (!passed_by || record.mode != Mode::aggregated || record.delivery.one_sender) return;
@@ -306,7 +306,7 @@ void Server::finish(Record& record, AnswerQueue::Cause last) {
 void Server::freeze(Record& record) {
     record.state = State::complete;
     // All ACKs of seq carry the index for seq + W, and a worker needs one of them to send seq + W. All workers
-    // therefore use the same index (H11, docs/protocol.md#h11).
+    // therefore use the same index (H11, docs/spec/hazards.md#h11).
     const auto [next_index, moved] = indices_.next(record.seq, record.index, record.collision);
     record.next_index = next_index;
     counters_.remapped += moved ? 1 : 0;

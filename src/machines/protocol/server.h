@@ -64,7 +64,7 @@ struct ServerTransmit {
 };
 
 // Parameter server of one channel. It adds the packets that the switches have not added, sends each result to all
-// workers, and keeps the result until no worker can ask for it (docs/protocol.md#server).
+// workers, and keeps the result until no worker can ask for it (docs/spec/server.md).
 //
 // Ownership: owns a ring of 2W records, allocated at construction. Borrows `membership`, which must outlive the
 //   server.

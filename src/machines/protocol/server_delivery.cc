@@ -105,7 +105,7 @@ void Server::send_result(const Record& record, AnswerQueue::Cause cause) {
     send(to_all, counters_.acks);
 }
 
-// Only the late worker gets the result again (H4, docs/protocol.md#h4).
+// Only the late worker gets the result again (H4, docs/spec/hazards.md#h4).
 void Server::answer_again(Record& record, const atp_header& header, Time now) {
     const std::uint16_t rank = header.worker;
     if (rank >= membership_.workers() || ATP_BREAK(no_reack)) return;

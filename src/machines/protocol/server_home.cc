@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums whose owner adds its own numbers at home (docs/protocol.md, "Fragments with an owner").
+// Sums whose owner adds its own numbers at home (docs/spec/owners.md).
 
 #include "protocol/fragment_sum.h"
 #include "protocol/server.h"

@@ -10,7 +10,7 @@ namespace atp::protocol {
 
 // Aggregator index of each slot of a channel. A slot moves to another index if it collided in two of its last three
 // rounds. One collision can be transient. Two jobs that alternate at one index both reach the threshold, so neither
-// waits for the other (H12, docs/protocol.md#h12).
+// waits for the other (H12, docs/spec/hazards.md#h12).
 //
 // Ownership: owns two numbers per slot, allocated at construction.
 // Calling order: next() once for each fragment, when it is complete.

@@ -194,7 +194,7 @@ Switch::Job* Switch::receive(PacketBuffer& packet_buffer, wire::Packet& packet) 
     if (packet_buffer.congested) {
         // An ACK keeps the mark in its IP header. A flag would reach only the workers behind this link, but the windows
         // of all workers must stay equal. These workers report the mark with their next gradients (H32,
-        // docs/protocol.md#h32).
+        // docs/spec/hazards.md#h32).
         if (packet.header.type == ATP_TYPE_GRADIENT) packet.header.flags |= ATP_FLAG_ECN;
         ++counters_.ecn;
         ++job->counters.ecn;

@@ -64,7 +64,7 @@ class Tensor {
     // The same as float32.
     virtual void load_floats(std::uint64_t first, std::span<std::byte> lanes) const = 0;
     // Ranks whose integers this tensor adds. Floats are never added before the server, so they travel rank by rank
-    // (H48, docs/protocol.md#h48). With one rank, load_floats() is called, otherwise load_floats_of().
+    // (H48, docs/spec/hazards.md#h48). With one rank, load_floats() is called, otherwise load_floats_of().
     [[nodiscard]] virtual unsigned float_ranks() const { return 1; }
     virtual void load_floats_of(unsigned /*rank*/, std::uint64_t first, std::span<std::byte> lanes) const {
         load_floats(first, lanes);

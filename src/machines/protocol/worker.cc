@@ -86,7 +86,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
         return;
     }
     // CE marks this worker's own downlink. The next gradient reports it, and the ACK returns it to all workers (H32,
-    // docs/protocol.md#h32).
+    // docs/spec/hazards.md#h32).
     if (congested) echo_ = true;
     if (!known) {
         ++counters_.stale_acks;

@@ -28,7 +28,7 @@
 namespace atp::protocol {
 inline namespace ATP_VARIANT {
 
-// Largest magnitude of a lane with which no sum of `workers` workers leaves 32 bits (docs/protocol.md#bounded-lanes).
+// Largest magnitude of a lane so that no sum of `workers` workers leaves 32 bits (docs/spec/numbers.md#bounded-lanes).
 constexpr std::uint32_t bounded_magnitude(unsigned workers) {
     return std::uint32_t{std::numeric_limits<std::int32_t>::max()} / workers;
 }
@@ -53,7 +53,7 @@ struct WorkerConfig {
     // overflows in a switch, and a switch whose lanes wrap is safe. 0: no limit, and overflows are recovered.
     std::uint32_t bypass_above = 0;
     // A switch in the path adds int32 lanes alone: the integers of narrow tensors travel as int32, and the results have
-    // the same bits (docs/protocol.md#int32-paths). Alike on all workers of the channel.
+    // the same bits (docs/spec/numbers.md#int32-paths). Alike on all workers of the channel.
     bool int32_lanes = false;
 };
 

@@ -8,7 +8,7 @@ namespace atp::protocol {
 inline namespace ATP_VARIANT {
 
 // The server sends a fragment with an owner two ACKs. The one for all others may also reach the owner (H59,
-// docs/protocol.md#h59).
+// docs/spec/hazards.md#h59).
 bool Worker::is_for_others(const wire::Packet& packet) const {
     const Delivery delivery = Delivery::of(packet.header);
     if (delivery.owner != config_.rank || ATP_BREAK(owner_takes_empty_ack)) return false;
@@ -46,7 +46,7 @@ bool Worker::ends_as_mismatch(const wire::Packet& packet, Time now) {
 }
 
 // Only later fragments of the same owner prove that this one was sent: with one sender its lanes, and of a sum the
-// READY without which it does not complete (H61, docs/protocol.md#h61). If three of them have ACKs, a packet was lost.
+// READY without which it does not complete (docs/spec/hazards.md#h61). If three of them have ACKs, a packet was lost.
 void Worker::note_newer(std::uint32_t seq, const Delivery& delivery) {
     constexpr std::uint8_t proof = 3;
     for (std::uint32_t older = expected_; older != seq; ++older) {

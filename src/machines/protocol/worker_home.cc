@@ -18,7 +18,7 @@ bool Worker::lacks_own(const atp_header& ack) const {
 
 // A READY that passes the fragment promises that this worker has an integer for each element. So it scans the fragment
 // first, sends one without integers as floats, and lets no READY pass that one until it has its ACK (H60,
-// docs/protocol.md#h60). Meanwhile this worker sends its later fragments too. A plain fragment always has integers. An
+// docs/spec/hazards.md#h60). Meanwhile it sends its later fragments too. A plain fragment always has integers. An
 // owner also sends its first fragment of each operation: otherwise no server could tell that it runs another one (H40).
 void Worker::start_at_home(std::uint32_t seq) {
     Slot& own = slot(seq);

@@ -13,8 +13,8 @@
 namespace atp::tensor {
 
 // Blocks of a tensor with an owner each, dealt in fragments of equal length: the first fragment of each block, then the
-// second of each, and so on. Every uplink and every downlink then carries its share at all times (docs/protocol.md,
-// "Fragments with an owner"). A shorter block ends in fragments of zeros, which only occur if sizes differ.
+// second of each, and so on. Every uplink and every downlink then carries its share at all times
+// (docs/spec/owners.md#dealt-tensors). A shorter block ends in fragments of zeros, which only occur if sizes differ.
 //
 // If blocks have spans, each span is cut by itself: a fragment has one scale. Zeros fill the last fragment of a span.
 // Only in the memory of one host, a fragment that has room for several spans has them.

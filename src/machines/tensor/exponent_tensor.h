@@ -14,7 +14,7 @@
 namespace atp::tensor {
 
 // Finds the largest exponent of a finite element of each span on any rank, without any sum of the elements (H51,
-// docs/protocol.md#h51). The plain lanes of a span count the ranks that have each exponent as their largest one: as
+// docs/spec/hazards.md#h51). The plain lanes of a span count the ranks that have each exponent as their largest one: as
 // many counts in a lane as fit. Their sums never carry into a neighbour.
 //
 // Ownership: shares the tensors of the operation, and reads each span before any element of it is sent.

@@ -47,7 +47,7 @@ inline constexpr std::uint32_t infinity_bits = 0x7F800000U;
 
 // The scale for the next operation, after one at `used` had sums of this largest magnitude. It falls to any sum; it
 // rises by at most `most_rise`, so one operation of small sums does not make the next one overflow (H52,
-// docs/protocol.md#h52). An infinite sum or NaN lowers it by one, and zeros keep it.
+// docs/spec/hazards.md#h52). An infinite sum or NaN lowers it by one, and zeros keep it.
 [[nodiscard]] std::uint8_t next_scale(std::uint8_t used, std::uint32_t largest, int bits);
 inline constexpr int most_rise = 4;
 

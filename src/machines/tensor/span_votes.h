@@ -16,7 +16,7 @@ namespace atp::tensor {
 // numbers are large enough knows the result before it has the sum, so it does not wait.
 //
 // Each span is read once, before any element of it is sent. Sums may replace the numbers while the vote still travels,
-// and every copy of it must be the same (H56, docs/protocol.md#h56).
+// and every copy of it must be the same (H56, docs/spec/hazards.md#h56).
 //
 // Ownership: shares the tensor that it reads, and its scales.
 // Calling order: ready() or accepts() of a span until it returns true, then own().

@@ -12,7 +12,7 @@ namespace atp::tensor {
 
 // Lets the ranks decide whether the scale of each span suits the numbers that they have now: a plain lane for each
 // span. If some numbers are not 0, and those of all ranks round badly, the span is summed exactly (H52,
-// docs/protocol.md#h52).
+// docs/spec/hazards.md#h52).
 //
 // Ownership: shares the votes.
 // Calling order: that of protocol::Tensor. Each store() decides the spans of its lanes.

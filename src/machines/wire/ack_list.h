@@ -19,7 +19,7 @@ inline constexpr std::size_t max_listed_acks = 1 + ATP_MAX_ACK_LIST_LANES / ATP_
     return ATP_HEADER_BYTES + (acks - 1) * listed_ack_bytes;
 }
 
-// ACKs without lanes that leave in one packet: one is an ACK, several are an ACK_LIST (docs/protocol.md#ack-lists).
+// ACKs without lanes that leave in one packet: one is an ACK, several are an ACK_LIST (docs/spec/packet.md#ack-lists).
 //
 // Ownership: owns the bytes of the packet.
 // Calling order: add() for ACKs of one channel to one receiver; then packet(), and clear() for another use.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control messages: they build the tree of switches (join_messages.h) and read its counters (query_messages.h). They
-// share the port with packets, and have a version byte and types of their own. docs/protocol.md#joining is normative.
+// share the port with packets, and have a version byte and types of their own. docs/spec/joining.md is normative.
 // Messages in a store (formation_messages.h) begin with the same bytes and have further types.
 //
 // Decoding accepts any bytes. Every field of an accepted message is in its range, and every list within its bound.

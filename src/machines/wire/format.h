@@ -2,7 +2,7 @@
 /*
  * Layout of an ATP packet: the bytes after the UDP header.
  *
- * Freestanding C: user space, the simulator and eBPF programs compile this file. docs/protocol.md#packet defines the
+ * Freestanding C: user space, the simulator and eBPF programs compile this file. docs/spec/packet.md#header defines the
  * meaning and is normative. wire.toml has the definition of both; add a field there. tests/conformance/wire.json has
  * golden vectors for other implementations.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ranks leave for each other in a store while they form a job. wire/control.h describes decoding, threads and
-// failure; docs/protocol.md#rendezvous is normative.
+// failure; docs/spec/formation.md is normative.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards of docs/protocol.md#hazards in which a node crashes: typed errors with the reason, a new incarnation, and
+// Hazards of docs/spec/hazards.md in which a node crashes: typed errors with the reason, a new incarnation, and
 // no data of the old one in sums of the new one.
 #include <gtest/gtest.h>
 

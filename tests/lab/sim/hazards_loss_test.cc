@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards of docs/protocol.md#hazards that lost, late and repeated packets cause.
+// Hazards of docs/spec/hazards.md that lost, late and repeated packets cause.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards of docs/protocol.md#hazards that shared aggregators cause.
+// Hazards of docs/spec/hazards.md that shared aggregators cause.
 #include <gtest/gtest.h>
 
 #include <algorithm>

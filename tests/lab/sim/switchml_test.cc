@@ -180,7 +180,7 @@ TEST(Switchml, StragglerAndPauseDelayTheJob) {
     EXPECT_GT(milliseconds_of(run_verified(s).jobs[0]), 20 * alone);
 }
 
-// H37, docs/protocol.md#h37: the bit of a packet that is late by one phase equals the bit of the next phase.
+// H37, docs/spec/hazards.md#h37: the bit of a packet that is late by one phase equals the bit of the next phase.
 TEST(Switchml, H37_LateDuplicatesBreakEveryModeButComparedOffsets) {
     Scenario s = scenario();
     s.bytes = 40'000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SwitchML's machines connected to each other: faults of the network, and H37, docs/protocol.md#h37.
+// SwitchML's machines connected to each other: faults of the network, and H37, docs/spec/hazards.md#h37.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

@@ -131,7 +131,7 @@ class Modes : public testing::TestWithParam<Mode> {};
 TEST_P(Modes, SumIsExactWithoutLoss) {
     const auto node = start(small_switch());
     // With a timeout of 1 s, workers resend nothing. SwitchML as published could mistake a resend for a packet of
-    // another phase (H37, docs/protocol.md#h37).
+    // another phase (H37, docs/spec/hazards.md#h37).
     expect_sums(3, small_group(*node, GetParam(), seconds(1)));
 }
 
