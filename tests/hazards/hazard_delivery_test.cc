@@ -83,7 +83,7 @@ TEST(Delivery, OnlyTheOwnerGetsASum) {
         ASSERT_TRUE(scene.network.finish(0));
         scene.expect_results(0, false);
         EXPECT_EQ(scene.network.count_delivered(is_ack_with_lanes), 14U);  // one for each fragment
-        EXPECT_EQ(scene.network.occupied(), 0U);                    // ACKs without lanes free aggregators
+        EXPECT_EQ(scene.network.occupied(), 0U);                           // ACKs without lanes free aggregators
     }
 }
 

@@ -20,9 +20,7 @@ TEST(LengthOfSlice, FewFragmentsStayInOneChannel) {
     EXPECT_EQ(length_of_slice(24 * fragment, fragment, 4, 1), 8 * fragment);
 }
 
-TEST(LengthOfSlice, IsAMultipleOfTheAlignment) {
-    EXPECT_EQ(length_of_slice(100 * fragment, fragment, 4, 1000), 9000U);
-}
+TEST(LengthOfSlice, IsAMultipleOfTheAlignment) { EXPECT_EQ(length_of_slice(100 * fragment, fragment, 4, 1000), 9000U); }
 
 }  // namespace
 }  // namespace atp::tensor
