@@ -218,8 +218,7 @@ TEST_F(Observed, FailedRankLogsTheReasonAtWarn) {
     Program alone({"bench", "--network", "--rank", "0", "--world", "2", "--rendezvous", free_port(), "--switch",
                    address_, "--timeout", "500ms"});
     EXPECT_EQ(alone.status(), 1);
-    EXPECT_THAT(line_with(alone.output(), " job failed "),
-                MatchesRegex("20.*Z warn job failed rank=0 reason=.*"));
+    EXPECT_THAT(line_with(alone.output(), " job failed "), MatchesRegex("20.*Z warn job failed rank=0 reason=.*"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses and prints a scenario's parts, and prints a scenario as a sentence. scenario.h declares the functions for topologies and systems.
+// Parses and prints a scenario's parts, and prints a scenario as a sentence. scenario.h declares the functions for
+// topologies and systems.
 #pragma once
 
 #include <optional>

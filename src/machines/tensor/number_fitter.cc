@@ -5,10 +5,10 @@
 #include <optional>
 #include <utility>
 
-#include "tensor/tensor_group.h"
 #include "tensor/exact_tensor.h"
 #include "tensor/span_votes.h"
 #include "tensor/sum_exponents.h"
+#include "tensor/tensor_group.h"
 #include "tensor/vote_tensor.h"
 
 namespace atp::tensor {
