@@ -242,6 +242,18 @@ class CheckPurity(ToolTest):
         self.expect(2, "libatp_wire.a is missing: build atp_wire", arguments=(self.root / "build",))
 
 
+class DrawMechanism(ToolTest):
+    tool = "draw_mechanism.py"
+    picture = "docs/images/fragment.svg"
+
+    def test_an_edited_or_missing_picture_is_reported_and_drawn_again(self) -> None:
+        self.write(self.picture, "<svg/>")
+        self.expect(1, f"{self.picture}: differs from its data", "3 violations", arguments=("--check",))
+        self.expect(0)
+        self.expect(0, "no violations", arguments=("--check",))
+        self.assertEqual((self.root / self.picture).read_text(), (TOOLS.parent / self.picture).read_text())
+
+
 class WriteOptions(ToolTest):
     """Works on a copy of the table and of the files that are made from it."""
 
