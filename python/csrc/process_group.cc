@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "net/clock.h"
-#include "tensors.h"
+#include "summable.h"
 
 namespace atp::python {
 namespace {

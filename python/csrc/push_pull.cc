@@ -6,7 +6,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "process_group.h"
-#include "tensors.h"
+#include "summable.h"
 
 namespace atp::python {
 namespace {

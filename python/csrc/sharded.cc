@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "process_group.h"
-#include "tensors.h"
+#include "summable.h"
 
 namespace atp::python {
 namespace {

@@ -161,8 +161,8 @@ class CheckTests(ToolTest):
 
     def setUp(self) -> None:
         super().setUp()
-        self.write("src/machines/protocol/congestion/aimd.cc", "")
-        self.write("tests/protocol/aimd_test.cc", "")
+        self.write("src/machines/protocol/worker.cc", "")
+        self.write("tests/protocol/worker_test.cc", "")
 
     def test_source_with_a_test_of_its_name_passes(self) -> None:
         self.expect(0, "no violations")

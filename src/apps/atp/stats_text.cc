@@ -8,7 +8,7 @@
 
 #include "protocol/counter_fields.h"
 #include "protocol/decide.h"
-#include "wire/job_number.h"
+#include "wire/job_text.h"
 
 namespace atp::apps {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "apps/common/flags.h"
-#include "wire/job_number.h"
+#include "wire/job_text.h"
 #include "wire/trace.h"
 
 namespace atp::apps {

@@ -15,7 +15,7 @@
 
 #include "base/counters.h"
 #include "protocol/counter_fields.h"
-#include "wire/job_number.h"
+#include "wire/job_text.h"
 
 namespace atp::client {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/time.h"
 #include "control/group_range.h"
 #include "observe/events.h"
-#include "protocol/congestion/aimd.h"
+#include "protocol/congestion_window.h"
 #include "tensor/number_form.h"
 #include "wire/control.h"
 

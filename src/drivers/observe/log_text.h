@@ -12,7 +12,7 @@
 
 #include "observe/events.h"
 #include "wire/address.h"
-#include "wire/job_number.h"
+#include "wire/job_text.h"
 
 namespace atp::observe {
 

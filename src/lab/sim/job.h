@@ -10,7 +10,7 @@
 #include "random/random.h"
 #include "sim/program.h"
 #include "sim/report.h"
-#include "wire/job_number.h"
+#include "wire/job_text.h"
 #include "workload/training.h"
 
 namespace atp::sim {

@@ -8,7 +8,7 @@
 
 #include "protocol/decide.h"
 #include "sim/trace.h"
-#include "wire/job_number.h"
+#include "wire/job_text.h"
 
 namespace atp::sim {
 namespace {

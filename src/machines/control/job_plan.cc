@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "control/placement.h"
+#include "control/rank_placement.h"
 #include "protocol/channel.h"
 #include "protocol/worker.h"
 

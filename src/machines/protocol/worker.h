@@ -13,7 +13,7 @@
 #include "protocol/archive.h"
 #include "protocol/breaks.h"
 #include "protocol/channel.h"
-#include "protocol/congestion/aimd.h"
+#include "protocol/congestion_window.h"
 #include "protocol/home_sum.h"
 #include "protocol/loss_detector.h"
 #include "protocol/membership.h"

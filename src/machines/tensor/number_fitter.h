@@ -10,11 +10,11 @@
 #include "numeric/element_type.h"
 #include "protocol/tensor.h"
 #include "protocol/waker.h"
-#include "tensor/call_sequence.h"
 #include "tensor/dealt_tensor.h"
 #include "tensor/exponent_tensor.h"
 #include "tensor/fitted_tensor.h"
 #include "tensor/number_form.h"
+#include "tensor/reference_calls.h"
 #include "tensor/span_scales.h"
 
 namespace atp::tensor {
@@ -85,8 +85,8 @@ class NumberFitter {
                                      numeric::ElementType type);
 
     Config config_;
-    CallSequence sequence_;
-    std::array<Scales, CallSequence::most_calls> scales_{};  // by number of the call
+    ReferenceCalls sequence_;
+    std::array<Scales, ReferenceCalls::most_calls> scales_{};  // by number of the call
 };
 
 }  // namespace atp::tensor

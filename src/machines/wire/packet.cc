@@ -5,7 +5,7 @@
 #include <cinttypes>
 #include <cstdio>
 
-#include "wire/job_number.h"
+#include "wire/job_text.h"
 
 namespace atp::wire {
 

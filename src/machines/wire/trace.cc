@@ -9,7 +9,7 @@
 #include <iterator>
 
 #include "wire/control.h"
-#include "wire/job_number.h"
+#include "wire/job_text.h"
 #include "wire/packet.h"
 
 namespace atp::wire {

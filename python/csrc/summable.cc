@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tensors.h"
+#include "summable.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "protocol/congestion/aimd.h"
+#include "protocol/congestion_window.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/placement.h"
+#include "control/rank_placement.h"
 
 #include <fmt/format.h>
 

@@ -25,7 +25,7 @@ struct OperationKind {
 // All ranks call the same operations in the same order, so they find the same references without a message.
 // Ownership: owns the last `most_calls` kinds. Calling order: add() for each operation. Threads: under the caller's
 // lock. Failure: none.
-class CallSequence {
+class ReferenceCalls {
   public:
     static constexpr std::size_t most_calls = 1024;  // that can be a reference
     static constexpr std::uint32_t most_equal = 64;  // predecessors that are compared

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "wire/job_number.h"
+#include "wire/job_text.h"
 
 #include <fmt/format.h>
 

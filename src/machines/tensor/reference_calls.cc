@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tensor/call_sequence.h"
+#include "tensor/reference_calls.h"
 
 #include <algorithm>
 
 namespace atp::tensor {
 
-std::optional<std::uint64_t> CallSequence::add(const OperationKind& kind) {
+std::optional<std::uint64_t> ReferenceCalls::add(const OperationKind& kind) {
     const std::uint64_t oldest = calls_ - std::min<std::uint64_t>(calls_, most_calls - 1);
     std::optional<std::uint64_t> best;
     std::uint32_t most = 0;

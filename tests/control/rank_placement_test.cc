@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the switches and racks that ranks name decide which ranks form a unit.
-#include "control/placement.h"
+#include "control/rank_placement.h"
 
 #include <gtest/gtest.h>
 
