@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report of a switch in which all counters have different values.
+// A report of a switch in which nearly all counters of one thread differ.
 #pragma once
 
 #include <array>

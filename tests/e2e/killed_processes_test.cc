@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that are processes, with a TCP store, and that end without a LEAVE.
+// Ranks that are processes, with a TCP store, and that end without a LEAVE. They sum in a switch;
+// tests/python/test_host_level.py kills ranks that sum in shared memory.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

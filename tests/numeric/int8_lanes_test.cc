@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// numeric/narrow_lanes.h at int8. narrow_lanes_test.cc has int16.
 #include "numeric/narrow_lanes.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// numeric/narrow_lanes.h at int16. int8_lanes_test.cc has int8.
 #include "numeric/narrow_lanes.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs compile for BMv2 without a warning, with each number of lanes. The registers of a pipeline compile for all
-stages of Tofino 1, if its compiler is there.
+"""The programs compile for BMv2 without a warning, with 8 and 62 lanes; long_rows_test.py compiles 352. The registers of a
+pipeline compile for all stages of Tofino 1, if its compiler is there.
 """
 
 import json
@@ -17,7 +17,7 @@ REGISTERS_OF_STAGES = [0, 1, 1, 3, 3, 4, 4, 4, 4, 4, 4, 4]
 
 
 class CompileTest(unittest.TestCase):
-    def test_each_number_of_lanes_compiles(self):
+    def test_short_and_usual_lanes_compile(self):
         for lanes in (8, 62):
             with self.subTest(lanes=lanes), tempfile.TemporaryDirectory() as folder:
                 self.assertTrue(bmv2.compiled(folder, f"ATP_LANES={lanes}").is_file())

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* Maps that the kernel switch and user space share (xdp/layout.h): aggregators, jobs, counters, control messages. */
+/* Maps that the kernel switch and user space share (xdp/layout.h): aggregators, jobs, counters, control messages.
+   kernel_table.cc sets each max_entries of 1 before it loads them. */
 #ifndef ATP_XDP_MAPS_BPF_H
 #define ATP_XDP_MAPS_BPF_H
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What follows from the settings of a scenario, and what is wrong with them.
 #include "sim/scenario.h"
 
 #include <fmt/format.h>

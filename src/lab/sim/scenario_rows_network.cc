@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows for topology, links and hosts.
+// Rows for topology, where servers and sums are, links, hosts, and the interval of the report.
 #include "sim/scenario_rows.h"
 #include "sim/scenario_text.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rank differs from the others, when a value must be equal on all ranks.
+// Which rank differs from the others, when a value must be equal on all ranks. control/fact_round.cc compares options
+// and world sizes with it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Keys of an incarnation of a job and of its channels. protocol/{worker,server,switch}.cc drop packets of another
+// incarnation as `forged`.
 #pragma once
 
 #include <compare>

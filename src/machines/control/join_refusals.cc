@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a tree refuses all members of a channel.
+// How a tree refuses all members of a channel. Messages of another version do not come here: endpoint/node_machine.cc
+// refuses them.
 #include <fmt/format.h>
 
 #include <utility>

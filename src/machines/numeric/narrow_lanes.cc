@@ -104,8 +104,8 @@ const NarrowLanes& lanes_of() {
     return lanes;
 }
 
-const NarrowLanes& short_lanes() { return lanes_of<std::int16_t>(); }
-const NarrowLanes& byte_lanes() { return lanes_of<std::int8_t>(); }
+const NarrowLanes& int16_lanes() { return lanes_of<std::int16_t>(); }
+const NarrowLanes& int8_lanes() { return lanes_of<std::int8_t>(); }
 
 }  // namespace atp::numeric::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -114,12 +114,12 @@ HWY_AFTER_NAMESPACE();
 namespace atp::numeric {
 
 namespace {
-HWY_EXPORT(short_lanes);
-HWY_EXPORT(byte_lanes);
+HWY_EXPORT(int16_lanes);
+HWY_EXPORT(int8_lanes);
 }  // namespace
 
-const NarrowLanes& int16_lanes() { return HWY_DYNAMIC_DISPATCH(short_lanes)(); }
-const NarrowLanes& int8_lanes() { return HWY_DYNAMIC_DISPATCH(byte_lanes)(); }
+const NarrowLanes& int16_lanes() { return HWY_DYNAMIC_DISPATCH(int16_lanes)(); }
+const NarrowLanes& int8_lanes() { return HWY_DYNAMIC_DISPATCH(int8_lanes)(); }
 
 }  // namespace atp::numeric
 #endif

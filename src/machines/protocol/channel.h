@@ -24,7 +24,7 @@ namespace atp::protocol {
 // A channel is one independent stream of a job. It has its own sequence numbers, window, congestion state and server.
 struct ChannelConfig {
     std::uint32_t job = 0;
-    std::uint64_t token = 0;  // random for each incarnation, never 0
+    std::uint64_t token = 0;  // random for each incarnation, never 0; packets with another one are `forged`
     std::uint16_t channel = 0;
     std::uint16_t lanes = 62;            // of a fragment, including the audit lane; fixed for the job
     std::uint8_t window_log2 = 8;        // W = 2^window_log2 slots; a worker is at most W ahead of its ACKs

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A worker's congestion window in bytes: additive increase, halving on congestion (ATP §3.7).
+// Marks of congestion: switch.cc and server.cc turn them into a flag, answer_queue.cc returns it. worker.cc drives the
+// window.
 #pragma once
 
 #include <algorithm>

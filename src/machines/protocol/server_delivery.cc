@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Who sends a fragment and who gets its result: deliveries, READYs, answers.
 #include <utility>
 
 #include "protocol/fragment_sum.h"

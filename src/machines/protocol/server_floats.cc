@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mode floats of a server: values that do not fit the integers of their fragment.
+// A sum that overflows needs no floats: merge_integers() of server.cc asks for the gradients without aggregation.
 #include <algorithm>
 #include <bit>
 #include <utility>

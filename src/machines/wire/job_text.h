@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The text of a job number. drivers/comm/host_formation.cc draws the number.
 #pragma once
 
 #include <cstdint>
