@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "protocol/sequence.h"
+#include "wire/ack_list.h"
 
 namespace atp::protocol {
 inline namespace ATP_VARIANT {
@@ -129,6 +130,20 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     resend_overtaken();
 }
 
+// Each ACK of a list counts like one that arrived alone.
+void Worker::handle_ack_list(const wire::Packet& list, bool congested, Time now) {
+    for (std::size_t at = 0; at < wire::listed_acks(list); ++at) {
+        wire::Packet ack{.header = wire::listed_ack(list, at), .lanes = {}};
+        if (ATP_BREAK(list_has_one_index)) ack.header.argument = list.header.argument;
+        if (ATP_BREAK(list_stops_at_stale) && !in_flight(ack.header.seq)) return;
+        if (atp_check_header(&ack.header, 0) != ATP_REFUSED_NOT) {
+            ++counters_.refused;
+        } else {
+            handle_ack(ack, congested, now);
+        }
+    }
+}
+
 void Worker::advance(Time now) {
     const std::uint32_t before_advance = expected_;
     while (expected_ != next_seq_ && slot(expected_).state == State::acked) {
@@ -180,6 +195,11 @@ void Worker::arm(Time now) {
     const Duration least = round_trip_.timeout(config_.min_timeout, config_.max_timeout);
     const Duration timeout = std::min(least * (1U << std::min(backoff_, max_doublings)), config_.max_timeout);
     timer_ = unacked_ == 0 ? never : now + timeout + lateness(timeout);
+}
+
+bool Worker::concerns_me(const atp_header& header) const {
+    const Place& place = config_.place;
+    return (header.bitmap1 >> place.unit & 1U) != 0 && (header.bitmap0 >> place.member & 1U) != 0;
 }
 
 void Worker::handle_nack(const atp_header& header, Time now) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Fragments with an owner: whose ACKs count, what is asked for again, READYs, and the headers that name the owner.
 #include <algorithm>
 
 #include "protocol/worker.h"
-#include "wire/ack_list.h"
 
 namespace atp::protocol {
 inline namespace ATP_VARIANT {
@@ -13,25 +13,6 @@ bool Worker::is_for_others(const wire::Packet& packet) const {
     const Delivery delivery = Delivery::of(packet.header);
     if (delivery.owner != config_.rank || ATP_BREAK(owner_takes_empty_ack)) return false;
     return delivery.one_sender ? !packet.lanes.empty() : packet.header.lanes == 0;
-}
-
-// Each ACK of a list counts like one that arrived alone.
-void Worker::handle_ack_list(const wire::Packet& list, bool congested, Time now) {
-    for (std::size_t at = 0; at < wire::listed_acks(list); ++at) {
-        wire::Packet ack{.header = wire::listed_ack(list, at), .lanes = {}};
-        if (ATP_BREAK(list_has_one_index)) ack.header.argument = list.header.argument;
-        if (ATP_BREAK(list_stops_at_stale) && !in_flight(ack.header.seq)) return;
-        if (atp_check_header(&ack.header, 0) != ATP_REFUSED_NOT) {
-            ++counters_.refused;
-        } else {
-            handle_ack(ack, congested, now);
-        }
-    }
-}
-
-bool Worker::concerns_me(const atp_header& header) const {
-    const Place& place = config_.place;
-    return (header.bitmap1 >> place.unit & 1U) != 0 && (header.bitmap0 >> place.member & 1U) != 0;
 }
 
 // Only the sender of these lanes knows how many there are. Workers that expect another number run another operation.
