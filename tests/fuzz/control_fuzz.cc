@@ -55,8 +55,9 @@ void run(Input& input) {
     require_stable(bytes, wire::decode<wire::Joined>);
     require_stable(bytes, wire::decode<wire::Refused>);
     require_stable(bytes, wire::decode<wire::Leave>);
-    require_stable(bytes, [](std::span<const std::byte> from) { return wire::decode<wire::Hello>(from); });
-    require_stable(bytes, [](std::span<const std::byte> from) { return wire::decode<wire::Welcome>(from); });
+    require_stable(bytes, wire::decode<wire::Retry>);
+    require_stable(bytes, wire::decode<wire::Hello>);
+    require_stable(bytes, wire::decode<wire::Welcome>);
     require_stable(bytes, wire::decode<wire::Stats>);
     require_stable(bytes, wire::decode<wire::Report>);
     require_stable(bytes, wire::decode<wire::RankFacts>);
