@@ -17,3 +17,9 @@ std::optional<std::string> run_in_own_network(int loopback_mtu, const std::funct
 bool set_loopback_mtu(int mtu);
 
 }  // namespace atp::test
+
+// A test with this body, in a network whose loopback has Ethernet's MTU.
+#define IN_OWN_NETWORK(body)                                                   \
+    const auto found = ::atp::test::run_in_own_network(1500, body);            \
+    if (!found) GTEST_SKIP() << "this user cannot create a network namespace"; \
+    EXPECT_EQ(*found, "")
