@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards of sums: mixed fragments, sets counted twice, and values at the limits of their format. Each test name begins
-// with the number of its hazard in docs/spec/hazards.md.
+// Hazards of sums: mixed fragments, sets counted twice, values at the limits of their format, and the audit lane. Each
+// test name begins with the number of its hazard in docs/spec/hazards.md.
 #include <gtest/gtest.h>
 
 #include <cstdint>
