@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "control/branch.h"
-#include "endpoint/hosted_server.h"
 #include "support/byte_archive.h"
 #include "support/integer_tensor.h"
 #include "wire/control.h"
@@ -40,19 +39,8 @@ class PurposefulTensor final : public protocol::Tensor {
     std::uint16_t purpose_;
 };
 
-// Each node has a port of one address.
-constexpr std::uint16_t ports_of_a_kind = 1000;
-
-wire::Address address_of(Node node) {
-    static const wire::Address any = *wire::Address::parse("10.0.0.1:1");
-    const unsigned kind = static_cast<unsigned>(node.kind) + 1;
-    return any.with_port(static_cast<std::uint16_t>(kind * ports_of_a_kind + node.number));
-}
-
-Node node_at(const wire::Address& address) {
-    const unsigned port = address.port();
-    return {static_cast<Node::Kind>(port / ports_of_a_kind - 1), port % ports_of_a_kind};
-}
+// Number of the member of another job.
+constexpr unsigned stranger = 999;
 
 template <class Process>
 Bytes data_of(Process& process) {
@@ -69,121 +57,36 @@ void restore(Process& process, const Bytes& data) {
 
 }  // namespace
 
-Network::Network(const NetworkConfig& config)
-    : config_(config),
-      membership_(std::make_shared<const protocol::Membership>(config.membership)),
-      two_levels_(membership_->units() > 1 || membership_->unit(0).direct) {
-    config_.channel.aggregators = config.aggregators;
-    for (unsigned unit = 0; unit < membership_->units(); ++unit) {
-        if (!membership_->unit(unit).direct) make_node(rack_node(unit), 0, config_.racks_aggregate);
+Network::Network(const NetworkConfig& config) : tree_(config) {
+    const protocol::Membership& membership = *tree_.membership();
+    for (unsigned unit = 0; unit < membership.units(); ++unit) {
+        if (!membership.unit(unit).direct) make_node(rack_node(unit));
     }
-    if (two_levels_) make_node(root_node, 1, config_.root_aggregates);
-    if (top() == server_node) {
-        make_node(server_node, 0, true);
+    if (tree_.has_root()) make_node(root_node);
+    if (tree_.switch_serves()) {
+        make_node(server_node);
     } else {
-        endpoint::ChannelMachineConfig serving = config_of_rank(config_.channel, membership_, 0, top());
-        serving.hosts_server = true;
-        server_ = std::make_unique<RankNode>(serving, address_of(server_node));
+        server_ = std::make_unique<RankNode>(tree_.config_of_server(), address_of(server_node));
     }
-    for (unsigned rank = 0; rank < membership_->workers(); ++rank) {
+    for (unsigned rank = 0; rank < membership.workers(); ++rank) {
         const Node node = worker_node(rank);
-        const auto of_rank = config_of_rank(config_.channel, membership_, rank, above(node));
+        const auto of_rank = tree_.config_of_rank(tree_.config().channel, tree_.membership(), rank, above(node));
         ranks_.push_back(std::make_unique<RankNode>(of_rank, address_of(node)));
     }
     join();
 }
 
-void Network::make_node(Node node, std::uint8_t level, bool aggregates) {
-    if (is_pipeline(node)) {
-        const PipelineConfig pipeline{
-            .channel = config_.channel, .level = level, .aggregators = config_.aggregators, .ageing = config_.ageing};
-        pipelines_[node] = std::make_unique<Pipeline>(pipeline, *membership_);
+void Network::make_node(Node node) {
+    if (!tree_.is_pipeline(node)) {
+        switches_[node] = std::make_unique<SwitchNode>(tree_.config_of_switch(node));
         return;
     }
-    host::SwitchHostConfig process{.address = address_of(node), .boot = address_of(node).port()};
-    process.shard.table = {.aggregators = aggregates ? config_.aggregators : 0,
-                           .lanes = config_.channel.lanes,
-                           .jobs = 8,
-                           .ageing = config_.ageing};
-    if (node.kind == Node::Kind::rack && two_levels_) process.shard.tree.parent = address_of(top());
-    switches_[node] = std::make_unique<SwitchNode>(process);
-}
-
-endpoint::ChannelMachineConfig Network::config_of_rank(const protocol::ChannelConfig& channel,
-                                                       const std::shared_ptr<const protocol::Membership>& membership,
-                                                       unsigned rank, Node entrance) const {
-    const auto number = static_cast<std::uint16_t>(rank);
-    const protocol::Place place = membership->place(number);
-    endpoint::ChannelMachineConfig config;
-    config.terms = {.job = channel.job,
-                    .token = channel.token,
-                    .channel = channel.channel,
-                    .lanes = static_cast<std::uint16_t>(channel.lanes),
-                    .window_log2 = channel.window_log2,
-                    .audit = channel.audit,
-                    .aggregators = channel.aggregators,
-                    .first_seq = channel.first_seq,
-                    .mask1 = membership->all_units(),
-                    .scale = config_.scale};
-    if (membership == membership_ && top() != server_node) {
-        config.terms.server = control::endpoint_of(address_of(server_node));
-    }
-    config.unit = {.unit = place.unit,
-                   .members = 1U << place.member,
-                   .mask0 = place.mask0,
-                   .direct = membership->unit(place.unit).direct,
-                   .ranks = {number}};
-    const bool joins_above_racks = two_levels_ && entrance.kind != Node::Kind::rack;
-    config.level = joins_above_racks ? 1 : 0;
-    config.switch_address = address_of(entrance);
-    config.nonce = 1 + rank;
-    config.membership = membership;
-    config.worker.channel = endpoint::channel_config(config.terms);
-    config.worker.rank = number;
-    config.worker.place = place;
-    config.worker.senders = protocol::SenderMasks(*membership, number);
-    config.worker.scale = config_.scale;
-    config.worker.congestion = config_.congestion;
-    config.worker.int32_lanes = config_.int32_lanes;
-    if (config_.bounded) config.worker.bypass_above = protocol::bounded_magnitude(membership->workers());
-    return config;
-}
-
-// ------------------------------------------------------------------------------------------------------------- Routes
-
-bool Network::is_pipeline(Node node) const {
-    if (node.kind == Node::Kind::root) return config_.root_aggregates && config_.root_is_pipeline;
-    return node.kind == Node::Kind::rack && config_.racks_aggregate && (config_.pipelines >> node.number & 1U) != 0;
-}
-
-// The last switch that ranks or switches join.
-Node Network::top() const {
-    const Node last = two_levels_ ? root_node : rack_node(0);
-    return is_pipeline(last) ? server_node : last;
-}
-
-Node Network::above(Node node) const {
-    if (node.kind == Node::Kind::worker) {
-        const Node rack = rack_node(membership_->place(static_cast<std::uint16_t>(node.number)).unit);
-        return switches_.contains(rack) ? rack : top();
-    }
-    return node.kind == Node::Kind::rack && two_levels_ ? top() : server_node;
-}
-
-// Pipelines are in the path of a worker to its switch, and in that of a switch to the one above it.
-Node Network::next(Node at, Node sender, Node receiver) const {
-    const bool goes_up = above(sender) == receiver;
-    if (!goes_up && above(receiver) != sender) return receiver;
-    const Node below = goes_up ? sender : receiver;
-    std::vector<Node> path{below};
-    if (below.kind == Node::Kind::worker) {
-        const Node rack = rack_node(membership_->place(static_cast<std::uint16_t>(below.number)).unit);
-        if (pipelines_.contains(rack)) path.push_back(rack);
-    }
-    if (pipelines_.contains(root_node) && (goes_up ? receiver : sender) == server_node) path.push_back(root_node);
-    path.push_back(goes_up ? receiver : sender);
-    if (!goes_up) std::ranges::reverse(path);
-    return *std::next(std::ranges::find(path, at));
+    const NetworkConfig& config = tree_.config();
+    const PipelineConfig pipeline{.channel = config.channel,
+                                  .level = static_cast<std::uint8_t>(node == root_node ? 1 : 0),
+                                  .aggregators = config.aggregators,
+                                  .ageing = config.ageing};
+    pipelines_[node] = std::make_unique<Pipeline>(pipeline, *tree_.membership());
 }
 
 // ---------------------------------------------------------------------------------------------------------- Processes
@@ -204,9 +107,9 @@ void Network::forget(Node node) {
 }
 
 void Network::admit(const protocol::ChannelConfig& other, Node at) {
-    const Node node = worker_node(ports_of_a_kind - 1);
+    const Node node = worker_node(stranger);
     const auto pair = std::make_shared<const protocol::Membership>(*protocol::Membership::star(2));
-    RankNode member(config_of_rank(other, pair, 0, at), address_of(node));
+    RankNode member(tree_.config_of_rank(other, pair, 0, at), address_of(node));
     host::SwitchHost& process = switches_.at(at)->process;
     for (int join = 0; join < 2; ++join) {  // the second one has the cookie of the answer to the first
         member.process.handle_timeout(now_);
@@ -264,15 +167,6 @@ void Network::note(RankNode& rank, const endpoint::ChannelEvent& event) {
     rank.events.push_back(cause->event);
 }
 
-void Network::handle_timeouts() {
-    for (const auto& rank : ranks_) rank->process.handle_timeout(now_);
-    for (const auto& [node, at] : switches_) {
-        if (at->process.poll_timeout() > now_) continue;
-        at->process.handle_timeout(out_, now_);
-        take(node);
-    }
-}
-
 // Puts what a process has sent on its link. Others than the nodes receive nothing.
 void Network::take(Node from) {
     for (host::PacketList::ListedPacket& packet : out_.take()) {
@@ -282,7 +176,7 @@ void Network::take(Node from) {
             messages_.push_back({from, to, std::move(packet.bytes)});
         } else {
             put({.from = from,
-                 .to = next(from, from, to),
+                 .to = tree_.next(from, from, to),
                  .bytes = std::move(packet.bytes),
                  .congested = packet.ecn == wire::Ecn::congested,
                  .sender = from,
@@ -313,7 +207,7 @@ void Network::submit(unsigned rank, std::vector<float> values, Time deadline, st
     job.input = std::move(values);
     job.output.assign(job.input.size(), 0.0F);
     job.tensor = std::make_unique<PurposefulTensor>(
-        protocol::FloatTensor(job.input, job.output, static_cast<float>(config_.scale)), purpose);
+        protocol::FloatTensor(job.input, job.output, static_cast<float>(tree_.config().scale)), purpose);
     if (!node.process.submit(*job.tensor, now_, deadline)) throw std::logic_error("tensor not accepted");
 }
 
@@ -367,7 +261,7 @@ void Network::through_pipeline(Pipeline& pipeline, Flight& flight) {
     const bool goes_up = fate == Pipeline::Fate::goes_up;
     if (goes_up != went_up) std::swap(flight.sender, flight.receiver);
     put({.from = flight.to,
-         .to = next(flight.to, *flight.sender, *flight.receiver),
+         .to = tree_.next(flight.to, *flight.sender, *flight.receiver),
          .bytes = flight.bytes,
          .congested = !goes_up && flight.congested,
          .sender = flight.sender,
@@ -418,7 +312,12 @@ bool Network::expire() {
     for (const auto& rank : ranks_) next = std::min(next, rank->process.poll_timeout());
     if (next == never) return false;
     now_ = std::max(now_, next);
-    handle_timeouts();
+    for (const auto& rank : ranks_) rank->process.handle_timeout(now_);
+    for (const auto& [node, at] : switches_) {
+        if (at->process.poll_timeout() > now_) continue;
+        at->process.handle_timeout(out_, now_);
+        take(node);
+    }
     collect();
     return true;
 }
@@ -500,10 +399,10 @@ bool Network::sums_are_right() const {
             std::int64_t sum = 0;
             for (const auto& node : ranks_) {
                 const Job& job = node->jobs.at(tensor);
-                sum += std::llrint(job.input[element] * static_cast<float>(config_.scale));
+                sum += std::llrint(job.input[element] * static_cast<float>(tree_.config().scale));
                 if (!same_bits(job.output[element], first[element])) return false;
             }
-            const double exact = static_cast<double>(sum) * (1.0 / config_.scale);
+            const double exact = static_cast<double>(sum) * (1.0 / tree_.config().scale);
             if (!same_bits(first[element], static_cast<float>(exact))) return false;
         }
     }

@@ -17,22 +17,9 @@
 #include "support/packets.h"
 #include "support/pipeline.h"
 #include "support/random.h"
+#include "support/tree.h"
 
 namespace atp::testing {
-
-// One end of a link: a worker, the switch of a unit (rack), the switch in front of the server (root), or the server.
-struct Node {
-    enum class Kind : std::uint8_t { worker, rack, root, server };
-    Kind kind = Kind::server;
-    unsigned number = 0;  // rank of the worker, or number of the unit
-
-    friend auto operator<=>(const Node&, const Node&) = default;
-};
-
-inline Node worker_node(unsigned rank) { return {Node::Kind::worker, rank}; }
-inline Node rack_node(unsigned unit) { return {Node::Kind::rack, unit}; }
-inline constexpr Node root_node{Node::Kind::root, 0};
-inline constexpr Node server_node{Node::Kind::server, 0};
 
 // A packet on one link.
 struct Flight {
@@ -49,21 +36,6 @@ struct Flight {
     [[nodiscard]] bool is(atp_type type) const { return header().type == type; }
     [[nodiscard]] bool is(atp_type type, std::uint32_t seq) const { return is(type) && header().seq == seq; }
     [[nodiscard]] bool has(atp_flag flag) const { return (header().flags & flag) != 0; }
-};
-
-struct NetworkConfig {
-    protocol::ChannelConfig channel{.job = 1, .token = 0x5eed, .lanes = 4, .window_log2 = 3, .audit = true};
-    protocol::Membership membership = *protocol::Membership::star(2);
-    bool racks_aggregate = true;       // false: level 0 only forwards
-    bool root_aggregates = true;       // false: the switch of level 1 only forwards
-    std::uint32_t aggregators = 1024;  // aggregators of each switch
-    Duration ageing = std::chrono::milliseconds(500);
-    protocol::CongestionConfig congestion;
-    double scale = 1e8;
-    bool int32_lanes = false;     // narrow integers travel as int32
-    bool bounded = false;         // workers send no lane with which a sum could leave 32 bits
-    std::uint32_t pipelines = 0;  // racks whose switch is a pipeline, one bit each
-    bool root_is_pipeline = false;
 };
 
 struct Faults {
@@ -141,7 +113,7 @@ class Network {
     [[nodiscard]] const protocol::Switch& rack(unsigned unit) const { return table_at(rack_node(unit)); }
     [[nodiscard]] const protocol::Switch& root() const { return table_at(root_node); }
     // The switch of a worker, the one above a switch of level 0, or the server.
-    [[nodiscard]] Node above(Node node) const;
+    [[nodiscard]] Node above(Node node) const { return tree_.above(node); }
     // A member of another job joins the switch, which then accepts packets of that job.
     void admit(const protocol::ChannelConfig& other, Node at);
     // Takes from a switch, or from the server, what it knows of fragments. Nobody notices.
@@ -154,7 +126,7 @@ class Network {
     [[nodiscard]] std::size_t bytes_into(Node node) const;
     void forget_delivered() { delivered_.clear(); }
     [[nodiscard]] const std::vector<protocol::WorkerEvent>& events(unsigned rank) const;
-    [[nodiscard]] const NetworkConfig& config() const { return config_; }
+    [[nodiscard]] const NetworkConfig& config() const { return tree_.config(); }
 
   private:
     struct Job {
@@ -183,18 +155,11 @@ class Network {
 
     [[nodiscard]] bool integers_are_right(std::size_t tensor) const;
     void fate_of_next(Disposition disposition, Match match, int times);
-    void make_node(Node node, std::uint8_t level, bool aggregates);
-    [[nodiscard]] bool is_pipeline(Node node) const;
-    [[nodiscard]] endpoint::ChannelMachineConfig config_of_rank(
-        const protocol::ChannelConfig& channel, const std::shared_ptr<const protocol::Membership>& membership,
-        unsigned rank, Node entrance) const;
-    [[nodiscard]] Node top() const;
-    [[nodiscard]] Node next(Node at, Node sender, Node receiver) const;
+    void make_node(Node node);
     void join();
     void collect();
     void drive(RankNode& rank, Node node);
     static void note(RankNode& rank, const endpoint::ChannelEvent& event);
-    void handle_timeouts();
     void take(Node from);
     void put(Flight flight);
     void deliver(Flight flight);
@@ -205,9 +170,7 @@ class Network {
         return switches_.at(node)->process.shard().table();
     }
 
-    NetworkConfig config_;
-    std::shared_ptr<const protocol::Membership> membership_;
-    bool two_levels_;
+    Tree tree_;
     std::vector<std::unique_ptr<RankNode>> ranks_;
     std::map<Node, std::unique_ptr<SwitchNode>> switches_;
     std::map<Node, std::unique_ptr<Pipeline>> pipelines_;  // instead of the switch of the same place
