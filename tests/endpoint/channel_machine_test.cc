@@ -111,7 +111,7 @@ TEST(ChannelMachine, ResultsForThisRankMakeItDistrustItsGroupButAcksWithoutLanes
         channel.control(joined_by_group(config), switch_address, true);
         channel.out.packets.clear();
         channel.pass(control::refresh_of(control::timing.hold));
-        EXPECT_EQ(channel.count(wire::ControlType::join), 1U);
+        EXPECT_GE(channel.count(wire::ControlType::join), 1U);
         const auto join = wire::decode<wire::Join>(channel.out.packets.at(0).bytes);
         return join && join->receives_group;
     };
