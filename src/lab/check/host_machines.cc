@@ -14,59 +14,22 @@ namespace atp::check::ATP_VARIANT {
 using protocol::HostAction;
 using ActionKind = HostAction::Kind;
 
-class HostMachines::Board final : public protocol::HostBoard {
+class HostMachines::Board final : public host::PlainBoard {
   public:
-    Board(HostMachines& host, unsigned rank) : host_(host), rank_(rank) {}
+    explicit Board(HostMachines& host) : PlainBoard(host.words_), host_(host) {}
 
-    std::uint64_t arrive(unsigned slot) override {
-        ++host_.states_[rank_].loaded;
-        return ++host_.slots_[slot].arrived;
-    }
-    void open(unsigned slot, std::uint64_t chunk) override {
-        Slot& words = host_.slots_[slot];
-        words.open = chunk + 1;
-        words.next = words.finished = 0;
-    }
-    std::optional<std::uint32_t> unclaimed(unsigned slot, std::uint64_t chunk) const override {
-        const Slot& words = host_.slots_[slot];
-        if (words.open != chunk + 1) return std::nullopt;
-        return words.next;
-    }
-    bool claim(unsigned slot, std::uint64_t chunk, std::uint32_t range) override {
-        Slot& words = host_.slots_[slot];
-        if (words.open != chunk + 1 || words.next != range) return false;
-        ++words.next;
-        return true;
-    }
-    std::uint32_t finish(unsigned slot) override { return ++host_.slots_[slot].finished; }
-    void offer(unsigned slot, std::uint64_t chunk) override { host_.slots_[slot].offered = chunk + 1; }
-    bool is_offered(unsigned slot, std::uint64_t chunk) const override {
-        return host_.slots_[slot].offered == chunk + 1;
-    }
-    void complete(unsigned slot, std::uint64_t chunk) override { host_.slots_[slot].complete = chunk + 1; }
-    bool is_complete(unsigned slot, std::uint64_t chunk) const override {
-        return host_.slots_[slot].complete == chunk + 1;
-    }
-    std::uint64_t leave(unsigned slot) override { return ++host_.slots_[slot].left; }
-    std::uint64_t left(unsigned slot) const override { return host_.slots_[slot].left; }
-    std::optional<unsigned> rank_without(unsigned slot, std::uint64_t purpose) const override {
-        for (unsigned rank = 0; rank < host_.ranks_; ++rank) {
-            if (host_.slots_[slot].purposes[rank] != purpose) return rank;
-        }
-        return std::nullopt;
-    }
-    std::optional<unsigned> lost(std::uint64_t chunk) const override {
+    [[nodiscard]] std::optional<unsigned> lost(std::uint64_t chunk) const override {
         if (host_.blamed_ != 0) return host_.blamed_ - 1U;
         for (unsigned rank = 0; rank < host_.ranks_; ++rank) {
-            const Rank& other = host_.states_[rank];
-            if (other.life == Life::ended || (other.life == Life::left && other.loaded <= chunk)) return rank;
+            const Life life = host_.states_[rank].life;
+            if (life == Life::ended) return rank;
+            if (life == Life::left && host_.groups_[rank].next_load() <= chunk) return rank;
         }
         return std::nullopt;
     }
 
   private:
     HostMachines& host_;
-    unsigned rank_;
 };
 
 HostMachines::HostMachines(const Configuration& configuration)
@@ -79,6 +42,8 @@ HostMachines::HostMachines(const Configuration& configuration)
                                                        .speaks = configuration.other_hosts && rank == 0});
     }
     states_.resize(ranks_);
+    words_.resize(waiting_places());
+    for (host::SlotWords& words : words_) words.purposes.resize(ranks_);
 }
 
 // ---------------------------------------------------------------------------------------------------------- Operations
@@ -172,7 +137,7 @@ void HostMachines::send_turn(unsigned rank, Step& step) const {
 }
 
 void HostMachines::wake(unsigned slot, Step& step) {
-    ++slots_[slot].state;
+    ++words_[slot].state;
     for (unsigned rank = 0; rank < ranks_; ++rank) {
         Rank& other = states_[rank];
         if (!other.sleeps || other.sleeps_at != slot) continue;
@@ -200,7 +165,7 @@ void HostMachines::send(const HostAction& action, Step& step) {
 void HostMachines::answer(std::uint64_t chunk, Step& step) {
     if (states_[0].life == Life::ended) return;
     const auto slot = static_cast<unsigned>(chunk % configuration_.aggregators);
-    slots_[slot].complete = chunk + 1;
+    words_[slot].complete = chunk + 1;
     wake(slot, step);
     wake(configuration_.aggregators, step);
 }
@@ -225,8 +190,8 @@ void HostMachines::take_turn(unsigned rank, Step& step) {
         return;
     }
     protocol::HostGroup& group = groups_[rank];
-    if (group.begins_pass()) own.seen = slots_[group.wait_slot()].state;
-    Board board(*this, rank);
+    if (group.begins_pass()) own.seen = words_[group.wait_slot()].state;
+    Board board(*this);
     begin(rank, group.poll_action(board, true), step);
 }
 
@@ -251,7 +216,7 @@ void HostMachines::begin(unsigned rank, const HostAction& action, Step& step) {
         case ActionKind::wait:
             leave_if_done(rank, step);
             if (own.over) return;
-            own.sleeps = slots_[action.slot].state == own.seen;
+            own.sleeps = words_[action.slot].state == own.seen;
             own.sleeps_at = static_cast<std::uint8_t>(action.slot);
             if (own.sleeps) return;
             break;
@@ -271,7 +236,7 @@ void HostMachines::copy_half(unsigned rank, unsigned half, Step& step) {
         for (unsigned lane = half; lane < 2 * ranges_; lane += 2) {
             slot.lanes[rank][lane] = value_of(rank, action.chunk, lane);
         }
-        slot.purposes[rank] = purpose_of(rank, action.chunk);
+        words_[action.slot].purposes[rank] = purpose_of(rank, action.chunk);
     } else if (action.kind == ActionKind::add) {
         if (slot.added_chunk != action.chunk + 1) slot.added = 0;
         slot.added_chunk = action.chunk + 1;
@@ -320,20 +285,22 @@ void HostMachines::persist(Archive& archive) {
         groups_[rank].persist(archive);
         Rank& own = states_[rank];
         archive.value(own.seen), archive.value(own.sleeps), archive.value(own.sleeps_at), archive.value(own.halfway);
-        archive.value(own.life), archive.value(own.over), archive.value(own.stored), archive.value(own.loaded);
+        archive.value(own.life), archive.value(own.over), archive.value(own.stored);
         if (!own.halfway) own.action = {};
         archive.value(own.action.kind), archive.value(own.action.slot), archive.value(own.action.chunk);
         archive.value(own.action.range);
     }
-    for (unsigned number = 0; number < waiting_places(); ++number) {
+    for (host::SlotWords& words : words_) {
+        archive.value(words.arrived), archive.value(words.open), archive.value(words.offered);
+        archive.value(words.complete), archive.value(words.left);
+        archive.value(words.next), archive.value(words.finished), archive.value(words.state);
+        for (std::uint64_t& purpose : words.purposes) archive.value(purpose);
+    }
+    for (unsigned number = 0; number < configuration_.aggregators; ++number) {
         Slot& slot = slots_[number];
-        archive.value(slot.arrived), archive.value(slot.open), archive.value(slot.offered);
-        archive.value(slot.complete), archive.value(slot.left);
-        archive.value(slot.next), archive.value(slot.finished), archive.value(slot.state);
         archive.value(slot.added_chunk), archive.value(slot.added);
         for (unsigned lane = 0; lane < 2 * ranges_; ++lane) archive.value(slot.sums[lane]);
         for (unsigned rank = 0; rank < ranks_; ++rank) {
-            archive.value(slot.purposes[rank]);
             for (unsigned lane = 0; lane < 2 * ranges_; ++lane) {
                 std::uint32_t digits = slot.lanes[rank][lane] >> (8 * rank);  // as value_of() places them
                 archive.value(digits);

@@ -11,6 +11,7 @@
 
 #include "check/configuration.h"
 #include "check/system.h"
+#include "host/plain_board.h"
 #include "protocol/host_group.h"
 #include "protocol/variant.h"
 
@@ -55,22 +56,13 @@ class HostMachines final : public System {
     enum class Life : std::uint8_t { here, left, ended };
 
     struct Slot {
-        std::uint64_t arrived = 0;
-        std::uint64_t open = 0;      // chunk plus 1
-        std::uint64_t offered = 0;   // likewise
-        std::uint64_t complete = 0;  // likewise
-        std::uint64_t left = 0;
-        std::uint32_t next = 0;
-        std::uint32_t finished = 0;
-        std::uint8_t state = 0;  // changes with each notify
-        std::array<std::uint64_t, max_workers> purposes{};
         std::array<std::array<std::uint32_t, most_lanes>, max_workers> lanes{};
         std::array<std::uint32_t, most_lanes> sums{};
         std::uint64_t added_chunk = 0;  // ghost: plus 1
         std::uint8_t added = 0;         // ghost: ranges that a rank has begun to add, as bits
     };
     struct Rank {
-        std::uint8_t seen = 0;
+        std::uint32_t seen = 0;
         bool sleeps = false;
         std::uint8_t sleeps_at = 0;
         bool halfway = false;  // the first half of `action` is done
@@ -78,7 +70,6 @@ class HostMachines final : public System {
         Life life = Life::here;
         bool over = false;         // takes no further step
         std::uint64_t stored = 0;  // ghost: chunks
-        std::uint64_t loaded = 0;
     };
     class Board;
 
@@ -113,8 +104,9 @@ class HostMachines final : public System {
     std::uint32_t ranges_;
     std::vector<protocol::HostGroup> groups_;
     std::vector<Rank> states_;
-    std::array<Slot, most_slots + 1> slots_;
-    std::uint8_t blamed_ = 0;  // rank plus 1
+    std::array<Slot, most_slots> slots_;
+    std::vector<host::SlotWords> words_;  // by slot; the last one is where the rank that speaks waits
+    std::uint8_t blamed_ = 0;             // rank plus 1
 };
 
 }  // namespace ATP_VARIANT

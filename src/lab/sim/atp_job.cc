@@ -21,6 +21,8 @@ constexpr Duration forming_time = std::chrono::milliseconds(1);
 constexpr std::size_t errors_kept = 8;
 // Of a bucket in one channel: exponents, votes and numbers.
 constexpr std::uint32_t most_parts = 3;
+// In the memory of a host.
+constexpr std::uint32_t most_chunks = 8;
 
 // Logarithm of the number of slots: at most one slot per aggregator, so that fragments without an aggregator wait.
 std::uint8_t slots_within(std::uint32_t aggregators) {
@@ -103,7 +105,7 @@ endpoint::ChannelMachineConfig AtpJob::config_of(unsigned channel, unsigned rank
     worker.min_timeout = s.min_timeout;
     worker.max_timeout = s.max_timeout;
     if (!s.reactive) worker.bypass_above = protocol::bounded_magnitude(ranks());
-    worker.tensors = most_parts * static_cast<std::uint32_t>(workload_.buckets.size());
+    worker.tensors = std::max(most_chunks, most_parts * static_cast<std::uint32_t>(workload_.buckets.size()));
     return config;
 }
 
@@ -134,7 +136,8 @@ void AtpJob::form(Time now) {
     joining_ = static_cast<unsigned>(endpoints_.size());
     formed_at_ = never;
     const std::uint64_t key = mix64(mix64(shared_.scenario.seed, token_), number());
-    tensors_ = make_tensors(shared_.scenario, {.key = key, .ranks = ranks(), .workload = workload_});
+    tensors_ =
+        make_tensors(shared_.scenario, {.key = key, .workers = ranks(), .channels = channels(), .workload = workload_});
     const auto spread = static_cast<std::uint64_t>(shared_.scenario.start_spread.count());
     for (std::uint32_t id = 0; id < endpoints_.size(); ++id) {
         if (spread == 0) {
@@ -265,28 +268,27 @@ void AtpJob::check_failed(const Outage& outage) {
 void AtpJob::submit(unsigned rank, workload::Training::Buckets buckets, Time now) {
     // Of an incarnation that has ended: continues in the next one, if at all.
     if (forming_ || joining_ != 0 || ranks_[rank].failed || ranks_[rank].left) return;
-    Rank& r = ranks_[rank];
-    r.open_parts.resize(workload_.buckets.size());
     for (std::uint32_t bucket = buckets.first; bucket < buckets.last; ++bucket) {
-        r.open_parts[bucket] = 0;
-        tensors_->begin(rank, training_.iterations_done(rank), bucket, [&](unsigned channel, protocol::Tensor& part) {
-            submit_part(channel, rank, bucket, part, now);
-        });
+        tensors_->begin(rank, training_.iterations_done(rank), bucket);
+        submit_parts(rank, now);
     }
     drive_channels(rank, now);
 }
 
-void AtpJob::submit_part(unsigned channel, unsigned rank, std::uint32_t bucket, protocol::Tensor& part, Time now) {
-    Endpoint& endpoint = endpoints_[endpoint_of(channel, rank)];
-    ++ranks_[rank].open_parts[bucket];
-    endpoint.open.push_back(bucket);
+void AtpJob::submit_parts(unsigned rank, Time now) {
     const std::optional<Duration> deadline = shared_.scenario.effective_deadline();
-    if (!host_of(endpoint)->submit(part, now, deadline ? now + *deadline : never)) {
-        fail(fmt::format("rank {}: tensor {} was refused", rank, bucket));
+    while (const auto part = tensors_->poll_part(rank)) {
+        Endpoint& endpoint = endpoints_[endpoint_of(part->channel, rank)];
+        endpoint.open.push_back(part->number);
+        ranks_[rank].has_new_parts = true;
+        if (!host_of(endpoint)->submit(*part->tensor, now, deadline ? now + *deadline : never)) {
+            fail(fmt::format("rank {}: part {} was refused", rank, part->number));
+        }
     }
 }
 
 void AtpJob::drive_channels(unsigned rank, Time now) {
+    ranks_[rank].has_new_parts = false;
     for (unsigned channel = 0; channel < channels(); ++channel) {
         const Endpoint& endpoint = endpoints_[endpoint_of(channel, rank)];
         if (host_of(endpoint) != nullptr) processes().drive(endpoint.process, now);
@@ -295,7 +297,8 @@ void AtpJob::drive_channels(unsigned rank, Time now) {
 
 // What one channel received may be what another one waits for.
 void AtpJob::on_driven(std::uint32_t id, Time now) {
-    if (tensors_->take_progress(rank_of(id))) drive_channels(rank_of(id), now);
+    const unsigned rank = rank_of(id);
+    if (tensors_->take_progress(rank) || ranks_[rank].has_new_parts) drive_channels(rank, now);
 }
 
 void AtpJob::on_rank_event(std::uint32_t id, const endpoint::ChannelEvent& event, Time now) {
@@ -312,18 +315,22 @@ void AtpJob::on_rank_event(std::uint32_t id, const endpoint::ChannelEvent& event
 
 void AtpJob::on_completed(std::uint32_t id, Time now) {
     Endpoint& endpoint = endpoints_[id];
-    const std::uint32_t bucket = endpoint.open.front();
+    const unsigned rank = rank_of(id);
+    const std::uint64_t part = endpoint.open.front();
     endpoint.open.pop_front();
-    if (--ranks_[rank_of(id)].open_parts[bucket] != 0) return;
-    if (const std::string objection = tensors_->objection(rank_of(id), bucket); !objection.empty()) {
-        fail(fmt::format("rank {}: {}", rank_of(id), objection));
+    tensors_->finish(rank, part);
+    submit_parts(rank, now);
+    while (const auto bucket = tensors_->poll_summed(rank)) {
+        if (const std::string objection = tensors_->objection(rank, *bucket); !objection.empty()) {
+            fail(fmt::format("rank {}: {}", rank, objection));
+        }
+        summed(rank, *bucket, now);
     }
-    summed(rank_of(id), bucket, now);
     if (finished()) {
-        for (unsigned rank = 0; rank < ranks(); ++rank) leave(rank, now);
+        for (unsigned each = 0; each < ranks(); ++each) leave(each, now);
         return;
     }
-    leave_if_idle(rank_of(id), now);
+    leave_if_idle(rank, now);
     if (broken_) form_again_if_over(now);
 }
 

@@ -48,16 +48,16 @@ class AtpJob final : public Job, private RankUser {
     // One rank in one channel.
     struct Endpoint {
         ProcessId process = no_process;
-        std::deque<std::uint32_t> open{};  // buckets of the parts that are not yet summed, in order
+        std::deque<std::uint64_t> open{};  // parts that are not yet summed, in order
         bool started = false;
     };
 
     struct Rank {
-        std::vector<unsigned> open_parts;  // by bucket of the iteration: number of parts that have no sum yet
-        bool failed = false;               // it has read an error, or its process has ended
-        bool leaves = false;               // when its operations are complete
+        bool failed = false;  // it has read an error, or its process has ended
+        bool leaves = false;  // when its operations are complete
         bool left = false;
-        Time up_at{};  // end of the crash
+        bool has_new_parts = false;  // that its channels have not sent
+        Time up_at{};                // end of the crash
     };
 
     // Events: the start of an incarnation, and of each process.
@@ -81,7 +81,7 @@ class AtpJob final : public Job, private RankUser {
     [[nodiscard]] endpoint::ChannelMachineConfig config_of(unsigned channel, unsigned rank);
     [[nodiscard]] wire::ChannelTerms terms_of(unsigned channel) const;
     void retire(Endpoint& endpoint);
-    void submit_part(unsigned channel, unsigned rank, std::uint32_t bucket, protocol::Tensor& part, Time now);
+    void submit_parts(unsigned rank, Time now);
     void drive_channels(unsigned rank, Time now);
     void on_ready(std::uint32_t endpoint, Time now);
     void on_completed(std::uint32_t endpoint, Time now);

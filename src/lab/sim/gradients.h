@@ -13,6 +13,7 @@
 // A share of the tensors is plain: unscaled integers that are summed modulo 2^32.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -112,17 +113,24 @@ class GradientTensor final : public protocol::Tensor {
     [[nodiscard]] std::uint64_t size() const override { return elements_; }
     [[nodiscard]] bool plain() const override { return plain_; }
     [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
-        return source_.integers(rank_, tensor_, fragment_of(first), lanes);
+        bool fit = true;
+        visit(first, lanes, [&](std::uint64_t number, std::span<std::byte> part) {
+            fit = source_.integers(rank_, tensor_, number, part) && fit;
+        });
+        return fit;
     }
     void load_floats(std::uint64_t first, std::span<std::byte> lanes) const override {
-        source_.floats(rank_, tensor_, fragment_of(first), lanes);
+        visit(first, lanes,
+              [&](std::uint64_t number, std::span<std::byte> part) { source_.floats(rank_, tensor_, number, part); });
     }
     [[nodiscard]] protocol::Delivery delivery(std::uint64_t first) const override {
         return source_.delivery(tensor_, fragment_of(first));
     }
     void store(std::uint64_t first, std::span<const std::byte> lanes) override {
         stored_ += lanes.size() / ATP_LANE_BYTES;
-        right_ &= source_.verify(tensor_, fragment_of(first), lanes);
+        visit(first, lanes, [&](std::uint64_t number, std::span<const std::byte> part) {
+            right_ &= source_.verify(tensor_, number, part);
+        });
     }
 
     // Every element for this worker was delivered once, and every result was correct.
@@ -133,6 +141,16 @@ class GradientTensor final : public protocol::Tensor {
     // Elements whose results this worker gets.
     [[nodiscard]] std::uint64_t received() const;
     [[nodiscard]] std::uint64_t fragment_of(std::uint64_t first) const { return first / source_.shape().payload_lanes; }
+    // Calls `call(number of the fragment, its lanes)` for each of some fragments. The first one is `first`'s.
+    template <class Lanes, class Call>
+    void visit(std::uint64_t first, Lanes lanes, const Call& call) const {
+        const std::size_t whole = std::size_t{source_.shape().payload_lanes} * ATP_LANE_BYTES;
+        for (std::uint64_t number = fragment_of(first); !lanes.empty(); ++number) {
+            const Lanes part = lanes.first(std::min(whole, lanes.size()));
+            call(number, part);
+            lanes = lanes.subspan(part.size());
+        }
+    }
 
     GradientSource& source_;
     unsigned rank_;

@@ -30,19 +30,24 @@ std::uint64_t draw(std::uint64_t key, std::uint64_t what, std::uint64_t group) {
 }  // namespace
 
 NumberTensors::NumberTensors(const Scenario& scenario, const TensorsOf& of)
-    : scenario_(scenario), key_(of.key), workload_(of.workload), truths_(of.workload.buckets.size()) {
-    for (unsigned rank = 0; rank < of.ranks; ++rank) {
+    : JobTensors(of.workers),
+      scenario_(scenario),
+      key_(of.key),
+      channels_(of.channels),
+      workload_(of.workload),
+      truths_(of.workload.buckets.size()) {
+    for (unsigned rank = 0; rank < of.workers; ++rank) {
         const auto feed = std::make_shared<Feed>();
         ranks_.push_back(
             {.feed = feed,
              .fitter = tensor::NumberFitter(
                  {.form = {.scale = gradient_scale, .scaling = scenario.scaling, .lane_type = scenario.lane_type},
-                  .ranks = of.ranks,
+                  .ranks = of.workers,
                   .feed = feed})});
     }
 }
 
-void NumberTensors::begin(unsigned rank, unsigned iteration, std::uint32_t bucket, const Submit& submit) {
+void NumberTensors::begin(unsigned rank, unsigned iteration, std::uint32_t bucket) {
     Rank& own = ranks_[rank];
     if (bucket == 0) own.calls.clear();
     Call& call = own.calls.emplace_back(Call{.iteration = iteration});
@@ -53,21 +58,22 @@ void NumberTensors::begin(unsigned rank, unsigned iteration, std::uint32_t bucke
     call.fitted =
         own.fitter.fit(tensor::make_sum_tensor(type, memory, memory, elements, static_cast<float>(gradient_scale), 1),
                        type, {.elements = elements});
-    add_parts(own, call, bucket, submit);
+    add_parts(rank, call, bucket);
 }
 
 // As a communicator of the product shares them out.
-void NumberTensors::add_parts(Rank& rank, Call& call, std::uint32_t bucket, const Submit& submit) const {
+void NumberTensors::add_parts(unsigned rank, Call& call, std::uint32_t bucket) {
     const auto add = [&](protocol::Tensor& whole, std::uint64_t first, std::uint64_t size, std::uint32_t purpose) {
-        submit(rank.next_channel,
-               call.parts.emplace_back(whole, first, size, static_cast<std::uint16_t>(draw(key_, purpose, bucket))));
-        rank.next_channel = (rank.next_channel + 1) % scenario_.channels;
+        unsigned& next = ranks_[rank].next_channel;
+        const unsigned channel = std::exchange(next, (next + 1) % channels_);
+        const auto hash = static_cast<std::uint16_t>(draw(key_, purpose, bucket));
+        add_part_of(bucket, rank, channel, call.parts.emplace_back(whole, first, size, hash));
     };
     for (const auto& before : call.fitted.before) add(*before, 0, before->size(), 1);
     protocol::Tensor& whole = *call.fitted.tensor;
     const std::uint64_t fragment = scenario_.payload_lanes() * atp_elements_per_word(whole.form());
     const std::uint64_t fragments = (whole.size() + fragment - 1) / fragment;
-    const std::uint64_t step = (fragments + scenario_.channels - 1) / scenario_.channels * fragment;
+    const std::uint64_t step = (fragments + channels_ - 1) / channels_ * fragment;
     for (std::uint64_t first = 0; first < whole.size(); first += step) {
         add(whole, first, std::min(step, whole.size() - first), 2);
     }

@@ -26,7 +26,7 @@ class NumberTensors final : public JobTensors {
   public:
     NumberTensors(const Scenario& scenario, const TensorsOf& of);
 
-    void begin(unsigned rank, unsigned iteration, std::uint32_t bucket, const Submit& submit) override;
+    void begin(unsigned rank, unsigned iteration, std::uint32_t bucket) override;
     [[nodiscard]] std::string objection(unsigned rank, std::uint32_t bucket) override;
     void forget(unsigned rank) override { ranks_[rank].calls.clear(); }
     [[nodiscard]] double share_summed(unsigned rank) const override;
@@ -59,7 +59,7 @@ class NumberTensors final : public JobTensors {
         std::string objection{};
     };
 
-    void add_parts(Rank& rank, Call& call, std::uint32_t bucket, const Submit& submit) const;
+    void add_parts(unsigned rank, Call& call, std::uint32_t bucket);
     [[nodiscard]] float number(unsigned rank, unsigned iteration, std::uint32_t bucket, std::uint64_t element) const;
     [[nodiscard]] Truth truth_of(const Call& call, std::uint32_t bucket, std::vector<std::uint8_t> scales) const;
     [[nodiscard]] std::string objection_to_scales(const Truth& truth, std::uint32_t bucket,
@@ -69,6 +69,7 @@ class NumberTensors final : public JobTensors {
 
     const Scenario& scenario_;
     std::uint64_t key_;
+    unsigned channels_;
     const workload::Workload& workload_;
     std::deque<Rank> ranks_;
     std::vector<Truth> truths_;  // by bucket; no sums: not known yet

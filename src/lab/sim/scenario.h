@@ -279,6 +279,7 @@ struct Scenario {
     // Unless both are the defaults, ranks sum numbers in memory instead of synthetic gradients.
     tensor::Scaling scaling = tensor::Scaling::fixed;
     tensor::LaneType lane_type = tensor::LaneType::int32;
+    unsigned ranks_of_host = 1;  // that sum in the memory of their host first: a worker stands for them
     // A switch in the path here adds only int32, and makes ranks send narrow integers as such.
     std::optional<unsigned> int32_switch;
 
@@ -295,6 +296,8 @@ struct Scenario {
     [[nodiscard]] bool has_numbers() const {
         return scaling != tensor::Scaling::fixed || lane_type != tensor::LaneType::int32;
     }
+    // The sums of a host have no owner, and floats have the integers of their tensor.
+    [[nodiscard]] bool may_share_memory() const { return owned_share == 0 && overflow_share == 0; }
     // That a packet of integers has.
     [[nodiscard]] std::uint64_t elements_of_packet() const;
     [[nodiscard]] unsigned workers() const;  // of the topology: the maximum for each job

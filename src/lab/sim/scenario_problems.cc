@@ -15,6 +15,7 @@ namespace atp::sim {
 namespace {
 
 constexpr unsigned bits_max = ATP_BITMAP_BITS;
+constexpr unsigned ranks_max = 1024;
 constexpr std::uint64_t sequence_numbers = std::uint64_t{1} << 32U;
 constexpr unsigned switchml_jobs_max = 256;
 constexpr std::uint64_t switchml_fragments_max = std::uint64_t{1} << 30U;
@@ -186,6 +187,10 @@ std::optional<std::string> problem_of(const Scenario& s) {
     if (s.has_numbers() && (s.overflow_share > 0 || s.plain_share > 0 || s.owned_share > 0 || s.gradients)) {
         return "--scaling dynamic and narrow --lane-type have numbers of their own: remove --overflow-share, "
                "--plain-share, --owned-share and --gradients";
+    }
+    if (s.ranks_of_host > 1 && (!s.may_share_memory() || s.workers() * s.ranks_of_host > ranks_max)) {
+        return fmt::format("{} ranks on each host: remove --owned-share and --overflow-share, and use at most {} ranks",
+                           s.ranks_of_host, ranks_max);
     }
     if (s.int32_switch && *s.int32_switch >= count_switches(s.topology)) {
         return fmt::format("--int32-switch {} is out of range; the topology has {} switches", *s.int32_switch,

@@ -280,6 +280,12 @@ void add_number_rows(Rows& rows) {
     rows.push_back(row<&Scenario::int32_switch>(
         jobs, "--int32-switch", number<unsigned>(0, 1023),
         "number of a switch behind one in the path that adds only int32: narrow integers then travel as int32 [none]"));
+    rows.push_back(row<&Scenario::ranks_of_host>(
+        jobs, "--ranks-of-host", number<unsigned>(1, ATP_PART_RANK_MASK),
+        "ranks of a worker's host, which sum in its memory first; the worker sends their sums [1]",
+        [](Random& random, Scenario& s) {
+            if (s.may_share_memory() && random.chance(0.2)) s.ranks_of_host = between(random, 2, 4);
+        }));
     rows.push_back(toggle<&Scenario::in_path>(
         network, "--in-path", true,
         "switches have no address: ranks join the switch or the host of the server, and packets are added as they pass",

@@ -27,7 +27,7 @@ std::vector<Step> steps_for(const Scenario& scenario) {
         steps.emplace_back(
             [i](Scenario& s) { s.faults.outages.erase(s.faults.outages.begin() + static_cast<std::ptrdiff_t>(i)); });
     }
-    const std::array<Step, 28> others{
+    const std::array<Step, 29> others{
         [](Scenario& s) { s.jobs = 1; },
         [](Scenario& s) { remove_rank(s.topology.first); },
         [](Scenario& s) { remove_rank(s.topology.second); },
@@ -54,6 +54,7 @@ std::vector<Step> steps_for(const Scenario& scenario) {
         [](Scenario& s) { s.server = ServerPlacement::on_switch; },
         [](Scenario& s) { s.aggregation = Aggregation::everywhere; },
         [](Scenario& s) { s.in_path = false; },
+        [](Scenario& s) { s.ranks_of_host = 1; },
         [](Scenario& s) { s.groups = false; },
         [](Scenario& s) { s.queue_bytes = Scenario{}.queue_bytes, s.rate_bits_per_s = Scenario{}.rate_bits_per_s; },
     };

@@ -85,6 +85,7 @@ Scenario draw_outage_scenario(std::uint64_t seed, bool calm) {
         s.window_log2 = 4;  // so that no sum takes seconds
     }
     s.in_path = random.chance(0.1);
+    if (s.may_share_memory() && random.chance(0.1)) s.ranks_of_host = static_cast<unsigned>(random.between(2, 3));
     s.groups = random.chance(0.2);
     return s;
 }

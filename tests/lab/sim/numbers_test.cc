@@ -85,6 +85,58 @@ TEST(Numbers, SettingsOfSyntheticGradientsAreRefused) {
     EXPECT_NE(problem_of(s).value_or("").find("3 switches"), std::string::npos);
 }
 
+TEST(HostRanks, SumInMemoryBeforeTheirWorkerSends) {
+    for (const Scaling scaling : {Scaling::fixed, Scaling::dynamic}) {
+        Scenario s = numbers(scaling, LaneType::int32);
+        s.iterations = 3;
+        const std::uint64_t sent = workers_of(run_verified(s)).sent;
+        s.ranks_of_host = 3;
+        EXPECT_LT(static_cast<double>(workers_of(run_verified(s)).sent), 1.3 * static_cast<double>(sent));
+    }
+}
+
+TEST(HostRanks, SumsAreRightInAllFormsAmongLosses) {
+    for (const Scaling scaling : {Scaling::fixed, Scaling::dynamic}) {
+        for (const LaneType type : {LaneType::int32, LaneType::int16, LaneType::int8}) {
+            Scenario s = numbers(scaling, type);
+            s.ranks_of_host = 3;
+            s.iterations = 3;
+            s.float_share = 0.3;
+            if (!s.has_numbers()) s.plain_share = 0.5;
+            s.faults.loss = 0.02;
+            s.faults.duplicate = 0.02;
+            s.faults.reorder = 0.1;
+            const WorkerCounters workers = workers_of(run_verified(s));
+            EXPECT_GT(workers.float_fragments, 0U);
+            EXPECT_GT(workers.resent, 0U);
+        }
+    }
+}
+
+TEST(HostRanks, AllRanksOfAHostThatEndsFormAgain) {
+    for (const Scaling scaling : {Scaling::fixed, Scaling::dynamic}) {
+        Scenario s = numbers(scaling, LaneType::int32);
+        s.ranks_of_host = 2;
+        s.faults.outages = {{.kind = Outage::Kind::crash,
+                             .node = Outage::Node::worker,
+                             .index = 1,
+                             .at = Time(std::chrono::microseconds(60)),
+                             .lasts = std::chrono::milliseconds(5)}};
+        EXPECT_GE(run_verified(s).jobs[0].incarnations, 2U);
+    }
+}
+
+TEST(HostRanks, WhatAHostCannotSumIsRefused) {
+    Scenario s = numbers(Scaling::fixed, LaneType::int32);
+    s.ranks_of_host = 2;
+    EXPECT_FALSE(problem_of(s));
+    s.owned_share = 0.5;
+    EXPECT_NE(problem_of(s).value_or("").find("--owned-share"), std::string::npos);
+    s.owned_share = 0;
+    s.ranks_of_host = 500;
+    EXPECT_NE(problem_of(s).value_or("").find("1024 ranks"), std::string::npos);
+}
+
 // One rank, whose sums are its numbers at the fixed scale.
 TEST(Numbers, AWrongBitOfOneSumIsReported) {
     Scenario s = numbers(Scaling::fixed, LaneType::int16);
@@ -93,8 +145,10 @@ TEST(Numbers, AWrongBitOfOneSumIsReported) {
     s.tensors = 1;
     for (const bool wrong : {false, true}) {
         const workload::Workload workload = s.workload(0);
-        NumberTensors tensors(s, {.key = 7, .ranks = 1, .workload = workload});
-        tensors.begin(0, 0, 0, [&](unsigned /*channel*/, protocol::Tensor& part) {
+        NumberTensors tensors(s, {.key = 7, .workers = 1, .channels = 1, .workload = workload});
+        tensors.begin(0, 0, 0);
+        while (const auto polled = tensors.poll_part(0)) {
+            protocol::Tensor& part = *polled->tensor;
             std::vector<std::byte> lanes(part.size() * ATP_LANE_BYTES);
             part.load_floats(0, lanes);
             for (std::size_t at = 0; at < lanes.size(); at += ATP_LANE_BYTES) {
@@ -104,7 +158,7 @@ TEST(Numbers, AWrongBitOfOneSumIsReported) {
             }
             if (wrong) lanes[lanes.size() / 2 + 3] ^= std::byte{1};
             part.store(0, lanes);
-        });
+        }
         EXPECT_EQ(tensors.objection(0, 0).empty(), !wrong) << tensors.objection(0, 0);
     }
 }

@@ -49,7 +49,7 @@ Samples samples_of_network() {
             {"--spray-skew", "7us"},     {"--overhead", "70"},      {"--no-audit", ""},
             {"--lanes", "61"},           {"--window", "128"},       {"--aggregators", "8"},
             {"--scaling", "dynamic"},    {"--lane-type", "int16"},  {"--int32-switch", "0"},
-            {"--in-path", ""},           {"--groups", ""}};
+            {"--ranks-of-host", "2"},    {"--in-path", ""},         {"--groups", ""}};
 }
 
 Samples samples_of_jobs() {
