@@ -70,8 +70,8 @@ Node Tree::next(Node at, Node sender, Node receiver) const {
 }
 
 host::SwitchHostConfig Tree::config_of_switch(Node node) const {
-    const bool aggregates = node.kind == Node::Kind::root ? config_.root_aggregates
-                                                          : node == server_node || config_.racks_aggregate;
+    const bool aggregates =
+        node.kind == Node::Kind::root ? config_.root_aggregates : node == server_node || config_.racks_aggregate;
     host::SwitchHostConfig process{.address = address_of(node), .boot = address_of(node).port()};
     process.shard.table = {.aggregators = aggregates ? config_.aggregators : 0,
                            .lanes = config_.channel.lanes,
