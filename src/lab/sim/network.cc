@@ -12,6 +12,8 @@
 namespace atp::sim {
 namespace {
 
+using namespace std::string_view_literals;
+
 constexpr std::uint64_t link_stream = 0x11a1;
 constexpr std::size_t kept_max = 256;
 constexpr Duration replay_spread = std::chrono::microseconds(500);
@@ -123,7 +125,7 @@ void Network::send(LinkId id, PacketId packet, const Onward& onward, Time now) {
         pool_.release(packet);
         return;
     }
-    notify(link, packet, departure.marked ? "sent marked" : "sent", now);
+    notify(link, packet, departure.marked ? "sent marked"sv : "sent"sv, now);
     const Arrival arrival{.time = departure.arrival,
                           .packet = packet,
                           .to = link.ends().to,

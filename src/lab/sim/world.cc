@@ -9,6 +9,8 @@
 namespace atp::sim {
 namespace {
 
+using namespace std::string_view_literals;
+
 // One switch serves all SwitchML jobs. It has the sum of their slots.
 switchml::SwitchConfig switchml_switch_config(const Scenario& scenario) {
     switchml::SwitchConfig config{.slots = 0, .lanes = scenario.switchml.lanes};
@@ -124,7 +126,7 @@ void World::arrive(const Event& event) {
         owner.forward(arrival, now_);
         return;
     }
-    network_.notify(at, arrival.congested ? "received marked" : "received", arrival.packet, now_);
+    network_.notify(at, arrival.congested ? "received marked"sv : "received"sv, arrival.packet, now_);
     owner.receive(arrival, now_);
     pool.release(arrival.packet);
 }
