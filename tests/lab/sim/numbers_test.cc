@@ -133,7 +133,8 @@ TEST(HostRanks, WhatAHostCannotSumIsRefused) {
     s.owned_share = 0.5;
     EXPECT_NE(problem_of(s).value_or("").find("--owned-share"), std::string::npos);
     s.owned_share = 0;
-    s.ranks_of_host = 500;
+    s.topology = topology("star:17");
+    s.ranks_of_host = 63;
     EXPECT_NE(problem_of(s).value_or("").find("1024 ranks"), std::string::npos);
 }
 
