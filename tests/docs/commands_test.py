@@ -104,10 +104,10 @@ class Shell:
     def wait(self) -> None:
         """Returns when the block has ended. Raises Failed if it ended the shell or takes too long."""
         ready, _, _ = select.select([self._done, self._death], [], [], BLOCK_SECONDS)
-        if self._done not in ready:
+        # The shell's death also ends the pipe, unless a job of it still has the other end.
+        if self._done not in ready or not os.read(self._done, 1):
             how = "failed" if ready else f"still runs after {BLOCK_SECONDS:g} s"
             raise Failed(f"{how}, on {self._name}:\n{self.output()}")
-        os.read(self._done, 1)
 
     def output(self) -> str:
         """What was printed since the last call."""
@@ -142,8 +142,8 @@ class Site:
             "OMP_NUM_THREADS": "1",
         }
 
-    def run(self, page: str) -> None:
-        blocks = blocks_of(page, (SOURCES / page).read_text())
+    def run(self, page: str, text: str) -> None:
+        blocks = blocks_of(page, text)
         [switch], hosts = self._built.topology.switches, self._built.topology.hosts
         workers = [self._shell(host, page, str(number)) for number, host in enumerate(hosts)]
         of_switch = self._shell(switch, page, "")
@@ -173,6 +173,19 @@ class Site:
             print(block.lines + "".join(shell.output() for shell in shells), flush=True)
 
 
+def require_that_failures_are_noticed(site: Site) -> None:
+    for name, text in (
+        ("failing command", "```sh\nsleep 1000 &\nfalse\ntrue\n```\n"),
+        ("unknown place", "<!-- commands: on the moon -->\n```sh\ntrue\n```\n"),
+        ("page without commands", "none\n"),
+    ):
+        try:
+            site.run(name, text)
+        except Failed:
+            continue
+        raise Failed(f"{name}: is not noticed")
+
+
 def skip(reason: str) -> int:
     print(f"skipped: {reason}")
     return SKIPPED
@@ -197,8 +210,9 @@ def main() -> int:
     try:
         with network.build(topology.parse(f"star:{WORKERS}"), network.Links(None, None, QUEUE_BYTES)) as built:
             site = Site(built, options)
+            require_that_failures_are_noticed(site)
             for page in options.pages or ["README.md", *start]:
-                site.run(page)
+                site.run(page, (SOURCES / page).read_text())
     except network.Unavailable as error:
         return skip(str(error))
     except Failed as failed:
