@@ -144,7 +144,14 @@ class Picture:
         )
         head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" role="img">'
         paper = f'<rect width="{self.width}" height="{self.height}" rx="10" class="paper"/>'
-        rows = [head, f"<title>{escape(self.title)}</title>", style(), f"<defs>{tips}</defs>", paper]
+        rows = [
+            "<!-- SPDX-License-Identifier: Apache-2.0 -->",
+            head,
+            f"<title>{escape(self.title)}</title>",
+            style(),
+            f"<defs>{tips}</defs>",
+            paper,
+        ]
         return "\n".join([*rows, *self.parts, "</svg>"]) + "\n"
 
 
