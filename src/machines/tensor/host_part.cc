@@ -98,24 +98,23 @@ void HostPart::load(std::uint64_t chunk, const ChunkPlaces& places) const {
     for (std::uint64_t at = 0; at < units.count; at += span_) own[at / span_] = tensor_->vote(units.first + at);
 }
 
-void HostPart::add(std::uint64_t chunk, std::uint32_t range, const ChunkPlaces& places) const {
+void HostPart::add(std::uint64_t chunk, std::uint32_t range, const ChunkPlaces& places) {
     if (copied_from(chunk)) return;
     const UnitRange whole = units_of(chunk);
     const std::uint64_t first = range * range_units_;
     const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(range_units_, whole.count - first));
     const std::uint64_t offset = first * unit_bytes_;
-    std::vector<const std::byte*> cursors;
-    cursors.reserve(places.ranks.size());
-    for (const std::byte* rank : places.ranks) cursors.push_back(rank + offset);
+    cursors_.clear();
+    for (const std::byte* rank : places.ranks) cursors_.push_back(rank + offset);
     std::byte* const sums = places.sums + offset;
-    std::span<const std::byte* const> added = cursors;
-    if (source_) added = added.subspan(*source_, *source_ < cursors.size() ? 1 : 0);
+    std::span<const std::byte* const> added = cursors_;
+    if (source_) added = added.subspan(*source_, *source_ < cursors_.size() ? 1 : 0);
     if (native_.count != 0 && numeric::is_integer(native_.type)) {
         numeric::sum_native_ranks({.type = native_.type}, added, count, sums);
     } else if (tensor_->plain()) {
         numeric::sum_integer_ranks(added, count, sums);
     } else {
-        add_floats({.first = first, .count = count}, whole.first, places, cursors);
+        add_floats({.first = first, .count = count}, whole.first, places, cursors_);
     }
 }
 

@@ -62,7 +62,7 @@ class HostPart {
     [[nodiscard]] bool ready(std::uint64_t chunk) const;
 
     void load(std::uint64_t chunk, const ChunkPlaces& places) const;
-    void add(std::uint64_t chunk, std::uint32_t range, const ChunkPlaces& places) const;
+    void add(std::uint64_t chunk, std::uint32_t range, const ChunkPlaces& places);
     // For the network. `keeps` owns the memory and the tensor.
     [[nodiscard]] std::unique_ptr<ChunkTensor> sums_of(std::uint64_t chunk, const ChunkPlaces& places,
                                                        std::shared_ptr<const void> keeps) const;
@@ -103,7 +103,8 @@ class HostPart {
     // Index of the only rank whose elements are not all zero; the number of ranks: it is on another host.
     std::optional<unsigned> source_{};
     std::uint64_t purpose_ = 0;
-    bool owned_ = false;  // each chunk has an owner: Tensor::delivery()
+    bool owned_ = false;                       // each chunk has an owner: Tensor::delivery()
+    std::vector<const std::byte*> cursors_{};  // of add(), which each rank calls for each range
 };
 
 }  // namespace atp::tensor
