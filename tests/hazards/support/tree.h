@@ -8,7 +8,7 @@
 #include "base/time.h"
 #include "endpoint/channel_machine.h"
 #include "host/switch_host.h"
-#include "protocol/congestion/aimd.h"
+#include "protocol/congestion_window.h"
 #include "protocol/membership.h"
 #include "wire/address.h"
 
