@@ -183,7 +183,7 @@ class FittedReproducible : public ::testing::TestWithParam<FormCase> {
         NetworkConfig config = with_even_fragments(trees[seed % trees.size()]);
         config.aggregators = std::vector<std::uint32_t>{1, 3, 8, 1024}[seed / 5 % 4];
         config.racks_aggregate = seed % 7 != 0;
-        config.has_root = seed % 3 != 0;
+        config.root_aggregates = seed % 3 != 0;
         config.channel.window_log2 = static_cast<std::uint8_t>(seed % 5);
         return config;
     }
