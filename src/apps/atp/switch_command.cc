@@ -276,7 +276,7 @@ std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions) {
     flags.flag("--quiet", options->quiet, "Print errors only");
     flags.flag("--json", options->json, "Print the first report as JSON, with the address in use");
     command->footer(
-        "Exit status: 0 stopped by SIGTERM or SIGINT, 1 a socket, the output, the trace or the end of --xdp failed, "
+        "Exit status: 0 stopped by SIGTERM or SIGINT, 1 a socket, the output, the trace or the end of --xdp failed,\n"
         "2 bad arguments or no start.");
     if (options->additions.add_flags) options->additions.add_flags(*command);
     options->given = [command](const std::string& flag) {
