@@ -359,7 +359,7 @@ class WriteFaults(ToolTest):
 
     def test_an_edited_table_is_restored(self) -> None:
         before = (self.root / self.page).read_text()
-        self.replace(self.page, "| a leaf is stopped, or its host is down |", "| a leaf is slow |")
+        self.replace(self.page, "| a leaf is frozen, or its host is down |", "| a leaf is slow |")
         self.expect(1, arguments=("--check",))
         self.expect(0)
         self.assertEqual((self.root / self.page).read_text(), before)
