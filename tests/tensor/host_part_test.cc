@@ -35,7 +35,7 @@ struct Group {
 // Two ranks of a host. Their places are used for one chunk after the other.
 class Host {
   public:
-    explicit Host(std::optional<ChunkRules> network, std::vector<std::uint16_t> numbers = {0, 1}) {
+    explicit Host(std::optional<ChunkRules> network, const std::vector<std::uint16_t>& numbers = {0, 1}) {
         for (unsigned rank = 0; rank < 2; ++rank) {
             rules[rank] = {.ranks = numbers,
                            .rank = rank,
