@@ -228,7 +228,7 @@ def write(figures):
     root = Path(ROOT)
     recorded = provenance.record(
         root,
-        scaling_in_effect="that of each row",
+        scaling_in_effect="each row names it",
         lanes_in_effect="352, of the type of each row",
         gpt_text=provenance.text_of(root),
     )

@@ -71,7 +71,7 @@ TEST_F(StarWithOneMember, OtherLevelIsRefused) {
     expect_second_refused(join_of_unit(0, 0, 1, 0x1, true), Refusal::terms, "level");
 }
 
-TEST(JoinChecks, SecondUnitUnderOneRackSwitchIsRefused) {
+TEST(JoinObjections, SecondUnitUnderOneRackSwitchIsRefused) {
     Tree rack(below(host(1)));
     rack.join(join_of_member(0, 2, 0, 0, 0x3), worker(0));
     rack.join(join_of_member(1, 2, 1, 2, 0x3), worker(3));
@@ -94,7 +94,7 @@ TEST_F(StarWithOneMember, RankBeyondTheLargestJobIsRefused) {
     expect_second_refused(join_of_member(0, 2, 1, 1023), Refusal::place, "rank 1024");
 }
 
-TEST(JoinChecks, AllMembersAreRefusedIfTheirRanksDoNotStartAtZero) {
+TEST(JoinObjections, AllMembersAreRefusedIfTheirRanksDoNotStartAtZero) {
     for (const std::uint16_t second : {std::uint16_t{0}, std::uint16_t{5}}) {
         Tree star;
         star.join(join_of_member(0, 2, 0), worker(0));
@@ -108,14 +108,14 @@ TEST(JoinChecks, AllMembersAreRefusedIfTheirRanksDoNotStartAtZero) {
     }
 }
 
-TEST(JoinChecks, SeveralRacksWithoutAParentAreRefused) {
+TEST(JoinObjections, SeveralRacksWithoutAParentAreRefused) {
     Tree rack;
     rack.join(join_of_member(0, 2, 0, 0, 0x3), worker(0));
     rack.expect_refused(worker(0), Refusal::parent, "--parent");
     EXPECT_EQ(rack.tree.channels(), 0U);
 }
 
-TEST(JoinChecks, ChannelBeyondTheTableIsRefused) {
+TEST(JoinObjections, ChannelBeyondTheTableIsRefused) {
     JoinTreeConfig config;
     config.channels = 1;
     Tree star(config);
@@ -126,7 +126,7 @@ TEST(JoinChecks, ChannelBeyondTheTableIsRefused) {
     EXPECT_EQ(star.tree.channels(), 1U);
 }
 
-TEST(JoinChecks, JobBeyondTheTableIsRefusedUntilAnotherExpires) {
+TEST(JoinObjections, JobBeyondTheTableIsRefusedUntilAnotherExpires) {
     JoinTreeConfig config;
     config.jobs = 1;
     Tree star(config);
@@ -142,7 +142,7 @@ TEST(JoinChecks, JobBeyondTheTableIsRefusedUntilAnotherExpires) {
     EXPECT_EQ(star.tree.channels(), 1U);
 }
 
-TEST(JoinChecks, SwitchWithoutServersRefusesChannelsThatEndHereAndNoOthers) {
+TEST(JoinObjections, SwitchWithoutServersRefusesChannelsThatEndHereAndNoOthers) {
     JoinTreeConfig config;
     config.server_bytes = 0;
     Tree star(config);
@@ -154,7 +154,7 @@ TEST(JoinChecks, SwitchWithoutServersRefusesChannelsThatEndHereAndNoOthers) {
     EXPECT_EQ(star.tree.counters().refused, 1U);
 }
 
-TEST(JoinChecks, ServerBeyondTheMemoryIsRefusedUntilAnotherCloses) {
+TEST(JoinObjections, ServerBeyondTheMemoryIsRefusedUntilAnotherCloses) {
     JoinTreeConfig config;
     config.server_bytes = server_bytes_of(terms_of(1)) * 3 / 2;
     Tree star(config);
@@ -167,7 +167,7 @@ TEST(JoinChecks, ServerBeyondTheMemoryIsRefusedUntilAnotherCloses) {
     EXPECT_EQ(star.tree.counters().refused, 1U);
 }
 
-TEST(JoinChecks, H68_MemoryOfAServerIsReservedWhenAllMembersAreThere) {
+TEST(JoinObjections, H68_MemoryOfAServerIsReservedWhenAllMembersAreThere) {
     JoinTreeConfig config;
     config.server_bytes = server_bytes_of(terms_of(1)) * 3 / 2;
     Tree star(config);
@@ -192,7 +192,7 @@ TEST(JoinChecks, H68_MemoryOfAServerIsReservedWhenAllMembersAreThere) {
     EXPECT_TRUE(star.tree.find({job, token, 11})->ready()) << "the memory is free again";
 }
 
-TEST(JoinChecks, H69_HalfOfTheTablesIsForRunningJobsInTheFirstHoldTime) {
+TEST(JoinObjections, H69_HalfOfTheTablesIsForRunningJobsInTheFirstHoldTime) {
     JoinTreeConfig config = below(host(1));
     config.jobs = 4;
     Tree leaf(config);
@@ -217,7 +217,7 @@ TEST(JoinChecks, H69_HalfOfTheTablesIsForRunningJobsInTheFirstHoldTime) {
 
 // --- restarts
 
-TEST(JoinChecks, RestartedServerRefusesMembersThatHadBegun) {
+TEST(JoinObjections, RestartedServerRefusesMembersThatHadBegun) {
     Tree star;
     star.join(begun(join_of_member(0, 2, 0)), worker(0));
     star.expect_refused(worker(0), Refusal::restarted, "must form again");
@@ -232,7 +232,7 @@ TEST_F(StarWithOneMember, ServerThatIsNotReadyRefusesMembersThatHadBegun) {
     EXPECT_EQ(star.tree.channels(), 0U);
 }
 
-TEST(JoinChecks, RefusalOfARestartedRootReachesTheWorkersOfARack) {
+TEST(JoinObjections, RefusalOfARestartedRootReachesTheWorkersOfARack) {
     Tree rack(below(host(1)));
     for (unsigned rank = 0; rank < 2; ++rank) rack.join(join_of_member(0, 2, rank, 0, 0x3), worker(rank));
     rack.joined(true, host(1));
@@ -272,7 +272,7 @@ void join_racks_with_dedicated_server(Tree& root, unsigned units) {
     }
 }
 
-TEST(JoinChecks, JobWhoseRanksFitOneJoinReachesADedicatedServer) {
+TEST(JoinObjections, JobWhoseRanksFitOneJoinReachesADedicatedServer) {
     Tree root;
     join_racks_with_dedicated_server(root, 12);
     const auto joins = root.sent_to<wire::Join>(host(5));
@@ -280,7 +280,7 @@ TEST(JoinChecks, JobWhoseRanksFitOneJoinReachesADedicatedServer) {
     EXPECT_LE(bytes_of(joins[0]), most_join_bytes(joins[0].terms));
 }
 
-TEST(JoinChecks, JobWhoseRanksDoNotFitOneJoinIsRefusedWithTheReason) {
+TEST(JoinObjections, JobWhoseRanksDoNotFitOneJoinIsRefusedWithTheReason) {
     Tree root;
     join_racks_with_dedicated_server(root, ATP_BITMAP_BITS);
     EXPECT_TRUE(root.sent_to<wire::Join>(host(5)).empty());
@@ -290,7 +290,7 @@ TEST(JoinChecks, JobWhoseRanksDoNotFitOneJoinIsRefusedWithTheReason) {
     EXPECT_EQ(root.tree.find(key), nullptr);
 }
 
-TEST(JoinChecks, StatementsThatDoNotFitOneJoinAreLeftOut) {
+TEST(JoinObjections, StatementsThatDoNotFitOneJoinAreLeftOut) {
     Tree root;
     join_racks_with_dedicated_server(root, 13);
     for (unsigned member = 0; member < 4; ++member) {

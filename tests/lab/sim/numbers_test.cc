@@ -28,6 +28,14 @@ Scenario numbers(Scaling scaling, LaneType type) {
     return s;
 }
 
+Outage crash_of_a_worker() {
+    return {.kind = Outage::Kind::crash,
+            .node = Outage::Node::worker,
+            .index = 1,
+            .at = Time(std::chrono::microseconds(60)),
+            .lasts = std::chrono::milliseconds(5)};
+}
+
 TEST(Numbers, SumsAreRightInAllFormsAmongLosses) {
     for (const Scaling scaling : {Scaling::fixed, Scaling::dynamic}) {
         for (const LaneType type : {LaneType::int32, LaneType::int16, LaneType::int8}) {
@@ -68,11 +76,7 @@ TEST(Numbers, ASwitchThatAddsOnlyInt32LetsAllRanksSendThat) {
 
 TEST(Numbers, JobsFormAgainWithNewScales) {
     Scenario s = numbers(Scaling::dynamic, LaneType::int16);
-    s.faults.outages = {{.kind = Outage::Kind::crash,
-                         .node = Outage::Node::worker,
-                         .index = 1,
-                         .at = Time(std::chrono::microseconds(60)),
-                         .lasts = std::chrono::milliseconds(5)}};
+    s.faults.outages = {crash_of_a_worker()};
     EXPECT_GE(run_verified(s).jobs[0].incarnations, 2U);
 }
 
@@ -117,11 +121,7 @@ TEST(HostRanks, AllRanksOfAHostThatEndsFormAgain) {
     for (const Scaling scaling : {Scaling::fixed, Scaling::dynamic}) {
         Scenario s = numbers(scaling, LaneType::int32);
         s.ranks_of_host = 2;
-        s.faults.outages = {{.kind = Outage::Kind::crash,
-                             .node = Outage::Node::worker,
-                             .index = 1,
-                             .at = Time(std::chrono::microseconds(60)),
-                             .lasts = std::chrono::milliseconds(5)}};
+        s.faults.outages = {crash_of_a_worker()};
         EXPECT_GE(run_verified(s).jobs[0].incarnations, 2U);
     }
 }
