@@ -170,7 +170,7 @@ TEST(ChannelText, LostRanksAndALostServerAreNamed) {
         EXPECT_EQ(error.reason, Reason::failed);
         EXPECT_GT(error.elapsed, seconds(3));
         EXPECT_EQ(error.peer, server ? to_string(switch_address) : "rank 3");
-        EXPECT_THAT(error.text, HasSubstr(server ? "lost the parameter server" : "rank 3 left the job"));
+        EXPECT_THAT(error.text, HasSubstr(server ? "the parameter server stopped responding" : "rank 3 left the job"));
     }
 }
 
@@ -337,7 +337,7 @@ TEST(ChannelText, ServerOfARankIsNamedAsThisRank) {
     Error error = error_of_edge({.kind = wire::EdgeKind::server, .evidence = wire::Evidence::closed}, 2);
     EXPECT_EQ(error.peer, "rank 2");
     EXPECT_EQ(error.reason, Reason::refused);
-    EXPECT_THAT(error.text, HasSubstr("the process of rank 2 ended, and with it the parameter server"));
+    EXPECT_THAT(error.text, HasSubstr("rank 2's process exited and took the parameter server at "));
     error = error_of_edge({.kind = wire::EdgeKind::server, .silent_ms = 3000}, 2);
     EXPECT_EQ(error.peer, "rank 2");
     EXPECT_THAT(error.text, HasSubstr("the last switch received nothing from the parameter server of rank 2"));

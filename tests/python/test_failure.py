@@ -82,7 +82,7 @@ def lose_the_rank_with_the_switch(rank, size):
 
 def test_other_ranks_raise_if_the_rank_with_the_switch_is_killed():
     outcomes = run_failing(lose_the_rank_with_the_switch, 3, {"ATP_TIMEOUT": "600"})
-    check_failed(outcomes, "the process of rank 0 ended, and with it the switch", ranks=(1, 2))
+    check_failed(outcomes, "rank 0's process exited and took the switch", ranks=(1, 2))
 
 
 def reduce_for_ever(rank, size, marker):

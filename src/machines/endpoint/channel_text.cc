@@ -101,14 +101,22 @@ Error error_of_refusal(const MemberCause& cause) {
                         : cause.text};
 }
 
+// " at ADDRESS"; empty: the terms name no server.
+std::string place_of_server(const ChannelMachineConfig& config) {
+    const wire::Endpoint& server = config.terms.server;
+    return server.family == 0 ? "" : " at " + to_string(control::address_of(server));
+}
+
 Error error_of_missing(const MemberCause& cause, const ChannelMachineConfig& config) {
     const std::string ranks = list_of_ranks(config, cause.missing_units, cause.missing_members);
     return {.operation = Operation::wait,
             .reason = Reason::failed,
             .peer = ranks.empty() ? to_string(config.switch_address) : ranks,
             .elapsed = cause.elapsed,
-            .text = ranks.empty() ? "the switches lost the parameter server: check its process"
-                                  : ranks + " left the job or is unreachable: check its process"};
+            .text = ranks.empty()
+                        ? fmt::format("the parameter server{} stopped responding: check that its process runs",
+                                      place_of_server(config))
+                        : ranks + " left the job or is unreachable: check its process"};
 }
 
 // The ranks that did not return may have failed because of the switch.
@@ -140,7 +148,7 @@ Error error_of_ended_switch(const MemberCause& cause, const ChannelMachineConfig
     const std::string address = to_string(config.switch_address);
     const std::string text =
         config.switch_rank
-            ? fmt::format("the process of rank {} ended, and with it the switch at {}: check the output of that rank",
+            ? fmt::format("rank {}'s process exited and took the switch at {} with it: check that rank's output",
                           speaker_of(config, *config.switch_rank), address)
             : fmt::format(
                   "the process of the switch at {} ended, since its host reports that no process has this "
@@ -217,14 +225,12 @@ std::string text_of_switch(const wire::Edge& edge, const ChannelMachineConfig& c
                            : "the parameter server";
     if (is_server && config.server_rank && edge.evidence == wire::Evidence::closed) {
         return fmt::format(
-            "the process of rank {} ended, and with it the parameter server at {}, as its host reports: "
-            "check its output",
+            "rank {}'s process exited and took the parameter server at {} with it: check that rank's output",
             speaker_of(config, *config.server_rank), address);
     }
     if (is_parent && config.root_rank && edge.evidence == wire::Evidence::closed) {
-        return fmt::format(
-            "the process of rank {} ended, and with it the sums at {}, as its host reports: check its output",
-            speaker_of(config, *config.root_rank), address);
+        return fmt::format("rank {}'s process exited and took the sums at {} with it: check that rank's output",
+                           speaker_of(config, *config.root_rank), address);
     }
     if (edge.evidence == wire::Evidence::closed) {
         return fmt::format("the process of the {} at {} ended, as its host reports: start it and form the job again",
@@ -329,9 +335,7 @@ Error error_of(const ChannelCause& cause, const ChannelMachineConfig& config) {
 std::string waiting_text(const MemberCause& missing, const ChannelMachineConfig& config) {
     const std::string ranks = list_of_ranks(config, missing.missing_units, missing.missing_members);
     if (!ranks.empty()) return ranks + " did not join";
-    const wire::Endpoint& server = config.terms.server;
-    const std::string where = server.family == 0 ? "" : " at " + to_string(control::address_of(server));
-    return fmt::format("the switches did not reach the parameter server{}", where);
+    return fmt::format("the switches did not reach the parameter server{}", place_of_server(config));
 }
 
 std::string slow_text(const wire::Pace& pace, const ChannelMachineConfig& config) {
