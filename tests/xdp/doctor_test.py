@@ -16,7 +16,7 @@ class Doctor(networks.NetworkTest):
         finding = self.finding()
         self.assertEqual(finding["status"], "warn")
         self.assertIn("packets of some workers do not pass its interfaces", finding["found"])
-        self.assertIn("list in --xdp every port", finding["mend"])
+        self.assertIn("list in --xdp every port", finding["fix"])
         self.stop(switch)
 
     def test_switch_that_receives_from_all_workers_is_ok_at_every_host(self):
@@ -35,7 +35,7 @@ class Doctor(networks.NetworkTest):
         finding = self.finding()
         self.assertEqual(finding["status"], "warn")
         self.assertIn("packets of some workers do not pass its interfaces", finding["found"])
-        self.assertIn("run no worker on the switch host", finding["mend"])
+        self.assertIn("run no worker on the switch host", finding["fix"])
 
     def test_job_beyond_the_table_warns(self):
         switch = self.start_switch(flags=["--jobs", "1"])
@@ -53,7 +53,7 @@ class Doctor(networks.NetworkTest):
         finding = self.finding()
         self.assertEqual(finding["status"], "warn")
         self.assertIn("JOINs found no free job or channel", finding["found"])
-        self.assertIn("--jobs", finding["mend"])
+        self.assertIn("--jobs", finding["fix"])
         self.stop(switch)
 
 

@@ -28,7 +28,7 @@ class Oversized(networks.NetworkTest):
         finding = self.finding()
         self.assertEqual(finding["status"], "warn")
         self.assertIn(f"{oversized} packets with more lanes were forwarded unaggregated", finding["found"])
-        self.assertIn("--lanes 352", finding["mend"])
+        self.assertIn("--lanes 352", finding["fix"])
 
         self.finish(self.start_workers("2MB", ["--lanes", "352"]))
         self.assertGreater(self.completed(), 1000, "with --lanes 352, as the finding advises, the switch aggregates")

@@ -76,7 +76,7 @@ void print_json(const std::vector<doctor::Finding>& findings) {
         checks.push_back({{"name", finding.name},
                           {"status", doctor::to_string(finding.status)},
                           {"found", finding.found},
-                          {"mend", finding.fix}});
+                          {"fix", finding.fix}});
     }
     fmt::print("{}\n", Json({{"passed", doctor::passed(findings)}, {"checks", checks}}).dump());
 }

@@ -118,7 +118,7 @@ Finding check_tree(const PathFacts& facts) {
         finding.found = facts.silence->text;
         const bool parent = facts.report && !facts.report->parent.empty();
         finding.fix = parent ? fmt::format("firewalls must pass UDP between this switch and {}", facts.report->parent)
-                             : "do as it says";
+                             : "start its parent, or correct --parent of this switch";
         return finding;
     }
     const std::size_t above = facts.welcome.path.size() - std::min<std::size_t>(facts.welcome.path.size(), 1);
