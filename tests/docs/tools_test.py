@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests tools/prose and tools/check_results with trees that they must reject.
+"""Tests tools/prose, tools/check_reference and tools/check_results with trees that they must reject.
 
 usage: tools_test.py SOURCE_DIR
 """
@@ -82,6 +82,54 @@ class Prose(Tree):
         status, lines = self.run_tool("prose")
         self.assertEqual(status, 0)
         self.assertEqual(lines[1].split(), ["docs/a.md", "17", "2", "8.0", "50", "50", "0", "625", "0"])
+
+
+class Reference(Tree):
+    def setUp(self) -> None:
+        super().setUp()
+        self.write("src/machines/base/result.cc", 'case Reason::failed: return "failed";\n')
+        self.write(
+            "src/drivers/doctor/checks.cc",
+            'named("tree", facts);\nfmt::format("the switch at {} "\n "left: {}", a, b);\n',
+        )
+        self.write(
+            "src/machines/protocol/fields.h",
+            'counter<&SwitchCounters::events, X>("claimed"),\ncounter<&WorkerCounters::sent>("sent"),\n',
+        )
+        self.write("src/apps/atp/main.cc", "")
+        table = "| a | b |\n|---|---|\n"
+        self.write(
+            "docs/reference/errors.md",
+            f"## Reasons\n\n{table}| `failed` | |\n\n## Job\n\n{table}| `failed`: the switch at ... left | |\n",
+        )
+        self.write("docs/reference/counters.md", f"## Packets\n\n{table}| `claimed` | |\n")
+        features = "mmsg, gso, gro, ecn, no-fragments"
+        self.write("docs/reference/doctor.md", f"## Checks\n\n{table}| tree, {features} | |\n")
+
+    def expect_after(self, page: str, old: str, new: str, *complaints: str) -> None:
+        self.assertEqual(self.run_tool("check_reference"), (0, []))
+        text = (self.root / "docs/reference" / page).read_text(encoding="utf-8")
+        self.write(f"docs/reference/{page}", text.replace(old, new))
+        status, lines = self.run_tool("check_reference")
+        self.assertEqual((status, lines), (1, [f"docs/reference/{page}{complaint}" for complaint in complaints]))
+
+    def test_reports_a_text_that_the_code_does_not_print(self) -> None:
+        wrong = ":11: no text of the code has 'went': correct the row"
+        self.expect_after("errors.md", "... left", "... went", wrong)
+
+    def test_reports_reasons_that_are_missing_or_unknown(self) -> None:
+        wrong = ": `failed` is not in the table of reasons"
+        self.expect_after(
+            "errors.md", "| `failed` | |", "| `fell` | |", wrong, ": `fell` is no reason of base/result.cc"
+        )
+
+    def test_reports_counters_that_are_missing_or_unknown(self) -> None:
+        wrong = ":5: no report of a switch has `sent`: correct the row"
+        self.expect_after("counters.md", "`claimed`", "`sent`", ": `claimed` is missing: add its row", wrong)
+
+    def test_reports_checks_that_are_missing_or_unknown(self) -> None:
+        wrong = ":5: `atp doctor` has no check 'bush': correct the row"
+        self.expect_after("doctor.md", "tree", "bush", ": the check 'tree' is missing: add its row", wrong)
 
 
 class Results(Tree):
