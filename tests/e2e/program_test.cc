@@ -42,11 +42,14 @@ struct Ranks {
 };
 
 TEST(AllPrograms, HelpListsFlagsWithTheirValuesAndEndsWithTheExitStatus) {
-    for (const char* command : {"switch", "stats", "bench", "doctor"}) {
+    for (const char* command : {"switch", "stats", "bench", "doctor", "trace"}) {
         Program program({command, "--help"});
         EXPECT_EQ(program.status(), 0);
         const std::string& help = program.output();
-        EXPECT_NE(help.find("TIME   "), std::string::npos) << help;
+        EXPECT_TRUE(help.find("TIME   ") != std::string::npos || help.find("--job JOB   ") != std::string::npos)
+            << help;
+        EXPECT_NE(help.find("\nExample"), std::string::npos) << help;
+        EXPECT_EQ(help.find("\n\n\n"), std::string::npos) << help;
         for (const char* noise : {"Needs:", "Excludes:", "REQUIRED", "{false}"}) {
             EXPECT_EQ(help.find(noise), std::string::npos) << noise;
         }
@@ -85,6 +88,13 @@ TEST(AllPrograms, RefuseArgumentsWithTheReason) {
         {"bench --trace /dev/null", "--trace: ranks of one host send no packets: add --network"},
         {"bench --window 8", "--window: ranks of one host send no packets: add --network"},
         {"stats 127.0.0.1:1 --watch --interval 0", "--interval: '0' is invalid"},
+        {"", "no subcommand given (switch, stats, bench, doctor, trace)"},
+        {"swich", "atp: unknown subcommand 'swich'; did you mean 'switch'?"},
+        {"quit", "atp: unknown subcommand 'quit'; use one of switch, stats, bench, doctor, trace"},
+        {"--versoin", "atp: unknown flag '--versoin'; did you mean --version?"},
+        {"stats --jsn", "atp stats: unknown flag '--jsn'; did you mean --json?"},
+        {"stats --int=5s 127.0.0.1:1", "atp stats: unknown flag '--int'; did you mean --interval?"},
+        {"stats 127.0.0.1:1 127.0.0.1:2", "atp stats: unexpected argument '127.0.0.1:2'"},
         // These flags are for experiments, which only the program of the laboratory makes.
         {"switch --protocol switchml", "--protocol"},
         {"switch --port-rate 1Gbps", "--port-rate"},

@@ -46,7 +46,7 @@ class Flags(networks.NetworkTest):
         self.stop(switch)
         out, _ = switch.communicate(timeout=PATIENCE_S)
         self.assertEqual(out.count("aggregators  "), 1)
-        self.assertIn("  aggregators  44198 of 352 lanes inside the kernel (64.0 MB), next to workers\n", out)
+        self.assertIn("  aggregators  44198 of 352 lanes inside the kernel (64.0 MB), in a rack\n", out)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ std::string text_of(switchml::Mode mode) {
     return std::string(std::ranges::find(modes, mode, &decltype(modes)::value_type::second)->first);
 }
 
-void add_bench_flags(CLI::App& command, BenchExperiments& experiments) {
+void add_bench_flags(Command& command, BenchExperiments& experiments) {
     Flags flags(command, "Experiments");
     CLI::Option* const protocol = flags.parsed("--protocol", experiments.switchml, "NAME", parse_protocol,
                                                "atp or switchml", "Protocol of the packets [atp]");
@@ -141,13 +141,13 @@ Result<std::string> start_switch(BenchExperiments& experiments, const switchd::S
 
 std::function<int()> register_lab_bench(CLI::App& program) {
     auto experiments = std::make_shared<BenchExperiments>();
-    return add_bench(
-        program,
-        {.add_flags = [experiments](CLI::App& command) { add_bench_flags(command, *experiments); },
-         .complete = [experiments](BenchRank& bench) { complete_bench(*experiments, bench); },
-         .flags_of_ranks = [experiments] { return flags_of(*experiments); },
-         .start_switch =
-             [experiments](const switchd::SwitchNodeConfig& config) { return start_switch(*experiments, config); }});
+    return add_bench(program, {.add_flags = [experiments](Command& command) { add_bench_flags(command, *experiments); },
+                               .complete = [experiments](BenchRank& bench) { complete_bench(*experiments, bench); },
+                               .flags_of_ranks = [experiments] { return flags_of(*experiments); },
+                               .start_switch =
+                                   [experiments](const switchd::SwitchNodeConfig& config) {
+                                       return start_switch(*experiments, config);
+                                   }});
 }
 
 }  // namespace atp::apps

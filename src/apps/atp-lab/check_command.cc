@@ -262,9 +262,10 @@ int run_check(const CheckOptions& options) {
 
 std::function<int()> register_check(CLI::App& program) {
     auto options = std::make_shared<CheckOptions>();
-    CLI::App* command = program.add_subcommand(
-        "check", "Visit and check every state that small configurations of the shipped state machines can reach");
-    Flags flags(*command, "What to explore and show");
+    Command& command =
+        Command::add(program, "check",
+                     "Visit and check every state that small configurations of the shipped state machines can reach");
+    Flags flags(command, "Exploration and output");
     flags.flag("--list", options->list, "List the configurations and their faults");
     flags.flag("--quick", options->quick, "Explore with fewer faults, in at most 1 minute");
     const auto configuration = [](std::string_view name) -> std::optional<std::string> {
@@ -284,7 +285,7 @@ std::function<int()> register_check(CLI::App& program) {
     };
     flags
         .parsed("--protocol", options->protocol, "NAME", protocol, "atp, switchml, joining, host or formation",
-                "Explore the configurations of one protocol only: atp, switchml, joining, host or formation [all]")
+                "Explore the configurations of one protocol only [all]")
         ->excludes(only);
     flags.number("--max-states", options->max_states, 1, 0xfffffff0U,
                  "Most states of each configuration; the exploration stops there [200 million]");
@@ -299,9 +300,12 @@ std::function<int()> register_check(CLI::App& program) {
                  "Explore machines with an injected fault; if found, print the trace and exit with 1. all: exit with 1 "
                  "if one is missed [none]");
     flags.flag("--list-breaks", options->list_breaks, "List the injected faults");
-    command->footer(
-        "Exit status: 0 every invariant held in all states visited, 1 a violation, or with --break all a fault that "
-        "was missed,\n2 bad arguments, 130 after Ctrl-C.");
+    command.add_example("atp-lab check --quick --protocol joining",
+                        "Check how workers join, with few faults, in at most a minute.");
+    command.set_exit({{exit_passed, "every invariant held in all states visited"},
+                      {exit_failed, "a violation, or with --break all a fault that was missed"},
+                      {exit_misused, "bad arguments"},
+                      {exit_interrupted, "after Ctrl-C"}});
     return [options] { return run_check(*options); };
 }
 

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "apps/common/child_processes.h"
@@ -213,19 +214,25 @@ int run_figure(const FigureOptions& options) {
 
 std::function<int()> register_figure(CLI::App& program) {
     auto options = std::make_shared<FigureOptions>();
-    CLI::App* command =
-        program.add_subcommand("figure", "Reproduce the figures of the papers and compare them with the claims");
-    command->add_option("what", options->what, "list, all, or the id of a figure")->type_name("WHAT")->required();
-    Flags flags(*command, "How to draw");
+    Command& command =
+        Command::add(program, "figure", "Reproduce the figures of the papers and compare them with the claims");
+    FlagText what{.meaning = "list, all, or the id of a figure", .words = {"list", "all"}};
+    for (const figure::Figure* one : figure::catalogue()) what.words.emplace_back(one->id);
+    command.describe(command.add_option("what", options->what)->type_name("WHAT")->required(), std::move(what));
+    Flags flags(command, "Drawing");
     flags.flag("--quick", options->lab.quick, "Run fewer and smaller points, which show the same shape");
     flags.number("--seed", options->lab.seed, 0, UINT64_MAX, "Seed of all random decisions [1]");
     flags.number("--threads", options->lab.threads, 1, 1024,
                  "Threads that run points; results do not depend on it [all cores]");
-    flags.text("--out", options->out, "DIR",
+    flags.text("--out", options->out, "FOLDER", "a path",
                "Folder for ID.csv and ID.svg; with all: for figures.md and a folder figures [the current folder; with "
                "all: docs/results]");
     flags.flag("--json", options->json, "Print a JSON array of {id, claim, ours, verdict, checks} instead of tables");
-    command->footer("Exit status: 0 no figure differs, 1 one differs or failed, 2 bad arguments, 130 after Ctrl-C.");
+    command.add_example("atp-lab figure list", "Print the id, title and source of each figure.");
+    command.set_exit({{exit_passed, "no figure differs"},
+                      {exit_failed, "one differs or failed"},
+                      {exit_misused, "bad arguments"},
+                      {exit_interrupted, "after Ctrl-C"}});
     return [options] { return run_figure(*options); };
 }
 

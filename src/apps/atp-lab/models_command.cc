@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "apps/common/flags.h"
 #include "workload/models.h"
 
 namespace atp::apps {
@@ -76,13 +77,16 @@ int run_models(const ModelsOptions& options) {
 
 std::function<int()> register_models(CLI::App& program) {
     auto options = std::make_shared<ModelsOptions>();
-    CLI::App* command = program.add_subcommand("models", "Show the neural networks of `atp-lab simulate --model`");
-    command->add_option("name", options->name, "Show one model with its layers [all models, without layers]")
-        ->type_name("NAME");
-    command->add_flag(
-        "--json", options->json,
-        "Print a JSON array of models with all layers from the input: parameters of each tensor, times of a batch");
-    command->footer("Exit status: 0 shown, 2 bad arguments.");
+    Command& command = Command::add(program, "models", "Show the neural networks of `atp-lab simulate --model`");
+    const CLI::Option* const name = command.add_option("name", options->name)->type_name("NAME");
+    command.describe(name,
+                     flag_text("Show one model with its layers [all models, without layers]", workload::model_names()));
+    Flags flags(command, "Output");
+    flags.flag("--json", options->json,
+               "Print a JSON array of models with all layers from the input: parameters of each tensor, times of a "
+               "batch");
+    command.add_example("atp-lab models VGG16", "List the layers of VGG16 with their parameters and times.");
+    command.set_exit({{exit_passed, "shown"}, {exit_misused, "bad arguments"}});
     return [options] { return run_models(*options); };
 }
 

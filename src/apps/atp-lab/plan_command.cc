@@ -22,10 +22,7 @@ struct PlanOptions {
     bool json = false;
 };
 
-constexpr const char* example = R"(Example:
-  atp-lab plan --topology cluster.toml --jobs jobs.toml
-
-  cluster.toml:                             jobs.toml:
+constexpr const char* example_files = R"(  cluster.toml:                             jobs.toml:
     [[switch]]                                [[job]]
     name = "root"                             name = "vision"
     host_rate = "100Gbps"                     model = "VGG16"
@@ -41,8 +38,7 @@ constexpr const char* example = R"(Example:
     parent = "root"
     host_rate = "100Gbps"
     uplink_rate = "100Gbps"
-
-Exit status: 0 planned, 2 bad arguments or a wrong file.)";
+)";
 
 int run_plan(const PlanOptions& options) {
     const auto cluster = plan::read_cluster(options.topology, options.jobs);
@@ -63,15 +59,19 @@ int run_plan(const PlanOptions& options) {
 
 std::function<int()> register_plan(CLI::App& program) {
     auto options = std::make_shared<PlanOptions>();
-    CLI::App* command = program.add_subcommand(
-        "plan", "Estimate what aggregating switches gain for your jobs, and how much memory they need");
-    Flags flags(*command, "What to plan and show");
+    Command& command = Command::add(
+        program, "plan", "Estimate what aggregating switches gain for your jobs, and how much memory they need");
+    Flags flags(command, "Input and output");
     flags
-        .text("--topology", options->topology, "FILE", "TOML file of switches, which may also be that of ATP_TOPOLOGY")
+        .text("--topology", options->topology, "FILE", "a path",
+              "TOML file of switches, which may also be that of ATP_TOPOLOGY")
         ->required();
-    flags.text("--jobs", options->jobs, "FILE", "TOML file of jobs")->required();
+    flags.text("--jobs", options->jobs, "FILE", "a path", "TOML file of jobs")->required();
     flags.flag("--json", options->json, "Print one JSON object instead of tables");
-    command->footer(example);
+    command.add_example("atp-lab plan --topology cluster.toml --jobs jobs.toml",
+                        "Plan the two jobs below on two racks:");
+    command.set_files(example_files);
+    command.set_exit({{exit_passed, "planned"}, {exit_misused, "bad arguments or a wrong file"}});
     return [options] { return run_plan(*options); };
 }
 

@@ -34,7 +34,7 @@ CLI::Option* add_flag(Flags& flags, const sim::ScenarioRow& row, sim::Scenario& 
 
 }  // namespace
 
-void add_scenario_flags(CLI::App& command, sim::Scenario& scenario) {
+void add_scenario_flags(Command& command, sim::Scenario& scenario) {
     using Group = sim::ScenarioRow::Group;
     for (const Group group : {Group::network, Group::jobs, Group::training, Group::hosts, Group::protocol,
                               Group::switchml, Group::faults}) {

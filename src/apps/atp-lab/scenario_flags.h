@@ -4,14 +4,12 @@
 
 #include "sim/scenario.h"
 
-namespace CLI {
-class App;
-}
-
 namespace atp::apps {
+
+class Command;
 
 // Adds a flag for each row of sim/scenario_table.h. Each flag writes its field of `scenario`, which must outlive the
 // parsing.
-void add_scenario_flags(CLI::App& command, sim::Scenario& scenario);
+void add_scenario_flags(Command& command, sim::Scenario& scenario);
 
 }  // namespace atp::apps

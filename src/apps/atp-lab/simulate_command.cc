@@ -248,13 +248,14 @@ int run_simulate(const SimulateOptions& options) {
 
 std::function<int()> register_simulate(CLI::App& program) {
     auto options = std::make_shared<SimulateOptions>();
-    CLI::App* command = program.add_subcommand(
-        "simulate", "Run the shipped state machines in a simulated network, and verify every bit of every sum");
-    add_scenario_flags(*command, options->scenario);
-    for (CLI::Option* flag : command->get_options()) {
-        if (flag != command->get_help_ptr()) options->scenario_flags.push_back(flag);
+    Command& command =
+        Command::add(program, "simulate",
+                     "Run the shipped state machines in a simulated network, and verify every bit of every sum");
+    add_scenario_flags(command, options->scenario);
+    for (CLI::Option* flag : command.get_options()) {
+        if (flag != command.get_help_ptr()) options->scenario_flags.push_back(flag);
     }
-    Flags flags(*command, "What to run and show");
+    Flags flags(command, "Run and output");
     flags.number("--seed", options->scenario.seed, 0, UINT64_MAX, "Seed of all random decisions [1]");
     flags.number("--swarm", options->swarm, 1, 1'000'000'000,
                  "Run N random scenarios, drawn from the seeds --seed, --seed + 1, ...");
@@ -263,15 +264,14 @@ std::function<int()> register_simulate(CLI::App& program) {
     flags.flag("--calm", options->calm, "With --joining: make no fault, so that no rank may fail");
     flags.number("--threads", options->threads, 1, 1024, "Threads of a swarm [all cores]");
     flags.flag("--json", options->json, "Print one JSON object instead of tables");
-    const auto path = [](std::string_view text) -> std::optional<std::string> {
-        if (text.empty()) return std::nullopt;
-        return std::string(text);
-    };
-    flags.parsed("--trace", options->trace_path, "FILE", path, "the name of a file",
-                 "Write one line per event of each packet to this file [none]");
-    command->footer(
-        "Exit status: 0 every sum right, and every job finished or given up after --leave, 1 not, 2 bad arguments, 130 "
-        "after Ctrl-C or SIGTERM.");
+    flags.text("--trace", options->trace_path, "FILE", "a path",
+               "Write one line per event of each packet to this file [none]");
+    command.add_example("atp-lab simulate --topology racks:2x4 --bytes 10MB --loss 0.001",
+                        "Sum 10 MB in two racks of four hosts, over links that lose packets.");
+    command.set_exit({{exit_passed, "every sum right, and every job finished or given up after --leave"},
+                      {exit_failed, "not"},
+                      {exit_misused, "bad arguments"},
+                      {exit_interrupted, "after Ctrl-C or SIGTERM"}});
     return [options] { return run_simulate(*options); };
 }
 

@@ -37,7 +37,7 @@ std::optional<bool> parse_served(std::string_view text) {
     return text == "atp" ? std::optional(false) : std::nullopt;
 }
 
-void add_switch_flags(CLI::App& command, SwitchExperiments& experiments) {
+void add_switch_flags(Command& command, SwitchExperiments& experiments) {
     Flags protocols(command, "Experiments");
     protocols.parsed("--protocol", experiments.switchml, "NAME", parse_served, "atp or switchml",
                      "Serve jobs of this protocol [atp]");
@@ -49,7 +49,7 @@ void add_switch_flags(CLI::App& command, SwitchExperiments& experiments) {
     flags.parsed("--ecn", experiments.port.ecn_bytes, "SIZE", parse_size, size_forms,
                  "Mark packets that find more than this waiting [never]");
     flags.parsed("--loss", experiments.port.loss, "SHARE", parse_percent, percent_forms,
-                 "Share of packets lost in each direction [0]");
+                 "Share of the packets that each direction loses [0]");
     flags.number("--lossy-ports", experiments.transport.ports.lossy_peers, 0, UINT64_MAX,
                  "Number of neighbours that lose packets: those that send first [all]");
     flags.number("--seed", experiments.transport.ports.seed, 0, UINT64_MAX, "Seed of the losses [1]");
@@ -121,7 +121,7 @@ std::function<int()> register_lab_switch(CLI::App& program) {
     auto experiments = std::make_shared<SwitchExperiments>();
     return add_switch(
         program,
-        {.add_flags = [experiments](CLI::App& command) { add_switch_flags(command, *experiments); },
+        {.add_flags = [experiments](Command& command) { add_switch_flags(command, *experiments); },
          .complete = [experiments](
                          switchd::SwitchNodeConfig& config, bool in_kernel,
                          const Given& given) { return complete_switch(*experiments, config, in_kernel, given); },

@@ -310,10 +310,17 @@ int run_bench(BenchOptions options) {
 std::function<int()> add_bench(CLI::App& program, BenchAdditions additions) {
     auto options = std::make_shared<BenchOptions>();
     options->additions = std::move(additions);
-    CLI::App* command = program.add_subcommand(
-        "bench", "Measure collectives on this host, or as one rank of many hosts, and verify every result");
-    command->footer("Exit status: 0 measured and every result right, 1 failed, 2 bad arguments, 130 after Ctrl-C.");
-    add_bench_flags(*command, options);
+    Command& command = Command::add(
+        program, "bench", "Measure collectives on this host, or as one rank of many hosts, and verify every result");
+    add_bench_flags(command, options);
+    const std::string typed = program.get_name() + " bench";
+    command.add_example(typed + " --workers 4 --network --bytes 25MB", "Four ranks on this host, and a switch.");
+    command.add_example(typed + " --rank 0 --world 2 --rendezvous 10.0.0.2:29500 --switch 10.0.0.1:4790",
+                        "Rank 0 of two; start rank 1 on its host in the same way.");
+    command.set_exit({{exit_passed, "measured and every result right"},
+                      {exit_failed, "failed"},
+                      {exit_misused, "bad arguments"},
+                      {exit_interrupted, "after Ctrl-C"}});
     return [options] { return run_bench(*options); };
 }
 

@@ -13,7 +13,7 @@ namespace atp::apps {
 
 // Calls by which another program extends the command. All calls are optional.
 struct BenchAdditions {
-    std::function<void(CLI::App& command)> add_flags{};
+    std::function<void(Command& command)> add_flags{};
     std::function<void(BenchRank& bench)> complete{};            // after the flags were read
     std::function<std::vector<std::string>()> flags_of_ranks{};  // the same flags, for the ranks that are started
     // Starts the switch for the ranks on this host, instead of this command, and returns its address; empty: it starts

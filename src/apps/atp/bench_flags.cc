@@ -42,27 +42,26 @@ std::optional<std::string> parse_algorithm(std::string_view text) {
     return known ? std::optional<std::string>(text) : std::nullopt;
 }
 
-void add_what(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
+void add_what(Command& command, const std::shared_ptr<BenchOptions>& options) {
     BenchRank& bench = options->bench;
     const std::string types = names_of(numeric::element_types);
     const std::string names = names_of(collectives);
-    Flags what(command, "What to measure");
+    Flags what(command, "Measurement");
     what.appended("--bytes", bench.sizes, "SIZE", parse_size, size_forms,
-                  "Size of the tensor; may be repeated [1kB to 67MB]");
+                  "Size of the tensor [nine sizes from 1kB to 67MB]");
     what.number("--rounds", bench.rounds, 1, 1'000'000, "Measured operations per size [20]");
     what.number("--warmup", bench.warmup, 0, 1'000'000, "Operations per size before the measured ones [3]");
-    what.parsed("--type", bench.type, "TYPE", numeric::parse_element_type, types,
-                fmt::format("Type of the elements ({}) [float32]", types));
+    what.parsed("--type", bench.type, "TYPE", numeric::parse_element_type, types, "Type of the elements [float32]");
     what.parsed("--collective", bench.collective, "NAME", parse_collective, names,
-                fmt::format("Operation ({}); both: a reduce-scatter and an all-gather at once [all_reduce]", names));
+                "Operation; both: a reduce-scatter and an all-gather at once [all_reduce]");
     what.parsed("--magnitude", bench.magnitude, "X", parse_magnitude, "a number above 0, such as 1e-9",
-                "Largest value, about; needs floats and dynamic scaling [below 0.13]");
+                "Approximate magnitude of the test values; floats with dynamic scaling only [0.13]");
     what.flag("--network", options->network, "Send packets between all ranks, also between those of one host");
     what.flag("--json", options->json, "Print one JSON object per size");
 }
 
 // A process runs one rank of many, or all ranks on this host: the flags of the two cases exclude each other.
-void add_where(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
+void add_where(Command& command, const std::shared_ptr<BenchOptions>& options) {
     BenchRank& bench = options->bench;
     comm::Options& comm = bench.options;
     Flags rank(command, "One rank of many");
@@ -73,8 +72,8 @@ void add_where(CLI::App& command, const std::shared_ptr<BenchOptions>& options) 
             ->each([options](const std::string&) { options->single = true; });
     CLI::Option* const at_switch = add_option_flag(rank, "--switch", comm);
     CLI::Option* const world = rank.number("--world", bench.world, 1, most_ranks, "Number of ranks");
-    CLI::Option* const rendezvous =
-        rank.text("--rendezvous", bench.rendezvous, "ADDRESS", "Address at which rank 0 serves the store, host:port");
+    CLI::Option* const rendezvous = rank.text("--rendezvous", bench.rendezvous, "ADDRESS", address_forms,
+                                              "Address at which rank 0 serves the store");
     single->needs(world)->needs(rendezvous);
     world->needs(single);
     rendezvous->needs(single);
@@ -91,7 +90,7 @@ void add_where(CLI::App& command, const std::shared_ptr<BenchOptions>& options) 
             ->excludes(single);
     CLI::Option* const hosts =
         here.number("--hosts", options->hosts, 1, ATP_BITMAP_BITS,
-                    "Number of hosts that groups of ranks stand for; needs --ranks-per-host and replaces --workers")
+                    "Pretend the ranks run on N hosts of --ranks-per-host each (instead of --workers)")
             ->excludes(single)
             ->excludes(workers)
             ->excludes(command.get_option("--network"));
@@ -103,13 +102,12 @@ void add_where(CLI::App& command, const std::shared_ptr<BenchOptions>& options) 
         ->excludes(single)
         ->excludes(at_switch);
     CLI::Option* const peer = here.parsed("--peer", options->peer, "PEER", parse_peer, "gloo",
-                                          "Measure this library as well (gloo), alternating with ATP [none]")
+                                          "Measure this library as well, alternating with ATP [none]")
                                   ->excludes(single)
                                   ->excludes(command.get_option("--collective"))
                                   ->excludes(command.get_option("--magnitude"));
     here.parsed("--peer-algorithm", options->peer_algorithm, "NAME", parse_algorithm,
-                fmt::format("best, {}", fmt::join(gloo_algorithms, ", ")),
-                fmt::format("Algorithm of Gloo (best, {}) [best]", fmt::join(gloo_algorithms, ", ")))
+                fmt::format("best, {}", fmt::join(gloo_algorithms, ", ")), "Algorithm of Gloo [best]")
         ->needs(peer);
     here.flag("--ladder", options->ladder,
               "Measure the gain of mmsg, gso, gro and threads, each added to the ones before")
@@ -136,10 +134,10 @@ std::string packet_flag(const CLI::App& command) {
 
 }  // namespace
 
-void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& options) {
+void add_bench_flags(Command& command, const std::shared_ptr<BenchOptions>& options) {
     add_what(command, options);
     add_where(command, options);
-    Flags how(command, "How");
+    Flags how(command, "Options of the ranks");
     add_option_flags(how, options->bench.options,
                      {"--switch", "--rack", "--listen", "--link-rate", "--uplink", "--uplink-rate"});
     if (options->additions.add_flags) options->additions.add_flags(command);

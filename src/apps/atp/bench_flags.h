@@ -2,7 +2,6 @@
 // Flags of `atp bench`.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -43,6 +42,6 @@ struct BenchOptions {
 };
 
 // The options outlive the command's parsing.
-void add_bench_flags(CLI::App& command, const std::shared_ptr<BenchOptions>& options);
+void add_bench_flags(Command& command, const std::shared_ptr<BenchOptions>& options);
 
 }  // namespace atp::apps

@@ -153,29 +153,34 @@ std::optional<std::string> parse_host_port(std::string_view text) {
 
 std::function<int()> register_doctor(CLI::App& program) {
     auto options = std::make_shared<DoctorOptions>();
-    CLI::App* command = program.add_subcommand(
-        "doctor", "Find common faults of this host and of the paths to switches, and print how to correct them");
-    command->footer("Exit status: 0 no check failed, 1 a check failed or the output failed, 2 bad arguments.");
-    Flags flags(*command, "Examination");
-    flags.appended("--switch", options->request.switches, "ADDRESS", parse_host_port, "host:port or [host]:port",
-                   "Check this switch and the path to it; may be repeated");
-    flags.appended("--peer", options->request.peers, "ADDRESS", parse_host_port, "host:port or [host]:port",
-                   "Check the TCP rendezvous address of rank 0; may be repeated");
+    Command& command =
+        Command::add(program, "doctor",
+                     "Find common faults of this host and of the paths to switches, and print how to correct them");
+    Flags flags(command, "Checks");
+    flags.appended("--switch", options->request.switches, "ADDRESS", parse_host_port, address_forms,
+                   "Check this switch and the path to it");
+    flags.appended("--peer", options->request.peers, "ADDRESS", parse_host_port, address_forms,
+                   "Check the TCP rendezvous address of rank 0");
     flags.parsed("--timeout", options->request.timeout, "TIME", parse_wait, wait_forms,
                  "Longest wait for one answer [2s]");
     flags.flag("--json", options->json, "Print one JSON object");
-    Flags pairs(*command, "Paths between the hosts of a job without a switch (run on all of them at once)");
+    Flags pairs(command, "Paths between the hosts of a job without a switch (run on all of them at once)");
     CLI::Option* const rank = pairs.number("--rank", options->rank, 0, most_hosts - 1, "Rank of this host");
     CLI::Option* const world = pairs.number("--world", options->world, 2, most_hosts, "Number of hosts");
     CLI::Option* const rendezvous = pairs.parsed("--rendezvous", options->rendezvous, "ADDRESS", parse_host_port,
-                                                 "host:port or [host]:port", "TCP address that rank 0 serves");
+                                                 address_forms, "TCP address that rank 0 serves");
     CLI::Option* const listen =
-        pairs.text("--listen", options->listen, "ADDRESS",
-                   "UDP address that the others ask: host:port, host:0 for any port, or host:first-last");
+        pairs.text("--listen", options->listen, "ADDRESS", "host:port, host:0 for any port, or host:first-last",
+                   "UDP address that the others ask");
     for (CLI::Option* const option : {rank, world, rendezvous, listen}) {
         option->needs(rank)->needs(world)->needs(rendezvous)->needs(listen);
     }
-    command->parse_complete_callback([options] {
+    command.add_example("atp doctor --switch 10.0.0.1:4790 --peer 10.0.0.2:29500",
+                        "Check this host, the path to a switch, and the way to rank 0.");
+    command.set_exit({{exit_passed, "no check failed"},
+                      {exit_failed, "a check failed or the output failed"},
+                      {exit_misused, "bad arguments"}});
+    command.parse_complete_callback([options] {
         if (options->world != 0 && options->rank >= options->world) {
             throw CLI::ValidationError(
                 fmt::format("--rank {}: ranks begin with 0, and --world is {}", options->rank, options->world));

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "comm/option_table.h"
 
@@ -37,14 +39,33 @@ class FlagRows {
         for (const OptionRow* row : rows_) text += (text.empty() ? "" : ", ") + comm::accepted_values(*row);
         return rows_.size() == 1 ? text : text + ", or both with a colon between";
     }
-    [[nodiscard]] std::string help() const {
-        if (disables()) return fmt::format("Disable features of the sockets: {}. [none]", accepted());
-        std::string text;
-        for (const OptionRow* row : rows_) {
-            const std::string accepted = is_switch() ? "" : fmt::format(" ({})", comm::accepted_values(*row));
-            text += fmt::format("{}{}{}. [{}]", text.empty() ? "" : " ", row->help, accepted, comm::default_text(*row));
+    [[nodiscard]] FlagText text() const {
+        if (disables()) return {.meaning = "Disable features of the sockets", .values = accepted(), .fallback = "none"};
+        const OptionRow& first = *rows_.front();
+        if (rows_.size() == 1) {
+            FlagText text = flag_text(first.help, is_switch() ? "" : comm::accepted_values(first));
+            if (!is_switch()) text.fallback = comm::default_text(first);
+            return text;
         }
+        FlagText text;
+        for (const OptionRow* row : rows_) {
+            const FlagText own = flag_text(row->help, comm::accepted_values(*row));
+            text.meaning +=
+                fmt::format("{}: {} ({}) [{}]\n", row->placeholder, own.meaning, own.values, comm::default_text(*row));
+        }
+        text.meaning += joined(":", &OptionRow::placeholder) + ": both";
         return text;
+    }
+    // Values for the completion of a shell, also where others are accepted too.
+    [[nodiscard]] std::vector<std::string> words() const {
+        std::vector<std::string> words;
+        for (const OptionRow* row : rows_) {
+            const auto own = flag_text("", comm::accepted_values(*row)).words;
+            if (!disables()) std::ranges::copy(own, std::back_inserter(words));
+            if (disables()) words.emplace_back(row->name);
+            if (row->type == OptionType::multicast) words.insert(words.end(), {"off", "on"});
+        }
+        return words;
     }
 
     // Each part of the text belongs to the first of the remaining rows that accepts it.
@@ -93,19 +114,24 @@ std::vector<std::string_view> flags_of_table() {
 CLI::Option* add_option_flag(Flags& flags, std::string_view flag, comm::Options& options) {
     const FlagRows rows(flag);
     const std::string name(flag);
+    CLI::Option* option = nullptr;
     if (rows.is_switch()) {
-        const auto set = [&options, rows] { static_cast<void>(rows.set(options, "true")); };
-        return flags.call(name, set, rows.help());
-    }
-    if (rows.is_list()) {
+        option = flags.call(
+            name, [&options, rows] { static_cast<void>(rows.set(options, "true")); }, "");
+    } else if (rows.is_list()) {
         const auto& field = std::get<std::vector<std::string> comm::Options::*>(rows.rows().front()->field);
         const auto parse = [](std::string_view text) {
             return text.empty() ? std::nullopt : std::optional<std::string>(text);
         };
-        return flags.appended(name, options.*field, rows.placeholder(), parse, rows.accepted(), rows.help());
+        option = flags.appended(name, options.*field, rows.placeholder(), parse, rows.accepted(), "");
+    } else {
+        const auto set = [&options, rows](std::string_view text) { return rows.set(options, text); };
+        option = flags.accepted(name, rows.placeholder(), set, rows.accepted(), "");
     }
-    const auto set = [&options, rows](std::string_view text) { return rows.set(options, text); };
-    return flags.accepted(name, rows.placeholder(), set, rows.accepted(), rows.help());
+    FlagText text = rows.text();
+    if (!rows.is_switch()) text.words = rows.words();
+    flags.describe(option, std::move(text));
+    return option;
 }
 
 void add_option_flags(Flags& flags, comm::Options& options, const std::vector<std::string_view>& others) {

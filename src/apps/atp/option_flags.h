@@ -2,7 +2,6 @@
 // Flags of `atp bench`, made from the table of options (comm/option_table.h).
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
 #include <vector>

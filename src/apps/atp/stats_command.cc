@@ -79,17 +79,19 @@ int run_stats(const StatsOptions& options) {
 
 std::function<int()> register_stats(CLI::App& program) {
     auto options = std::make_shared<StatsOptions>();
-    CLI::App* command = program.add_subcommand("stats", "Show the counters of a switch and of its jobs");
-    command->add_option("ADDRESS", options->address, "Address of the switch, host:port or [host]:port")->required();
-    command->footer(
-        "Exit status: 0 report printed, 1 no answer or the output failed, 2 bad arguments, 130 after a signal "
-        "without a report.");
-    Flags flags(*command, "Output");
+    Command& command = Command::add(program, "stats", "Show the counters of a switch and of its jobs");
+    command.add_option("ADDRESS", options->address, "Address of the switch")->type_name("ADDRESS")->required();
+    Flags flags(command, "Output");
     flags.flag("--json", options->json, "Print each report as one line of JSON");
     flags.flag("--watch", options->watch, "Print a report with rates every --interval, until Ctrl-C");
     flags.parsed("--interval", options->interval, "TIME", parse_wait, wait_forms,
                  "Time between two reports of --watch [1s]");
     flags.parsed("--timeout", options->timeout, "TIME", parse_wait, wait_forms, "Longest wait for an answer [2s]");
+    command.add_example("atp stats 10.0.0.1:4790 --watch", "Show what each job does, every second.");
+    command.set_exit({{exit_passed, "report printed"},
+                      {exit_failed, "no answer or the output failed"},
+                      {exit_misused, "bad arguments"},
+                      {exit_interrupted, "after a signal without a report"}});
     return [options] { return run_stats(*options); };
 }
 

@@ -107,7 +107,7 @@ void print_memory(const switchd::SwitchNodeConfig& config) {
 void print_kernel(const client::ShardReport& shard, bool in_pipeline) {
     fmt::print("  aggregators  {} of {} lanes inside the {} ({:.1f} MB), {}\n", shard.aggregators, shard.kernel->lanes,
                in_pipeline ? "pipeline" : "kernel", static_cast<double>(client::memory_of_kernel(shard)) / 1e6,
-               shard.kernel->level == 0 ? "next to workers" : "where racks meet");
+               shard.kernel->level == 0 ? "in a rack" : "above the racks");
     for (const auto& [interface, mode] : shard.kernel->interfaces) {
         fmt::print("               {}: {}{}\n", interface, mode,
                    mode == "generic" ? ", slower: its driver has no XDP, or none at this MTU" : "");
@@ -217,70 +217,91 @@ int run_switch(SwitchOptions options) {
     return exit_passed;
 }
 
-}  // namespace
-
-std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions) {
-    auto options = std::make_shared<SwitchOptions>();
-    options->additions = std::move(additions);
-    CLI::App* command = program.add_subcommand("switch", "Aggregate the packets of any number of jobs");
-    Flags flags(*command, "Switch");
-    switchd::SwitchNodeConfig& config = options->config;
-    flags.text("--listen", options->listen, "ADDRESS",
-               "Local address, host:port or [host]:port; --xdp uses the same port [0.0.0.0:4790]");
-    flags.text("--parent", options->parent, "ADDRESS",
-               "Address of the switch above this one, host:port or [host]:port [none]");
+// Where the switch is, and how much it holds.
+void add_place_flags(Command& command, SwitchOptions& options) {
+    Flags flags(command, "Switch");
+    switchd::SwitchNodeConfig& config = options.config;
+    flags.text("--listen", options.listen, "ADDRESS", address_forms,
+               "Local address; --xdp uses the same port [0.0.0.0:4790]");
+    flags.text("--parent", options.parent, "ADDRESS", address_forms, "Address of the switch above this one [none]");
     flags.parsed("--memory", config.memory_bytes, "SIZE", parse_size, size_forms,
                  "Memory of all aggregators; 0: only host parameter servers [64MB]");
-    flags.number("--lanes", options->lanes, 8, ATP_MAX_LANES,
-                 "Lanes of an aggregator, the most that an aggregated packet may have [by the MTU of the interface]");
+    flags.number("--lanes", options.lanes, 8, ATP_MAX_LANES,
+                 "Lanes of an aggregator, the most that an aggregated packet may have [as many as fill a packet of the "
+                 "interface]");
     flags.number("--threads", config.shards, 1, 256,
-                 "Number of threads, which divide both memories among them; 1 with --xdp and --p4, and at the server "
-                 "behind such a switch [1]");
-    flags.parsed("--xdp", options->kernel.interfaces, "INTERFACES", parse_interfaces,
-                 "interface names separated by commas",
-                 "Aggregate in the kernel on these interfaces, comma-separated; needs root. List every port to a "
-                 "worker and the port to the server. [none]");
-    flags.text("--xdp-pins", options->kernel.pins, "FOLDER",
-               "Folder on a bpffs, which keeps the state of the kernel switch over a restart [/sys/fs/bpf/atp]");
-    flags.number("--level", options->kernel.level, 0, ATP_LEVELS - 1,
-                 "Level of --xdp or --p4 for jobs with racks: 0 next to workers, 1 where racks meet [0]");
-    flags.text(
-        "--p4", options->kernel.pipeline, "ADDRESS",
-        "Be the agent of a pipeline at this Thrift address: of a simple_switch that runs a program of p4/ [none]");
-    flags.text("--p4-control", options->kernel.pipeline_control, "INTERFACE",
-               "Interface at which the pipeline delivers control messages, the other end of its port 64 [none]");
-    flags.flag("--pin", options->pin, "Pin each thread to its own core");
+                 "Threads, which divide both memories among them; 1 with --xdp and --p4, and at the server behind such "
+                 "a switch [1]");
+    flags.flag("--pin", options.pin, "Pin each thread to its own core");
     flags.number("--jobs", config.jobs, 1, 65'536, "Most jobs at a time, on all threads together [64]");
     flags.number("--channels", config.channels, 1, 1'048'576,
                  "Most channels at a time, of all jobs on all threads [256]");
     flags.parsed("--server-memory", config.server_bytes, "SIZE", parse_size, size_forms,
                  "Most memory of all parameter servers on this switch [4GiB]");
-    command
-        ->add_flag("--server,!--no-server", options->hosts_servers,
-                   "Host the parameter servers of jobs that request them on their last switch [yes]")
-        ->group("Switch");
+    flags.flag("--server,!--no-server", options.hosts_servers,
+               "Host the parameter servers of jobs that request them on their last switch [yes]");
+}
+
+void add_path_flags(Command& command, KernelPartConfig& kernel) {
+    Flags flags(command, "Switch in the path of packets (kernel or P4)");
+    flags.parsed("--xdp", kernel.interfaces, "INTERFACES", parse_interfaces, "interface names separated by commas",
+                 "Aggregate in the kernel on these interfaces; needs root. List every port to a worker and the port to "
+                 "the server [none]");
+    flags.text("--xdp-pins", kernel.pins, "FOLDER", "a path",
+               "Folder on a bpffs, which keeps the state of the kernel switch over a restart [/sys/fs/bpf/atp]");
+    flags.number("--level", kernel.level, 0, ATP_LEVELS - 1,
+                 "Position of an --xdp or --p4 switch: 0 in a rack, 1 above the racks [0]");
+    flags.text("--p4", kernel.pipeline, "ADDRESS", address_forms,
+               "Control a BMv2 `simple_switch` at this Thrift address, running a program from p4/ [none]");
+    flags.text("--p4-control", kernel.pipeline_control, "INTERFACE", "the name of an interface",
+               "Interface at which the pipeline delivers control messages, the other end of its port 64 [none]");
+}
+
+void add_time_flags(Command& command, SwitchOptions& options) {
+    Flags flags(command, "Times");
+    switchd::SwitchNodeConfig& config = options.config;
     flags.parsed("--ageing", config.ageing, "TIME", parse_duration, duration_forms,
                  "Idle time after which another fragment may claim an aggregator [500ms]");
     flags.parsed("--hold", config.hold, "TIME", parse_wait, wait_forms,
-                 "Time without a JOIN after which a member is removed [3s]");
+                 "Declare a silent worker dead after this time [3s]");
     flags.parsed("--spin", config.spin, "TIME", parse_duration, duration_forms,
                  "Time for which a thread polls before it sleeps; lowers latency, keeps a core busy [0]");
-    flags.number("--busy-poll", options->busy_poll_us, 0, 1'000'000, "SO_BUSY_POLL of the sockets, in us [0]");
-    flags.parsed("--log-level", options->log_level, "LEVEL", observe::severity_of, observe::severity_forms,
-                 "Least severity of the lines on standard error: trace, debug, info, warn, error, off [info; with "
-                 "--quiet: error]");
-    flags.parsed("--log-format", options->log_format, "FORMAT", observe::log_format_of, "text or json",
-                 "Format of these lines: text, or json with one object each [text]");
-    flags.text("--trace", options->trace, "FILE",
+    flags.number("--busy-poll", options.busy_poll_us, 0, 1'000'000,
+                 "Microseconds for which the kernel polls the network device (SO_BUSY_POLL) [0]");
+}
+
+void add_output_flags(Command& command, SwitchOptions& options) {
+    Flags flags(command, "Output");
+    flags.parsed("--log-level", options.log_level, "LEVEL", observe::severity_of, observe::severity_forms,
+                 "Least severity of the lines on standard error [info; with --quiet: error]");
+    flags.parsed("--log-format", options.log_format, "FORMAT", observe::log_format_of, "text or json",
+                 "Format of these lines; json: one object per line [text]");
+    flags.text("--trace", options.trace, "FILE", "a path",
                "Write a line for each packet sent and received to this file, which only its owner can read [none]");
-    flags.flag("--quiet", options->quiet, "Print errors only");
-    flags.flag("--json", options->json, "Print the first report as JSON, with the address in use");
-    command->footer(
-        "Exit status: 0 stopped by SIGTERM or SIGINT, 1 a socket, the output, the trace or the end of --xdp failed,\n"
-        "2 bad arguments or no start.");
-    if (options->additions.add_flags) options->additions.add_flags(*command);
-    options->given = [command](const std::string& flag) {
-        const CLI::Option* const option = command->get_option_no_throw(flag);
+    flags.flag("--quiet", options.quiet, "Print errors only");
+    flags.flag("--json", options.json, "Print the first report as JSON, with the address in use");
+}
+
+}  // namespace
+
+std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions) {
+    auto options = std::make_shared<SwitchOptions>();
+    options->additions = std::move(additions);
+    Command& command = Command::add(program, "switch", "Aggregate the packets of any number of jobs");
+    add_place_flags(command, *options);
+    add_path_flags(command, options->kernel);
+    add_time_flags(command, *options);
+    add_output_flags(command, *options);
+    if (options->additions.add_flags) options->additions.add_flags(command);
+    const std::string typed = program.get_name() + " switch";
+    command.add_example(typed + " --listen 10.0.0.1:4790 --memory 256MB",
+                        "Serve all jobs whose workers name 10.0.0.1:4790.");
+    command.add_example(typed + " --listen 10.0.1.1:4790 --parent 10.0.0.1:4790", "Serve a rack below that switch.");
+    command.set_exit({{exit_passed, "stopped by SIGTERM or SIGINT"},
+                      {exit_failed, "a socket, the output, the trace or the end of --xdp failed"},
+                      {exit_misused, "bad arguments or no start"}});
+    options->given = [&command](const std::string& flag) {
+        const CLI::Option* const option = command.get_option_no_throw(flag);
         return option != nullptr && option->count() != 0;
     };
     return [options] { return run_switch(*options); };

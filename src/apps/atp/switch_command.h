@@ -15,7 +15,7 @@ using Given = std::function<bool(const std::string& flag)>;
 
 // Calls by which another program extends the command. All calls are optional, and are made in this order.
 struct SwitchAdditions {
-    std::function<void(CLI::App& command)> add_flags{};
+    std::function<void(Command& command)> add_flags{};
     // Completes the configuration. Returns why the flags exclude each other; nullopt: they do not.
     std::function<std::optional<std::string>(switchd::SwitchNodeConfig& config, bool in_kernel, const Given& given)>
         complete{};

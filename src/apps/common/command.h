@@ -10,6 +10,8 @@ class App;
 
 namespace atp::apps {
 
+class Command;
+
 // Exit status of the process.
 enum ExitStatus : int {
     exit_passed = 0,
@@ -18,7 +20,8 @@ enum ExitStatus : int {
     exit_interrupted = 130,
 };
 
-// Adds one subcommand to the program. The returned function runs it after its flags were read, if it was requested.
+// Adds one subcommand, a Command, to the program. The returned function runs it after its flags were read, if it was
+// requested.
 using Register = std::function<int()> (*)(CLI::App& program);
 
 }  // namespace atp::apps

@@ -4,22 +4,27 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
+#include "apps/common/command_text.h"
 #include "base/units.h"
 
 namespace atp::apps {
 
 // Adds flags to one command, under one heading of its help. Their targets must outlive the command's parsing.
+//
+// A help begins with what the flag does, and ends with its default in brackets. It does not repeat the accepted values,
+// which follow it in parentheses.
 class Flags {
   public:
-    Flags(CLI::App& command, std::string heading) : command_(command), heading_(std::move(heading)) {}
+    Flags(Command& command, std::string heading) : command_(command), heading_(std::move(heading)) {}
 
     // `read` takes the text of the flag, and returns false if it does not accept the text.
     template <class Read>
@@ -29,7 +34,8 @@ class Flags {
                                      accepted = std::string(accepted)](const std::string& text) {
             if (!read(std::string_view(text))) refuse(flag, text, accepted);
         };
-        return decorate(command_.add_option_function<std::string>(flag, read_or_refuse, help), placeholder);
+        CLI::Option* const option = command_.add_option_function<std::string>(flag, read_or_refuse);
+        return described(option->type_name(std::string(placeholder)), help, accepted);
     }
 
     // As accepted(), but the flag may be repeated, and `read` gets each value.
@@ -42,9 +48,9 @@ class Flags {
                 if (!read(std::string_view(text))) refuse(flag, text, accepted);
             }
         };
-        return decorate(
-            command_.add_option_function<std::vector<std::string>>(flag, read_or_refuse, help)->expected(1)->take_all(),
-            placeholder);
+        CLI::Option* const option = command_.add_option_function<std::vector<std::string>>(flag, read_or_refuse);
+        option->expected(1)->take_all()->type_name(std::string(placeholder));
+        return described(option, help, accepted);
     }
 
     // `parse` converts a text to an optional value.
@@ -93,31 +99,36 @@ class Flags {
     }
 
     CLI::Option* flag(const std::string& flag, bool& target, const std::string& help) {
-        return command_.add_flag(flag, target, help)->group(heading_);
+        return described(command_.add_flag(flag, target), help, "");
     }
     CLI::Option* call(const std::string& flag, std::function<void()> then, const std::string& help) {
-        return command_.add_flag_callback(flag, std::move(then), help)->group(heading_);
+        return described(command_.add_flag_callback(flag, std::move(then)), help, "");
     }
 
     // Accepts any text that is not empty.
     CLI::Option* text(const std::string& flag, std::string& target, std::string_view placeholder,
-                      const std::string& help) {
+                      std::string_view accepted_values, const std::string& help) {
         const auto parse = [](std::string_view text) {
             return text.empty() ? std::nullopt : std::optional<std::string>(text);
         };
-        return parsed(flag, target, placeholder, parse, "a text that is not empty", help);
+        return parsed(flag, target, placeholder, parse, accepted_values, help);
     }
+
+    // Replaces what the help says, which otherwise follows from the accepted values.
+    void describe(const CLI::Option* option, FlagText text) { command_.describe(option, std::move(text)); }
 
   private:
     [[noreturn]] static void refuse(const std::string& flag, const std::string& text, const std::string& accepted) {
+        if (text.empty()) throw CLI::ValidationError(fmt::format("{}: empty value; expected {}", flag, accepted));
         throw CLI::ValidationError(
             fmt::format("{}: '{}' is {}; use {}", flag, text, is_too_large(text) ? "too large" : "invalid", accepted));
     }
-    CLI::Option* decorate(CLI::Option* option, std::string_view placeholder) const {
-        return option->type_name(std::string(placeholder))->group(heading_);
+    CLI::Option* described(CLI::Option* option, std::string_view help, std::string_view accepted) {
+        command_.describe(option, flag_text(help, accepted));
+        return option->group(heading_);
     }
 
-    CLI::App& command_;
+    Command& command_;
     std::string heading_;
 };
 

@@ -4,65 +4,77 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <memory>
+#include <iterator>
 #include <new>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "apps/common/command_text.h"
+#include "apps/common/description.h"
 #include "apps/common/output.h"
+#include "apps/common/suggestion.h"
 
 namespace atp::apps {
 namespace {
 
-constexpr std::size_t help_columns = 120;
-constexpr std::size_t name_columns = 34;
-
-// Lines break between words.
-std::string wrapped(std::string_view text, std::size_t columns) {
-    std::string lines;
-    while (text.size() > columns) {
-        const std::size_t space = text.rfind(' ', columns);
-        if (space == std::string_view::npos) break;
-        lines += std::string(text.substr(0, space)) + "\n";
-        text.remove_prefix(space + 1);
-    }
-    return lines += text;
+std::vector<std::string> names_of_commands(const CLI::App& program) {
+    std::vector<std::string> names;
+    for (const CLI::App* command : program.get_subcommands({})) names.push_back(command->get_name());
+    return names;
 }
 
-// Behind the name of a flag: its value. Which flags need or exclude each other is in their texts, and in errors.
-class HelpFormatter final : public CLI::Formatter {
-  public:
-    HelpFormatter() { column_width(name_columns); }
-    // Without the remark that --no-NAME is false.
-    std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
-        std::string name = CLI::Formatter::make_option_name(option, is_positional);
-        constexpr std::string_view remark = "{false}";
-        if (const std::size_t at = name.find(remark); at != std::string::npos) name.erase(at, remark.size());
-        return name;
+std::vector<std::string> names_of_flags(const CLI::App& command) {
+    std::vector<std::string> all;
+    for (const CLI::Option* option : command.get_options()) {
+        if (!option->get_group().empty()) std::ranges::copy(names_of(*option), std::back_inserter(all));
     }
-    std::string make_option_desc(const CLI::Option* option) const override {
-        return wrapped(option->get_description(), help_columns - name_columns);
+    return all;
+}
+
+// Words that no flag, argument or subcommand took come before other errors: a flag with a typo is also missing.
+std::string complaint(const CLI::App& program, const CLI::App& command, const CLI::ParseError& error) {
+    const CLI::App& reader = command.remaining().empty() ? program : command;
+    const std::vector<std::string> unknown = reader.remaining();
+    if (unknown.empty()) return error.what();
+    const bool in_command = &reader != &program;
+    const auto flag = std::ranges::find_if(unknown, [](const std::string& word) { return word.starts_with("-"); });
+    if (flag != unknown.end() && (in_command || flag == unknown.begin())) {
+        const std::string name = flag->substr(0, flag->find('='));
+        const std::string near = nearest(name, names_of_flags(reader));
+        return fmt::format("unknown flag '{}'{}", name, near.empty() ? "" : "; did you mean " + near + "?");
     }
-    std::string make_option_opts(const CLI::Option* option) const override {
-        std::string text;
-        const bool has_value = option->get_type_size() != 0 && !option->get_positional();
-        if (has_value) text += " " + option->get_type_name();
-        if (option->get_expected_max() == CLI::detail::expected_max_vector_size) text += " ...";
-        if (option->get_required()) text += " (required)";
-        return text;
-    }
-};
+    if (in_command) return fmt::format("unexpected argument '{}'", unknown.front());
+    const std::vector<std::string> names = names_of_commands(program);
+    const std::string near = nearest(unknown.front(), names);
+    const std::string hint = near.empty() ? fmt::format("; use one of {}", fmt::join(names, ", "))
+                                          : fmt::format("; did you mean '{}'?", near);
+    return fmt::format("unknown subcommand '{}'{}", unknown.front(), hint);
+}
+
+int misused(const CLI::App& program, const CLI::ParseError& error) {
+    const auto parsed = program.get_subcommands();
+    const CLI::App& command = parsed.empty() ? program : *parsed.front();
+    const std::string path = program.get_name() + (parsed.empty() ? "" : " " + command.get_name());
+    fmt::print(stderr, "{0}: {1}\nTry `{0} --help`.\n", path, complaint(program, command, error));
+    return exit_misused;
+}
 
 // `name`: the subcommand is added, for errors.
 int run(const ProgramText& text, std::span<const Register> commands, int argc, char** argv, std::string& name) {
     CLI::App program(text.description, text.name);
     program.require_subcommand(0, 1);  // a missing subcommand is reported below, an unknown one by its name
-    program.set_version_flag("--version", text.version);
-    program.formatter(std::make_shared<HelpFormatter>());
+    program.set_help_flag("-h,--help", "Print this help");
+    program.set_version_flag("--version", text.version, "Print the version");
+    bool describes = false;
+    program.add_flag("--describe", describes, "Print all commands as JSON")->group("");  // for tools/write_cli
+    program.formatter_fn([](const CLI::App* self, const std::string& /*name*/, CLI::AppFormatMode /*mode*/) {
+        return help_of_program(*self);
+    });
     std::vector<std::pair<CLI::App*, std::function<int()>>> registered;
     for (const Register command : commands) {
         std::function<int()> body = command(program);
@@ -73,18 +85,19 @@ int run(const ProgramText& text, std::span<const Register> commands, int argc, c
     } catch (const CLI::Success& answered) {  // --help, --version
         return program.exit(answered);
     } catch (const CLI::ParseError& error) {
-        fmt::print(stderr, "{}: {}\nTry --help.\n", text.name, error.what());
-        return exit_misused;
+        return misused(program, error);
     }
-    std::string names;
+    if (describes) {
+        fmt::print("{}\n", description_of(program));
+        return exit_passed;
+    }
     for (const auto& [subcommand, body] : registered) {
-        if (subcommand->parsed()) {
-            name += " " + subcommand->get_name();
-            return body();
-        }
-        names += fmt::format("{}{}", names.empty() ? "" : " or ", subcommand->get_name());
+        if (!subcommand->parsed()) continue;
+        name += " " + subcommand->get_name();
+        return body();
     }
-    fmt::print(stderr, "{}: the subcommand is missing; use {}\nTry --help.\n", text.name, names);
+    fmt::print(stderr, "{0}: no subcommand given ({1})\nTry `{0} --help`.\n", text.name,
+               fmt::join(names_of_commands(program), ", "));
     return exit_misused;
 }
 

@@ -196,7 +196,7 @@ constexpr std::array rows{
               .python = "multicast",
               .environment = "ATP_MULTICAST",
               .flag = "--multicast",
-              .placeholder = "on|GROUPS",
+              .placeholder = "off|on|GROUPS",
               .c_field = "multicast",
               .help = "Send each result once, to a multicast group, if every rank receives the group",
               .page = "operate/run.md#results-by-multicast"},

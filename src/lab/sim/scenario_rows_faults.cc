@@ -157,11 +157,11 @@ ScenarioRow straggler_row() {
 }
 
 void add_outage_rows(Rows& rows) {
+    rows.push_back(outage_row(Outage::Kind::crash, "--crash",
+                              "a node fails and starts again: a switch empty; a worker or server ends the incarnation",
+                              draw_outages));
     rows.push_back(
-        outage_row(Outage::Kind::crash, "--crash",
-                   fmt::format("{}; a switch restarts empty, a worker or server ends the incarnation", outage_forms),
-                   draw_outages));
-    rows.push_back(outage_row(Outage::Kind::pause, "--pause", "the same for a node that keeps its state", nullptr));
+        outage_row(Outage::Kind::pause, "--pause", "a node does nothing for a time, and keeps its state", nullptr));
     const auto add = [&](Outage::Kind kind, const char* flag, const char* help) {
         rows.push_back(outage_row(kind, flag, help, nullptr));
     };
@@ -169,8 +169,8 @@ void add_outage_rows(Rows& rows) {
     add(Outage::Kind::silence, "--silence", "the host of a worker sends and receives nothing, and its processes end");
     add(Outage::Kind::leave, "--leave", "a worker leaves in order while the others go on, which ends its job");
     add(Outage::Kind::cut, "--cut", "no packet passes between a node and the next switch");
-    add(Outage::Kind::cut_up, "--cut-up", "none passes from a node to the next switch");
-    add(Outage::Kind::cut_down, "--cut-down", "none passes from the next switch to a node");
+    add(Outage::Kind::cut_up, "--cut-up", "no packet passes from a node to the next switch");
+    add(Outage::Kind::cut_down, "--cut-down", "no packet passes from the next switch to a node");
     rows.push_back(toggle<&Scenario::faults, &Faults::limits_reports>(
         Group::faults, "--limit-reports", true, "hosts report closed ports at most once a second"));
     rows.push_back(row<&Scenario::deadline>(Group::jobs, "--deadline", duration(),
@@ -207,10 +207,9 @@ void add_fault_rows(Rows& rows) {
 }
 
 void add_switchml_rows(Rows& rows) {
-    rows.push_back(row<&Scenario::systems>(
-        Group::jobs, "--system", system(),
-        fmt::format("system that sums gradients: {}; jobs take several systems in turn [atp]", system_forms),
-        draw_systems));
+    rows.push_back(row<&Scenario::systems>(Group::jobs, "--system", system(),
+                                           "system that sums gradients; jobs take several systems in turn [atp]",
+                                           draw_systems));
     rows.push_back(row<&Scenario::switchml, &SwitchmlSpec::pool>(
         Group::switchml, "--pool", number<std::uint32_t>(1, std::uint64_t{1} << 24U),
         "slots of the switch; each job has an equal part, rounded down to a power of two [128 for each job, 512 if "

@@ -218,10 +218,9 @@ void add_gradient_rows(Rows& rows) {
 }
 
 void add_training_rows(Rows& rows) {
-    rows.push_back(row<&Scenario::models>(
-        training, "--model", model(),
-        fmt::format("model that gives gradients and computation: {}; jobs take several models in turn",
-                    workload::model_names())));
+    rows.push_back(
+        row<&Scenario::models>(training, "--model", model(),
+                               "model that gives gradients and computation; jobs take several models in turn [none]"));
     rows.push_back(row<&Scenario::batch>(training, "--batch", number<unsigned>(1, 1'000'000),
                                          "samples of a worker in an iteration [the model's]"));
     rows.push_back(
@@ -275,11 +274,11 @@ void add_number_rows(Rows& rows) {
         [](Random& random, Scenario& s) {
             if (random.chance(0.15)) draw_numbers(random, s, random.chance(0.1) ? 12'000 : 1'200);
         }));
-    rows.push_back(row<&Scenario::lane_type>(jobs, "--lane-type", words("TYPE", types),
-                                             "integers of numbers in packets: int32, int16 or int8 [int32]"));
-    rows.push_back(row<&Scenario::int32_switch>(
-        jobs, "--int32-switch", number<unsigned>(0, 1023),
-        "number of a switch behind one in the path that adds only int32: narrow integers then travel as int32 [none]"));
+    rows.push_back(
+        row<&Scenario::lane_type>(jobs, "--lane-type", words("TYPE", types), "integers of numbers in packets [int32]"));
+    rows.push_back(row<&Scenario::int32_switch>(jobs, "--int32-switch", number<unsigned>(0, 1023),
+                                                "number of a switch behind one in the path that adds only int32: "
+                                                "narrow integers are then sent as int32 [none]"));
     rows.push_back(row<&Scenario::ranks_of_host>(
         jobs, "--ranks-of-host", number<unsigned>(1, ATP_PART_RANK_MASK),
         "ranks of a worker's host, which sum in its memory first; the worker sends their sums [1]",

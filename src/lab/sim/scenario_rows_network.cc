@@ -80,8 +80,8 @@ TextForm<BackgroundSpec> flow() {
 }  // namespace
 
 void add_network_rows(Rows& rows) {
-    rows.push_back(row<&Scenario::topology>(network, "--topology", topology(),
-                                            fmt::format("{} [star:4]", topology_forms), draw_topology));
+    rows.push_back(
+        row<&Scenario::topology>(network, "--topology", topology(), "switches and hosts [star:4]", draw_topology));
     rows.push_back(row<&Scenario::server>(
         network, "--server", words("PLACE", server_words),
         "host of each job's server. switch: that of the last switch; dedicated: one for each job; shared: one for all "
@@ -127,14 +127,15 @@ void add_host_rows(Rows& rows) {
         hosts, "--host-cost", cost(cost_of_papers),
         "time of a host for each packet of ATP or SwitchML, and its rate of copying; counts if longer than the time "
         "on the wire; papers: 31ns and 64.7Gbps [0]"));
-    rows.push_back(row<&Scenario::tcp_cost>(hosts, "--tcp-cost", cost(tcp_cost_of_papers),
-                                            "the same for each segment of tcp; papers: 45Gbps [0]"));
-    rows.push_back(row<&Scenario::rdma_cost>(hosts, "--rdma-cost", cost(rdma_cost_of_papers),
-                                             "the same for each segment of rdma; papers: 64.7Gbps [0]"));
-    rows.push_back(row<&Scenario::background>(
-        hosts, "--background", flow(),
-        fmt::format("traffic of another application: {}; without an end it lasts until all jobs are done",
-                    background_forms)));
+    rows.push_back(row<&Scenario::tcp_cost>(
+        hosts, "--tcp-cost", cost(tcp_cost_of_papers),
+        "time of a host for each segment of tcp, and its rate of copying; papers: 45Gbps [0]"));
+    rows.push_back(row<&Scenario::rdma_cost>(
+        hosts, "--rdma-cost", cost(rdma_cost_of_papers),
+        "time of a host for each segment of rdma, and its rate of copying; papers: 64.7Gbps [0]"));
+    rows.push_back(
+        row<&Scenario::background>(hosts, "--background", flow(),
+                                   "traffic of another application; without an end it lasts until all jobs are done"));
     rows.push_back(
         row<&Scenario::sample>(hosts, "--sample", interval(),
                                "interval of the series in the JSON report: what jobs, flows and links carried"));

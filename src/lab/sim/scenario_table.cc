@@ -49,7 +49,7 @@ std::string_view heading_of(ScenarioRow::Group group) {
         case Group::network: return "Network";
         case Group::jobs: return "Jobs";
         case Group::training: return "Training";
-        case Group::hosts: return "Hosts and others";
+        case Group::hosts: return "Hosts and other traffic";
         case Group::protocol: return "Protocol";
         case Group::switchml: return "SwitchML";
         case Group::faults: return "Faults";

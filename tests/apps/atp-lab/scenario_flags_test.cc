@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "apps/atp-lab/scenario_flags.h"
+#include "apps/common/command_text.h"
 #include "sim/scenario_table.h"
 #include "sim/scenario_text.h"
 #include "sim/simulation.h"
@@ -15,7 +16,7 @@ namespace {
 
 sim::Scenario parse(const std::string& flags) {
     sim::Scenario scenario;
-    CLI::App command;
+    Command command("simulate");
     add_scenario_flags(command, scenario);
     command.add_option("--seed", scenario.seed);
     command.parse(flags, false);

@@ -20,11 +20,11 @@ using testing::IsEmpty;
 
 comm::Options parse(std::vector<std::string> arguments) {
     comm::Options options;
-    CLI::App program;
-    Flags flags(program, "Options");
+    Command command("test");
+    Flags flags(command, "Options");
     add_option_flags(flags, options, {});
     std::ranges::reverse(arguments);  // the order that CLI11 requires
-    program.parse(arguments);
+    command.parse(arguments);
     return options;
 }
 
@@ -86,6 +86,24 @@ TEST(OptionFlags, SharedFlagsSetEachOfTheirOptions) {
     EXPECT_FALSE(both.mmsg);
     EXPECT_TRUE(both.gso);
     EXPECT_FALSE(both.gro);
+}
+
+TEST(OptionFlags, HelpHasBoundsAndDefaultOfEachOption) {
+    comm::Options options;
+    Command command("test");
+    Flags flags(command, "Options");
+    add_option_flags(flags, options, {});
+    const std::string help = command.help_text("test");
+    for (const char* text :
+         {"an I/O thread (1 to 64) [1]", "--lanes N|TYPE|N:TYPE           N: Lanes of a packet (2 to 16362)",
+          "TYPE: Type of a scaled value in a packet", "N:TYPE: both", "--multicast off|on|GROUPS",
+          "(fixed or dynamic) [dynamic]", "called without a timeout (above 0) [300s]",
+          "sockets (mmsg, gso, gro, with commas between them) [none]"}) {
+        EXPECT_THAT(help, HasSubstr(text));
+    }
+    EXPECT_THAT(command.text_of(command.get_option("--lanes")).words,
+                testing::ElementsAre("int32", "int16", "auto", "int8"));
+    EXPECT_THAT(command.text_of(command.get_option("--multicast")).words, testing::ElementsAre("off", "on"));
 }
 
 TEST(OptionFlags, RefusalsNameFlagValueAndAcceptedValues) {

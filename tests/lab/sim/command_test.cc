@@ -40,19 +40,20 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"simulate --bytes 4kB", 0, "verified"},  //
         Case{"simulate --topology star:1 --bytes 4 --aggregators 1", 0, ": 1 job of 1 worker, 1 aggregator a switch"},
         Case{"simulate --bytes 4kB --loss 1 --time-limit 1ms", 1, "replay with a packet trace: "},
-        Case{"", 2, "simulate or models or figure or check"},  //
+        Case{"", 2, "no subcommand given (simulate, models, figure, check"},  //
         Case{"simulate --system ps", 2, "dedicated or colocated"}, Case{"simulate --system ring:udp", 2, "ring:udp"},
         Case{"simulate --system ring --model alexnet --scale 1e4 --json", 0, "\"samples_per_s\": "},
         Case{"simulate --background w9", 2, "worker 9"}, Case{"models", 0, "138357544"},                  //
         Case{"models resnet50 --json", 0, "\"parameters\": 25557032"}, Case{"models LeNet", 2, "VGG16"},  //
-        Case{"simulat", 2, "simulat"},                                                                    //
+        Case{"switch --parent ''", 2, "--parent: empty value; expected host:port"},                       //
+        Case{"simulat", 2, "did you mean 'simulate'?"},                                                   //
         Case{"simulate --swarm 2 --loss 0.1", 2, "--loss"},
         Case{"simulate --topology star:2 --bytes 1MB --leave w1@1us", 0, "given up: job 00000001: a rank left"},
         Case{"simulate --bytes 4 --first-job 20 --json", 0, "\"job\": \"00000014\""},
         Case{"simulate --calm", 2, "simulate: --calm needs --joining"},
         Case{"simulate --swarm 2 --trace /dev/null", 2, "--swarm 1"}, Case{"simulate --audit --no-audit", 2, "--audit"},
         Case{"simulate --aggregation racks --no-aggregation", 2, "--aggregation"},
-        Case{"simulate --trace ''", 2, "--trace"},  //
+        Case{"simulate --trace ''", 2, "--trace: empty value; expected a path"},  //
         Case{"check --protocol formation --max-states 9", 0, "configurations (+) stopped at --max-states"},
         Case{"check --only form3 --max-states 9", 0, "1 configuration (+) stopped at --max-states"},
         Case{"check --list --json", 0, "\"losses\": "}, Case{"check --list-breaks --json", 0, "\"hazard\": "}));
@@ -122,7 +123,7 @@ TEST(TraceCommand, LinesOfSeveralFilesAreMergedByTime) {
 TEST(TraceCommand, FileThatIsNoTraceOrCannotBeReadIsReported) {
     const Outcome foreign = trace(ATP_PROGRAM);
     EXPECT_EQ(foreign.status, 1);
-    EXPECT_NE(foreign.output.find("lines are none of a trace"), std::string::npos);
+    EXPECT_NE(foreign.output.find("lines are not trace lines"), std::string::npos);
     for (const std::string unreadable : {"/no/file", "/tmp"}) {
         const Outcome outcome = trace(unreadable);
         EXPECT_EQ(outcome.status, 2);
