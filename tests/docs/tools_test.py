@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests tools/prose, tools/check_reference and tools/check_results with trees that they must reject.
+"""Tests tools/prose, tools/check_reference, tools/write_reference and tools/check_results with trees that they must reject.
 
 usage: tools_test.py SOURCE_DIR
 """
@@ -103,8 +103,6 @@ class Reference(Tree):
             f"## Reasons\n\n{table}| `failed` | |\n\n## Job\n\n{table}| `failed`: the switch at ... left | |\n",
         )
         self.write("docs/reference/counters.md", f"## Packets\n\n{table}| `claimed` | |\n")
-        features = "mmsg, gso, gro, ecn, no-fragments"
-        self.write("docs/reference/doctor.md", f"## Checks\n\n{table}| tree, {features} | |\n")
 
     def expect_after(self, page: str, old: str, new: str, *complaints: str) -> None:
         self.assertEqual(self.run_tool("check_reference"), (0, []))
@@ -127,9 +125,27 @@ class Reference(Tree):
         wrong = ":5: no report of a switch has `sent`: correct the row"
         self.expect_after("counters.md", "`claimed`", "`sent`", ": `claimed` is missing: add its row", wrong)
 
-    def test_reports_checks_that_are_missing_or_unknown(self) -> None:
-        wrong = ":5: `atp doctor` has no check 'bush': correct the row"
-        self.expect_after("doctor.md", "tree", "bush", ": the check 'tree' is missing: add its row", wrong)
+
+class Written(Tree):
+    def setUp(self) -> None:
+        super().setUp()
+        self.table = '{CheckName::tree, "tree",\n "whether "\n "it stands"},\n'
+        self.write("src/drivers/doctor/check_table.cc", self.table)
+        source = "src/drivers/doctor/check_table.cc"
+        part = f"<!-- tools/write_reference writes this from {source}. -->\n<!-- End of the written part. -->\n"
+        self.write("docs/reference/doctor.md", f"# Doctor\n\n{part}\nEnd.\n")
+
+    def test_writes_a_row_for_each_check(self) -> None:
+        self.assertEqual(self.run_tool("write_reference", "--check")[0], 1)
+        self.assertEqual(self.run_tool("write_reference"), (0, []))
+        self.assertEqual(self.run_tool("write_reference", "--check"), (0, []))
+        page = (self.root / "docs/reference/doctor.md").read_text(encoding="utf-8")
+        self.assertIn("\n| tree | whether it stands |\n\n<!-- End", page)
+        self.assertTrue(page.endswith("-->\n\nEnd.\n"))
+
+    def test_refuses_a_table_that_it_cannot_read(self) -> None:
+        self.write("src/drivers/doctor/check_table.cc", self.table + "{CheckName::lanes, name, text},\n")
+        self.assertEqual(self.run_tool("write_reference")[0], 2)
 
 
 class Results(Tree):

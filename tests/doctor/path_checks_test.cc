@@ -188,34 +188,36 @@ TEST(PathChecks, LanesOfASwitchWithoutAggregatorsAreIgnored) {
 TEST(PathChecks, LittleLossWarnsAndMuchLossFails) {
     const PathFacts facts = good_path();
     TrainReport train{.sent = 1000, .answered = 999};
-    EXPECT_EQ(check_train(facts, "short packets", train).status, Status::warn);
+    EXPECT_EQ(check_train(facts, CheckName::short_packets, train).status, Status::warn);
     train.answered = 990;
-    EXPECT_EQ(check_train(facts, "short packets", train).status, Status::fail);
-    EXPECT_THAT(check_train(facts, "short packets", train).fix, HasSubstr("ethtool"));
+    EXPECT_EQ(check_train(facts, CheckName::short_packets, train).status, Status::fail);
+    EXPECT_THAT(check_train(facts, CheckName::short_packets, train).fix, HasSubstr("ethtool"));
 }
 
 TEST(PathChecks, DirectionThatLosesIsNamed) {
     const PathFacts facts = good_path();
     TrainReport train{.sent = 1000, .answered = 960, .arrived = 962};
     EXPECT_THAT(
-        check_train(facts, "short packets", train).found,
+        check_train(facts, CheckName::short_packets, train).found,
         HasSubstr("40 of 1000 lost, 0 duplicated, 0 reordered (by at most 0); 38 on the way to the switch, 2 on"));
-    EXPECT_THAT(check_train(facts, "short packets", train).fix, HasSubstr("drops from this host to the switch"));
+    EXPECT_THAT(check_train(facts, CheckName::short_packets, train).fix,
+                HasSubstr("drops from this host to the switch"));
     train.arrived = 1000;
-    EXPECT_THAT(check_train(facts, "short packets", train).fix, HasSubstr("drops from the switch to this host"));
+    EXPECT_THAT(check_train(facts, CheckName::short_packets, train).fix,
+                HasSubstr("drops from the switch to this host"));
     train.arrived = 980;
-    EXPECT_THAT(check_train(facts, "short packets", train).fix, HasSubstr("drops in both directions"));
+    EXPECT_THAT(check_train(facts, CheckName::short_packets, train).fix, HasSubstr("drops in both directions"));
     train.arrived.reset();
-    EXPECT_THAT(check_train(facts, "short packets", train).fix, HasSubstr("drops in both directions"));
+    EXPECT_THAT(check_train(facts, CheckName::short_packets, train).fix, HasSubstr("drops in both directions"));
 }
 
 TEST(PathChecks, ReorderingThatCausesResendsWarns) {
     const PathFacts facts = good_path();
     TrainReport train{.sent = 1000, .answered = 1000, .overtaken = 10, .most_newer = 2};
-    EXPECT_EQ(check_train(facts, "short packets", train).status, Status::ok);
+    EXPECT_EQ(check_train(facts, CheckName::short_packets, train).status, Status::ok);
     train.most_newer = 3;
-    EXPECT_EQ(check_train(facts, "short packets", train).status, Status::warn);
-    EXPECT_THAT(check_train(facts, "short packets", train).fix, HasSubstr("one path"));
+    EXPECT_EQ(check_train(facts, CheckName::short_packets, train).status, Status::warn);
+    EXPECT_THAT(check_train(facts, CheckName::short_packets, train).fix, HasSubstr("one path"));
 }
 
 TEST(PathChecks, RepeatedAnswersWarn) {

@@ -16,6 +16,7 @@
 
 #include "apps/common/flags.h"
 #include "base/units.h"
+#include "doctor/check_table.h"
 #include "doctor/examination.h"
 #include "doctor/host_pairs.h"
 #include "doctor/pair_checks.h"
@@ -118,7 +119,7 @@ void examine_pairs(const DoctorOptions& options, const std::function<void(const 
     const auto findings = findings_about_pairs(options);
     if (!findings) {
         return notify({.status = doctor::Status::fail,
-                       .name = "pairs",
+                       .name = name_of(doctor::CheckName::pairs),
                        .found = to_string(findings.error()),
                        .fix = "start `atp doctor` on all hosts within a minute"});
     }

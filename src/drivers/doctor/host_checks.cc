@@ -12,6 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "doctor/check_table.h"
+
 namespace atp::doctor {
 namespace {
 
@@ -49,6 +51,16 @@ std::string_view use_of(net::Feature feature) {
     }
 }
 
+CheckName check_of(net::Feature feature) {
+    switch (feature) {
+        case net::Feature::mmsg: return CheckName::mmsg;
+        case net::Feature::gso: return CheckName::gso;
+        case net::Feature::gro: return CheckName::gro;
+        case net::Feature::ecn: return CheckName::ecn;
+        default: return CheckName::no_fragments;
+    }
+}
+
 std::string_view cure_of(net::Feature feature) {
     switch (feature) {
         case net::Feature::mmsg: return "allow sendmmsg and recvmmsg in the sandbox or seccomp profile";
@@ -59,14 +71,14 @@ std::string_view cure_of(net::Feature feature) {
 }
 
 struct BufferKind {
-    std::string_view name;
+    CheckName check;
     net::Feature feature;
     std::string_view sysctl;
 };
 
 Finding check_buffer(const HostFacts& facts, const BufferKind& kind, std::uint64_t limit) {
     const net::FeatureState& state = facts.socket[kind.feature];
-    Finding finding{.name = std::string(kind.name), .found = state.text};
+    Finding finding{.name = name_of(kind.check), .found = state.text};
     const std::string cure =
         fmt::format("run `sysctl -w {0}={1}`, and add the line {0}={1} to /etc/sysctl.d/90-atp.conf", kind.sysctl,
                     requested_buffer_bytes);
@@ -84,7 +96,7 @@ Finding check_buffer(const HostFacts& facts, const BufferKind& kind, std::uint64
 }  // namespace
 
 Finding check_kernel(const HostFacts& facts) {
-    Finding finding{.name = "kernel", .found = "Linux " + facts.kernel_release};
+    Finding finding{.name = name_of(CheckName::kernel), .found = "Linux " + facts.kernel_release};
     const auto version = version_of(facts.kernel_release);
     if (!version) {
         finding.found = fmt::format("the release '{}' cannot be parsed", facts.kernel_release);
@@ -102,7 +114,7 @@ Finding check_kernel(const HostFacts& facts) {
 
 Finding check_clock(const HostFacts& facts) {
     const auto cost = std::chrono::duration_cast<std::chrono::nanoseconds>(facts.clock_reading).count();
-    Finding finding{.name = "clock",
+    Finding finding{.name = name_of(CheckName::clock),
                     .found = fmt::format("{}, {} ns per reading",
                                          facts.clock_source.empty() ? "unknown source" : facts.clock_source, cost)};
     const bool known =
@@ -118,9 +130,11 @@ Finding check_clock(const HostFacts& facts) {
 
 Finding check_frequency(const HostFacts& facts) {
     if (facts.governors.empty()) {
-        return {.name = "frequency", .found = "no governor on this host (firmware or a hypervisor controls it)"};
+        return {.name = name_of(CheckName::frequency),
+                .found = "no governor on this host (firmware or a hypervisor controls it)"};
     }
-    Finding finding{.name = "frequency", .found = fmt::format("governor {}", fmt::join(facts.governors, ", "))};
+    Finding finding{.name = name_of(CheckName::frequency),
+                    .found = fmt::format("governor {}", fmt::join(facts.governors, ", "))};
     if (facts.governors == std::vector<std::string>{"performance"}) return finding;
     finding.status = Status::warn;
     finding.found += ": idle cores may be slow when packets arrive";
@@ -130,7 +144,7 @@ Finding check_frequency(const HostFacts& facts) {
 
 Finding check_cores(const HostFacts& facts) {
     const double limit = facts.core_limit.value_or(static_cast<double>(facts.cores));
-    Finding finding{.name = "cores", .found = fmt::format("{} usable", facts.cores)};
+    Finding finding{.name = name_of(CheckName::cores), .found = fmt::format("{} usable", facts.cores)};
     if (facts.core_limit)
         finding.found += fmt::format(", limited to the time of {:.2f} (control group)", *facts.core_limit);
     if (limit >= 2 && facts.cores >= 2) return finding;
@@ -146,26 +160,27 @@ Finding check_multicast(const HostFacts& facts) {
     for (const Interface& interface : facts.interfaces) {
         if (interface.multicast && !interface.loopback) able.push_back(interface.name);
     }
-    if (!able.empty()) return {.name = "multicast", .found = fmt::format("on {}", fmt::join(able, ", "))};
+    if (!able.empty())
+        return {.name = name_of(CheckName::multicast), .found = fmt::format("on {}", fmt::join(able, ", "))};
     return {.status = Status::warn,
-            .name = "multicast",
+            .name = name_of(CheckName::multicast),
             .found = "only the loopback interface carries it; `atp switch` needs it only for results by multicast",
             .fix = "to receive results by multicast, run `ip link set dev DEVICE multicast on`"};
 }
 
 Finding check_receive_buffer(const HostFacts& facts) {
-    return check_buffer(facts, {"receive buffer", net::Feature::receive_buffer, "net.core.rmem_max"},
+    return check_buffer(facts, {CheckName::receive_buffer, net::Feature::receive_buffer, "net.core.rmem_max"},
                         facts.receive_buffer_limit);
 }
 
 Finding check_send_buffer(const HostFacts& facts) {
-    return check_buffer(facts, {"send buffer", net::Feature::send_buffer, "net.core.wmem_max"},
+    return check_buffer(facts, {CheckName::send_buffer, net::Feature::send_buffer, "net.core.wmem_max"},
                         facts.send_buffer_limit);
 }
 
 Finding check_feature(const HostFacts& facts, net::Feature feature) {
     const net::FeatureState& state = facts.socket[feature];
-    Finding finding{.name = std::string(to_string(feature)),
+    Finding finding{.name = name_of(check_of(feature)),
                     .found = state.text.empty() ? "in use" : "in use: " + state.text};
     if (state.in_use) return finding;
     finding.status = Status::warn;
@@ -179,7 +194,7 @@ Finding check_kernel_drops(const KernelDrops& before, const KernelDrops& after) 
     const std::uint64_t full_now = full - before.udp_receive_buffer_full;
     const std::uint64_t backlog_now = after.backlog_dropped - before.backlog_dropped;
     Finding finding{
-        .name = "kernel drops",
+        .name = name_of(CheckName::kernel_drops),
         .found = fmt::format("since boot: {} of {} datagrams (receive buffer full), {} datagrams (send buffer full), "
                              "{} packets (device backlog full)",
                              full, after.udp_received + full, after.udp_send_buffer_full, after.backlog_dropped)};
@@ -205,7 +220,7 @@ std::vector<Finding> check_host(const HostFacts& facts) {
                                   check_multicast(facts)};
     if (!facts.socket_error.empty()) {
         findings.push_back({.status = Status::fail,
-                            .name = "socket",
+                            .name = name_of(CheckName::socket),
                             .found = "a UDP socket cannot be opened: " + facts.socket_error,
                             .fix = "allow UDP sockets in the container or sandbox"});
         return findings;

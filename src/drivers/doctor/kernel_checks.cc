@@ -82,7 +82,7 @@ void check_coverage_of_kernel(const client::ShardReport& shard, Finding& finding
 
 Finding check_kernel(const PathFacts& facts, const client::ShardReport& shard) {
     const client::KernelReport& kernel = *shard.kernel;
-    Finding finding{.name = named("inside the kernel", facts), .found = ""};
+    Finding finding{.name = named(CheckName::in_kernel, facts), .found = ""};
     for (const auto& [interface, mode] : kernel.interfaces) {
         finding.found += fmt::format("{}{} {}", finding.found.empty() ? "" : ", ", interface, mode);
     }

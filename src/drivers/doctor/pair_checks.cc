@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "doctor/check_table.h"
+
 namespace atp::doctor {
 namespace {
 
@@ -43,7 +45,7 @@ std::vector<Finding> check_pairs(const PairFacts& facts) {
         }
     }
     if (!findings.empty()) return findings;
-    return {{Status::ok, "pairs",
+    return {{Status::ok, name_of(CheckName::pairs),
              fmt::format("all {} ranks reach each other by UDP; every path carries packets of {} lanes", ranks,
                          facts.lanes)}};
 }

@@ -78,7 +78,7 @@ std::string direction_of_loss(const TrainReport& train) {
 }  // namespace
 
 Finding check_reachability(const PathFacts& facts) {
-    Finding finding{.name = named("reachability", facts), .found = "it answers"};
+    Finding finding{.name = named(CheckName::reachability, facts), .found = "it answers"};
     // A switch that sends a refusal is reachable.
     if (!facts.silence || is(facts, Reason::rejected) || is(facts, Reason::version_mismatch)) return finding;
     finding.status = Status::fail;
@@ -97,7 +97,7 @@ Finding check_reachability(const PathFacts& facts) {
 }
 
 Finding check_version(const PathFacts& facts, const std::string& own_software) {
-    Finding finding{.name = named("version", facts), .found = facts.welcome.software};
+    Finding finding{.name = named(CheckName::version, facts), .found = facts.welcome.software};
     if (is(facts, Reason::version_mismatch)) {
         finding.status = Status::fail;
         finding.found = fmt::format("{}; here is {}", facts.silence->text, own_software);
@@ -112,7 +112,7 @@ Finding check_version(const PathFacts& facts, const std::string& own_software) {
 }
 
 Finding check_tree(const PathFacts& facts) {
-    Finding finding{.name = named("tree", facts)};
+    Finding finding{.name = named(CheckName::tree, facts)};
     if (is(facts, Reason::rejected)) {
         finding.status = Status::fail;
         finding.found = facts.silence->text;
@@ -144,7 +144,7 @@ Finding check_round_trip(const PathFacts& facts) {
     const auto& trips = facts.round_trips;
     const Duration median = trips[trips.size() / 2];
     Finding finding{
-        .name = named("round trip", facts),
+        .name = named(CheckName::round_trip, facts),
         .found = fmt::format("{:.0f} / {:.0f} / {:.0f} us (least, median, most of {})", to_microseconds(trips.front()),
                              to_microseconds(median), to_microseconds(trips.back()), trips.size())};
     if (median <= far) return finding;
@@ -155,7 +155,7 @@ Finding check_round_trip(const PathFacts& facts) {
 }
 
 Finding check_aggregators(const PathFacts& facts) {
-    Finding finding{.name = named("aggregators", facts), .found = ""};
+    Finding finding{.name = named(CheckName::aggregators, facts), .found = ""};
     std::optional<std::uint32_t> least;
     for (const wire::PathSwitch& next : facts.welcome.path) {
         finding.found += fmt::format("{}{}", finding.found.empty() ? "" : ", above it ", next.aggregators);
@@ -181,7 +181,7 @@ Finding check_aggregators(const PathFacts& facts) {
 }
 
 Finding check_path_mtu(const PathFacts& facts) {
-    Finding finding{.name = named("path MTU", facts)};
+    Finding finding{.name = named(CheckName::path_mtu, facts)};
     const wire::Family family = facts.address.family();
     const std::uint32_t interface = mtu_of(facts.interface_payload_bytes, family);
     const std::uint32_t found = mtu_of(facts.found_payload_bytes, family);
@@ -211,7 +211,8 @@ Finding check_path_mtu(const PathFacts& facts) {
 }
 
 Finding check_symmetry(const PathFacts& facts) {
-    Finding finding{.name = named("symmetry", facts), .found = "packets of one length pass in both directions"};
+    Finding finding{.name = named(CheckName::symmetry, facts),
+                    .found = "packets of one length pass in both directions"};
     if (!facts.long_question_arrives) return finding;
     if (*facts.long_question_arrives) {
         finding.status = Status::warn;
@@ -227,7 +228,7 @@ Finding check_symmetry(const PathFacts& facts) {
 Finding check_lanes(const PathFacts& facts) {
     const std::uint32_t pass = lanes_of(facts);
     const std::uint32_t aggregate = lanes_added(facts);
-    Finding finding{.name = named("lanes", facts),
+    Finding finding{.name = named(CheckName::lanes, facts),
                     .found = fmt::format("the path carries packets of {} lanes, aggregators hold {}", pass, aggregate)};
     if (control::usual_lanes(aggregate) < pass) {
         finding.status = Status::warn;
@@ -247,8 +248,8 @@ Finding check_lanes(const PathFacts& facts) {
     return finding;
 }
 
-Finding check_train(const PathFacts& facts, const std::string& size, const TrainReport& train) {
-    Finding finding{.name = named(size, facts),
+Finding check_train(const PathFacts& facts, CheckName check, const TrainReport& train) {
+    Finding finding{.name = named(check, facts),
                     .found = fmt::format("{} of {} lost, {} duplicated, {} reordered (by at most {})", train.lost(),
                                          train.sent, train.repeated, train.overtaken, train.most_newer)};
     if (train.lost() != 0 && train.arrived) {
@@ -275,7 +276,7 @@ Finding check_train(const PathFacts& facts, const std::string& size, const Train
 }
 
 Finding check_marks(const PathFacts& facts) {
-    Finding finding{.name = named("ECN", facts)};
+    Finding finding{.name = named(CheckName::marks, facts)};
     if (!facts.reads_marks) {
         finding.status = Status::warn;
         finding.found = "this kernel does not report the ECN bits";
@@ -309,7 +310,7 @@ Finding check_switch_drops(const PathFacts& facts) {
     }
     const std::uint64_t arrived = udp.received_packets + udp.dropped_packets;
     Finding finding{
-        .name = named("switch drops", facts),
+        .name = named(CheckName::switch_drops, facts),
         .found = fmt::format(
             "its kernel dropped {} of {} packets (receive buffer full) and refused to send {}; it refused {} JOINs",
             udp.dropped_packets, arrived, udp.refused_packets, joins_refused)};
@@ -329,7 +330,7 @@ Finding check_switch_drops(const PathFacts& facts) {
 
 Finding check_emulation(const PathFacts& facts) {
     const std::optional<double> loss = client::emulated_loss(*facts.report);
-    Finding finding{.name = named("emulation", facts), .found = "none"};
+    Finding finding{.name = named(CheckName::emulation, facts), .found = "none"};
     if (!loss) return finding;
     finding.status = Status::warn;
     finding.found = fmt::format(
@@ -355,8 +356,8 @@ std::vector<Finding> check_path(const PathFacts& facts, const std::string& own_s
         findings.push_back(check_symmetry(facts));
         if (kernel == nullptr) findings.push_back(check_lanes(facts));
     }
-    if (facts.short_packets) findings.push_back(check_train(facts, "short packets", *facts.short_packets));
-    if (facts.long_packets) findings.push_back(check_train(facts, "long packets", *facts.long_packets));
+    if (facts.short_packets) findings.push_back(check_train(facts, CheckName::short_packets, *facts.short_packets));
+    if (facts.long_packets) findings.push_back(check_train(facts, CheckName::long_packets, *facts.long_packets));
     if (facts.short_packets) findings.push_back(check_marks(facts));
     if (facts.report) {
         findings.push_back(check_switch_drops(facts));
@@ -366,7 +367,7 @@ std::vector<Finding> check_path(const PathFacts& facts, const std::string& own_s
 }
 
 Finding check_peer(const std::string& name, const Result<Duration>& connected) {
-    Finding finding{.name = "peer " + name};
+    Finding finding{.name = fmt::format("{} {}", name_of(CheckName::peer), name)};
     if (connected) {
         finding.found = fmt::format("accepts TCP connections after {:.0f} us", to_microseconds(*connected));
         return finding;

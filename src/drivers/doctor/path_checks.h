@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "doctor/check_table.h"
 #include "doctor/finding.h"
 #include "doctor/path_probe.h"
 
@@ -19,8 +20,8 @@ namespace atp::doctor {
 [[nodiscard]] Finding check_round_trip(const PathFacts& facts);
 [[nodiscard]] Finding check_path_mtu(const PathFacts& facts);
 [[nodiscard]] Finding check_symmetry(const PathFacts& facts);
-// `size`: name of the train's packets.
-[[nodiscard]] Finding check_train(const PathFacts& facts, const std::string& size, const TrainReport& train);
+// `check`: the train of short packets, or of long ones.
+[[nodiscard]] Finding check_train(const PathFacts& facts, CheckName check, const TrainReport& train);
 [[nodiscard]] Finding check_marks(const PathFacts& facts);
 
 // The table of the switch, and packets against it.

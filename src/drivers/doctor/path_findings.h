@@ -6,16 +6,16 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "control/path_mtu_search.h"
+#include "doctor/check_table.h"
 #include "doctor/finding.h"
 #include "doctor/path_probe.h"
 
 namespace atp::doctor {
 
-inline std::string named(std::string_view what, const PathFacts& facts) {
-    return fmt::format("{} {}", what, to_string(facts.address));
+inline std::string named(CheckName check, const PathFacts& facts) {
+    return fmt::format("{} {}", name_of(check), to_string(facts.address));
 }
 
 // That the path carries.
