@@ -51,7 +51,7 @@ run(ignored ${C_COMPILER} -std=c99 -o ${FOLDER}/version ${SOURCE} ${flags} -Wl,-
 run(printed ${FOLDER}/version)
 require_version("${printed}" "the program in C")
 
-# The program alone, without the C library.
+# The program alone, with its man pages and completions, without the C library.
 file(REMOVE_RECURSE ${prefix})
 run(ignored ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix} --component program)
 run(printed ${prefix}/bin/atp --version)
@@ -59,4 +59,10 @@ file(GLOB_RECURSE libraries ${prefix}/*libatp* ${prefix}/*atp.h)
 if(libraries)
   message(FATAL_ERROR "the component `program` installs ${libraries}")
 endif()
+foreach(file man/man1/atp.1 man/man1/atp-switch.1 bash-completion/completions/atp zsh/site-functions/_atp
+             fish/vendor_completions.d/atp.fish)
+  if(NOT EXISTS ${prefix}/share/${file})
+    message(FATAL_ERROR "the component `program` does not install share/${file}")
+  endif()
+endforeach()
 file(REMOVE_RECURSE ${prefix})
