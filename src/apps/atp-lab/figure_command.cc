@@ -230,7 +230,7 @@ std::function<int()> register_figure(CLI::App& program) {
     flags.flag("--json", options->json, "Print a JSON array of {id, claim, ours, verdict, checks} instead of tables");
     command.add_example("atp-lab figure list", "Print the id, title and source of each figure.");
     command.set_exit({{exit_passed, "no figure differs"},
-                      {exit_failed, "one differs or failed"},
+                      {exit_failed, "a figure differs or failed"},
                       {exit_misused, "bad arguments"},
                       {exit_interrupted, "after Ctrl-C"}});
     return [options] { return run_figure(*options); };

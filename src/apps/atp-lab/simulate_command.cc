@@ -269,7 +269,7 @@ std::function<int()> register_simulate(CLI::App& program) {
     command.add_example("atp-lab simulate --topology racks:2x4 --bytes 10MB --loss 0.001",
                         "Sum 10 MB in two racks of four hosts, over links that lose packets.");
     command.set_exit({{exit_passed, "every sum right, and every job finished or given up after --leave"},
-                      {exit_failed, "not"},
+                      {exit_failed, "a sum is wrong, or a job did not finish"},
                       {exit_misused, "bad arguments"},
                       {exit_interrupted, "after Ctrl-C or SIGTERM"}});
     return [options] { return run_simulate(*options); };

@@ -17,6 +17,7 @@
 #include "apps/atp/bench_here.h"
 #include "apps/atp/bench_rank.h"
 #include "apps/common/child_processes.h"
+#include "apps/common/command_text.h"
 #include "apps/common/interruption.h"
 #include "base/median.h"
 #include "base/text.h"
@@ -318,7 +319,7 @@ std::function<int()> add_bench(CLI::App& program, BenchAdditions additions) {
     command.add_example(typed + " --rank 0 --world 2 --rendezvous 10.0.0.2:29500 --switch 10.0.0.1:4790",
                         "Rank 0 of two; start rank 1 on its host in the same way.");
     command.set_exit({{exit_passed, "measured and every result right"},
-                      {exit_failed, "failed"},
+                      {exit_failed, "an operation failed, or a result is wrong"},
                       {exit_misused, "bad arguments"},
                       {exit_interrupted, "after Ctrl-C"}});
     return [options] { return run_bench(*options); };

@@ -74,7 +74,9 @@ std::string in_short(std::string_view accepted) {
     constexpr std::array<std::string_view, 2> of_number{"a whole number from ", "a number from "};
     constexpr std::array<std::string_view, 2> endless{" to 18446744073709551615", " to 4294967295"};
     if (accepted == wait_forms) return "above 0";
-    if (accepted == "a path" || accepted.starts_with("any ")) return {};
+    for (const std::string_view vague : {"a path", "any ", "the name of "}) {
+        if (accepted.starts_with(vague) && accepted.find(',') == std::string_view::npos) return {};
+    }
     if (std::ranges::find(value_texts, accepted, &ValueText::looks) != value_texts.end()) return {};
     for (const std::string_view begin : of_number) {
         if (accepted.starts_with(begin)) accepted.remove_prefix(begin.size());
