@@ -30,6 +30,19 @@ class ToolTest(unittest.TestCase):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
+    def copy(self, *names: str) -> None:
+        """Copies files of the repository."""
+        for name in names:
+            self.write(name, (TOOLS.parent / name).read_text())
+
+    def read(self, name: str) -> str:
+        return (self.root / name).read_text()
+
+    def replace(self, name: str, old: str, new: str) -> None:
+        text = self.read(name)
+        self.assertEqual(text.count(old), 1, old)
+        self.write(name, text.replace(old, new))
+
     def run_tool(self, *arguments: object) -> subprocess.CompletedProcess:
         command = [sys.executable, "-B", TOOLS / self.tool, "--root", self.root, *arguments]
         return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60)
@@ -269,13 +282,7 @@ class WriteOptions(ToolTest):
 
     def setUp(self) -> None:
         super().setUp()
-        for name in (self.table, *self.written):
-            self.write(name, (TOOLS.parent / name).read_text())
-
-    def replace(self, name: str, old: str, new: str) -> None:
-        text = (self.root / name).read_text()
-        self.assertEqual(text.count(old), 1, old)
-        self.write(name, text.replace(old, new))
+        self.copy(self.table, *self.written)
 
     def test_files_that_the_table_makes_pass(self) -> None:
         self.expect(0, "no violations", arguments=("--check",))
@@ -285,11 +292,11 @@ class WriteOptions(ToolTest):
                  "    channels: int |")  # fmt: skip
         for name, text in zip(self.written, names):
             with self.subTest(name=name):
-                before = (self.root / name).read_text()
+                before = self.read(name)
                 self.replace(name, text, text.replace("channels", "streams").replace("CHANNELS", "STREAMS"))
                 self.expect(1, f"{name}: differs from {self.table}: run tools/write_options", arguments=("--check",))
                 self.expect(0)
-                self.assertEqual((self.root / name).read_text(), before)
+                self.assertEqual(self.read(name), before)
 
     def test_a_changed_row_changes_each_file(self) -> None:
         self.replace(self.table, "Independent streams of a rank", "Streams of a rank")
@@ -297,7 +304,7 @@ class WriteOptions(ToolTest):
         self.expect(1, *files, "4 violations", arguments=("--check",))
         self.expect(0)
         self.expect(0, arguments=("--check",))
-        self.assertIn("| Streams of a rank, each", (self.root / "docs/reference/options.md").read_text())
+        self.assertIn("| Streams of a rank, each", self.read("docs/reference/options.md"))
 
     def test_each_interface_has_its_own_default(self) -> None:
         rows = {line.split("`")[1]: line.split(" | ") for line in self.page().splitlines() if line.startswith("| `")}
@@ -309,7 +316,7 @@ class WriteOptions(ToolTest):
         self.assertNotRegex(self.page(), r"that of|the same as|likewise|as above")
 
     def page(self) -> str:
-        return (self.root / "docs/reference/options.md").read_text().partition("writes this from")[2]
+        return self.read("docs/reference/options.md").partition("writes this from")[2]
 
     def test_a_row_that_cannot_be_read_is_an_error(self) -> None:
         for old, new, problem in (
@@ -319,7 +326,7 @@ class WriteOptions(ToolTest):
             ('.c_field = "rack"', '.c_field = "rack_name"', "append new ones"),
         ):
             with self.subTest(problem=problem):
-                before = (self.root / self.table).read_text()
+                before = self.read(self.table)
                 self.replace(self.table, old, new)
                 self.expect(2, problem, arguments=("--check",))
                 self.write(self.table, before)
@@ -339,13 +346,7 @@ class WriteFaults(ToolTest):
 
     def setUp(self) -> None:
         super().setUp()
-        for name in (self.timing, self.rows, self.page):
-            self.write(name, (TOOLS.parent / name).read_text())
-
-    def replace(self, name: str, old: str, new: str) -> None:
-        text = (self.root / name).read_text()
-        self.assertEqual(text.count(old), 1, old)
-        self.write(name, text.replace(old, new))
+        self.copy(self.timing, self.rows, self.page)
 
     def test_the_page_fits_the_times_and_the_faults(self) -> None:
         self.expect(0, "no violations", arguments=("--check",))
@@ -355,14 +356,14 @@ class WriteFaults(ToolTest):
         self.expect(1, f"{self.page}: differs from {self.timing}", arguments=("--check",))
         self.expect(0)
         self.expect(0, arguments=("--check",))
-        self.assertIn("rank N left the job | | 2 s |", (self.root / self.page).read_text())
+        self.assertIn("rank N left the job | | 2 s |", self.read(self.page))
 
     def test_an_edited_table_is_restored(self) -> None:
-        before = (self.root / self.page).read_text()
+        before = self.read(self.page)
         self.replace(self.page, "| a leaf is frozen, or its host is down |", "| a leaf is slow |")
         self.expect(1, arguments=("--check",))
         self.expect(0)
-        self.assertEqual((self.root / self.page).read_text(), before)
+        self.assertEqual(self.read(self.page), before)
 
     def test_faults_that_do_not_fit_are_an_error(self) -> None:
         for name, old, new, problem in (
@@ -379,14 +380,14 @@ class WriteFaults(ToolTest):
             (self.timing, "Duration lost_grace", "Duration grace", "has no Duration lost_grace"),
         ):  # fmt: skip
             with self.subTest(problem=problem):
-                before = (self.root / name).read_text()
+                before = self.read(name)
                 self.replace(name, old, new)
                 self.expect(2, problem, arguments=("--check",))
                 self.write(name, before)
 
     def test_a_page_without_its_markers_is_an_error(self) -> None:
         self.replace(self.page, "<!-- End of the written part. -->", "")
-        self.expect(2, f"{self.page} needs the lines", arguments=("--check",))
+        self.expect(2, f"{self.page} needs the line", arguments=("--check",))
 
 
 class CheckProduct(ToolTest):
@@ -494,7 +495,7 @@ class CheckWords(ToolTest):
         self.write("src/drivers/net/socket.cc", "enum SentPacket : int { a };\n")
         self.expect(1, "tools/type_exceptions.txt:1: Packet is no longer a type of two modules: remove this entry")
         self.expect(0, arguments=("--shrink",))
-        self.assertEqual((self.root / "tools/type_exceptions.txt").read_text(), "")
+        self.assertEqual(self.read("tools/type_exceptions.txt"), "")
 
     def test_listed_type_in_a_third_module_is_reported(self) -> None:
         self.write("tools/type_exceptions.txt", "Packet net wire\n")
@@ -522,7 +523,7 @@ class CheckWords(ToolTest):
         self.write("src/drivers/net/socket.cc", "int parcel;\n")
         self.expect(1, 'word_exceptions.txt:1: 1 identifiers of net have the word "parcel", fewer than 2')
         self.expect(0, arguments=("--shrink",))
-        self.assertEqual((self.root / "tools/word_exceptions.txt").read_text(), "parcel net 1\n")
+        self.assertEqual(self.read("tools/word_exceptions.txt"), "parcel net 1\n")
 
     def test_missing_list_of_words_is_an_error(self) -> None:
         (self.root / "tools/forbidden_words.txt").unlink()

@@ -25,7 +25,7 @@ READERS = ("src/machines/wire/format.h", "src/machines/wire/packet.h", "tools/at
            "docs/spec/packet.md")  # fmt: skip
 CHAPTERS = ("docs/spec/joining.md", "docs/spec/formation.md")  # of messages; packet.md has the header
 # The reader in Python reads the definition itself.
-PYTHON = ("tests/support/wire_format.py", "tools/wire/definition.py", "tools/source_tree.py")
+PYTHON = ("tests/support/wire_format.py", "tools/wire/definition.py", "tools/written.py", "tools/source_tree.py")
 
 # What the definition may say and version 1 does not use: parts of bytes, zeros, 64 bits in the header; in messages a
 # list whose length is not in front of it, lists in lists, and bytes of variable length.
@@ -117,17 +117,7 @@ class WriteWire(ToolTest):
 
     def setUp(self) -> None:
         super().setUp()
-        names = [DEFINITION, *(f"src/machines/wire/{name}" for name in SOURCES), *READERS[2:], *CHAPTERS]
-        for name in names:
-            self.write(name, (TOOLS.parent / name).read_text())
-
-    def read(self, name: str) -> str:
-        return (self.root / name).read_text()
-
-    def replace(self, name: str, old: str, new: str) -> None:
-        text = self.read(name)
-        self.assertEqual(text.count(old), 1, old)
-        self.write(name, text.replace(old, new))
+        self.copy(DEFINITION, *(f"src/machines/wire/{name}" for name in SOURCES), *READERS[2:], *CHAPTERS)
 
     def add_fields(self) -> None:
         text = self.read(DEFINITION)

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from wire.definition import Check, Constant, Enum, Field, Wire
-from wire.text import c_comment, members, picture
+from wire.text import picture
+from written import c_comment, members
 
 C_TYPES = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64_t", "flag": "uint8_t"}
 BITS = {"u8": "8", "u16": "16", "u32": "32", "u64": "64", "flag": "8"}

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from wire.definition import Constant, Enum, Field, Struct, Wire
-from wire.text import WIDTH, cpp_comment, members
+from written import WIDTH, cpp_comment, members
 
 CPP_TYPES = {
     "u8": "std::uint8_t", "u16": "std::uint16_t", "u32": "std::uint32_t", "u64": "std::uint64_t",

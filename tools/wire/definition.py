@@ -7,30 +7,16 @@ are a Struct; `enum.NAME` is an Enum.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-try:
-    import tomllib
-except ModuleNotFoundError:  # before Python 3.11
-    try:
-        import tomli as tomllib  # type: ignore[no-redef]
-    except ModuleNotFoundError:
-        tomllib = None  # type: ignore[assignment]
-
-from source_tree import Missing
+from written import Bad, built, toml_of, unique
 
 INTEGERS = {"u8": 1, "u16": 2, "u32": 4, "u64": 8, "flag": 1}
 SIZES = {**INTEGERS, "f64": 8}
 UDP_PAYLOAD_BYTES = 65_507  # over IPv4
 ARRAY = re.compile(r"(bytes|zero)\[(\d+)\]")
-
-
-class Bad(Missing):
-    """The definition cannot be read: exit status 2."""
 
 
 @dataclass
@@ -122,8 +108,8 @@ class Field:
     each: str = ""
     count: str = ""
     bits_of: str = ""
-    offset: int | None = None  # None behind a field of variable length
-    size: int | None = None  # None: variable
+    offset: int | None = field(default=None, init=False)  # None behind a field of variable length
+    size: int | None = field(default=None, init=False)  # None: variable
 
     @property
     def shown(self) -> str:
@@ -159,7 +145,7 @@ class Struct:
     sender: str = ""
     padded: bool = False  # the caller chooses a length
     as_long_as: str = ""  # padded to the longest message of that name
-    size: int | None = None
+    size: int | None = field(default=None, init=False)
 
     @property
     def members(self) -> list[Field]:
@@ -260,29 +246,6 @@ class Wire:
 
 
 # --------------------------------------------------------------------------------------------------------------- Reading
-
-
-def built(kind: type, where: str, table: Any) -> Any:
-    names = {each.name for each in dataclasses.fields(kind)} - {"offset", "size"}
-    if not isinstance(table, dict):
-        raise Bad(f"{where} is no table")
-    for key in table:
-        if key not in names:
-            raise Bad(f"{where} has the unknown key {key}: use {', '.join(sorted(names))}")
-    try:
-        return kind(**table)
-    except TypeError as error:
-        missing = str(error).split("argument")[-1].lstrip("s: ")
-        raise Bad(f"{where} lacks {missing}") from None
-
-
-def unique(items: list, where: str, key: str = "name") -> None:
-    seen: set = set()
-    for item in items:
-        value = getattr(item, key)
-        if value in seen:
-            raise Bad(f"{where} has two values with the {key} {value}")
-        seen.add(value)
 
 
 def read_enum(name: str, table: dict) -> Enum:
@@ -394,14 +357,7 @@ def check_messages(wire: Wire) -> None:
 
 
 def read(path: Path) -> Wire:
-    if tomllib is None:
-        raise Bad("this Python reads no TOML: use Python 3.11 or later, or install tomli")
-    try:
-        data = tomllib.loads(path.read_text())
-    except OSError as error:
-        raise Bad(f"{path}: {error.strerror}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise Bad(f"{path}: {error}") from None
+    data = toml_of(path)
     unknown = data.keys() - {"constant", "enum", "packet", "prefix", "struct", "message", "store"}
     if unknown:
         raise Bad(f"{path}: unknown table {sorted(unknown)[0]}")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from wire.definition import INTEGERS, Enum, Wire
-from wire.text import cpp_comment
+from written import cpp_comment
 
 CONSTANTS = {"version": 8, "control_version": 8, "type_control": 8, "levels": 8, "window_log2_max": 8, "worker_all": 16,
              "proof_lanes": 16, "listed_ack_lanes": 16, "max_ack_list_lanes": 16}  # fmt: skip

@@ -5,15 +5,7 @@ from __future__ import annotations
 
 from wire.definition import Field, Struct, Wire
 from wire.text import joined, picture, sentence
-
-
-def table(head: list[str], rows: list[list[str]]) -> list[str]:
-    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
-    return lines + [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in rows]
-
-
-def written(lines: list[str]) -> str:
-    return "\n".join(["", *lines, ""])
+from written import on_page, page_table
 
 
 def header(wire: Wire) -> str:
@@ -27,23 +19,23 @@ def header(wire: Wire) -> str:
                 [str(each.offset), bits, f"{name}: {part.name}", joined(each.writers), wire.filled(part.meaning)]
             )
     lines = ["```", *picture(wire.packet, "lanes ..."), "```", ""]
-    return written(lines + table(["offset", "bytes", "field", "written by", "meaning"], rows))
+    return on_page(lines + page_table(["offset", "bytes", "field", "written by", "meaning"], rows))
 
 
 def types(wire: Wire) -> str:
     rows = [[f"{value.number} {value.name.upper()}", value.direction, value.lanes, wire.page_of(value)]
             for value in wire.enums["type"].values]  # fmt: skip
-    return written(table(["type", "direction", "lanes", "meaning"], rows))
+    return on_page(page_table(["type", "direction", "lanes", "meaning"], rows))
 
 
 def flags(wire: Wire) -> str:
     rows = [[value.name.upper(), str(value.number), wire.page_of(value)] for value in wire.enums["flag"].values]
-    return written(table(["flag", "bit", "meaning"], rows))
+    return on_page(page_table(["flag", "bit", "meaning"], rows))
 
 
 def checks(wire: Wire) -> str:
     rows = [[str(number), check.name, wire.page_of(check)] for number, check in enumerate(wire.checks, 1)]
-    return written(table(["#", "counter", "the packet fails if"], rows))
+    return on_page(page_table(["#", "counter", "the packet fails if"], rows))
 
 
 def size_of(wire: Wire, each: Field) -> str:
@@ -75,7 +67,7 @@ def field_table(wire: Wire, item: Struct) -> list[str]:
         meaning += limits_of(wire, each)
         offset = "" if each.offset is None else str(each.offset)
         rows.append([offset, size_of(wire, each), "zero" if each.is_zero else each.name, meaning])
-    return table(["offset", "bytes", "field", "meaning"], rows)
+    return page_table(["offset", "bytes", "field", "meaning"], rows)
 
 
 def padding(wire: Wire, item: Struct) -> str:
@@ -96,20 +88,22 @@ def described(wire: Wire, items: list[Struct], structs: list[Struct]) -> list[st
 
 def messages(wire: Wire) -> str:
     rows = [[f"{item.number} {item.upper}", item.sender, item.meaning] for item in wire.messages.values()]
-    lines = [*table(["type", "sent by", "meaning"], rows), "", "Each message begins with:", ""]
+    lines = [*page_table(["type", "sent by", "meaning"], rows), "", "Each message begins with:", ""]
     lines += field_table(wire, wire.prefix)
     structs = [item for item in wire.structs.values() if item.file != "formation"]
-    return written(lines + described(wire, list(wire.messages.values()), structs))
+    return on_page(lines + described(wire, list(wire.messages.values()), structs))
 
 
 def store_messages(wire: Wire) -> str:
     rows = [[f"{item.number} {item.upper}", item.sender, item.meaning] for item in wire.store.values()]
     structs = [item for item in wire.structs.values() if item.file == "formation"]
-    return written(table(["type", "left by", "meaning"], rows) + described(wire, list(wire.store.values()), structs))
+    return on_page(
+        page_table(["type", "left by", "meaning"], rows) + described(wire, list(wire.store.values()), structs)
+    )
 
 
 def reasons(wire: Wire) -> str:
     rows = [
         [f"{value.number} {value.name}", wire.page_of(value), value.again] for value in wire.enums["refusal"].values
     ]
-    return written(table(["reason", "meaning", "another attempt"], rows))
+    return on_page(page_table(["reason", "meaning", "another attempt"], rows))
