@@ -12,14 +12,11 @@ from . import _C
 
 logger = logging.getLogger("atp")
 
-_LEVELS = {
-    "trace": 5,
-    "debug": logging.DEBUG,
-    "info": logging.INFO,
-    "warn": logging.WARNING,
-    "error": logging.ERROR,
-    "off": logging.CRITICAL + 1,
-}
+# tools/write_events writes the levels and events from src/events.toml.
+_LEVELS = {"trace": 5, "debug": 10, "info": 20, "warn": 30, "error": 40, "off": 51}
+OPERATION_DELEGATED = "operation delegated"
+VARIABLE_IGNORED = "variable ignored"
+# End of the written part.
 
 
 class _Process:

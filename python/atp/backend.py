@@ -71,7 +71,7 @@ def create_backend(given: Any, options: Options | None) -> Any:
         native["trace"] = _with_rank(native["trace"], _place(given).rank)
         _log.start()
         for variable, meant in misspelt().items() if is_first else ():
-            logger.warning("variable ignored name=%s meant=%s", variable, meant)
+            logger.warning("%s name=%s meant=%s", _log.VARIABLE_IGNORED, variable, meant)
         communicator = _C.form(own_store, rank, size, native, network.starts_switch, network.find, settings.timeout_s)
         _Process.address = network.switch or _Process.address
         fallback = _make_fallback(
@@ -122,7 +122,7 @@ def _report(rank: int) -> Any:
         if rank != 0:
             return
         level = logging.WARNING if operation in _EXPECTED_IN_NETWORK else logging.INFO
-        line = f'operation delegated name="{operation}" backend=gloo'
+        line = f'{_log.OPERATION_DELEGATED} name="{operation}" backend=gloo'
         logger.log(level, "%s", f'{line} reason="{reason}"' if reason else line)
 
     return delegated

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log_lines.h"
 
+#include <array>
+#include <cstddef>
 #include <iterator>
 
 namespace atp::python {
 namespace {
 
-int level_of(observe::Severity severity) {
-    switch (severity) {
-        case observe::Severity::trace: return 5;
-        case observe::Severity::debug: return 10;
-        case observe::Severity::info: return 20;
-        case observe::Severity::warn: return 30;
-        default: return 40;
-    }
-}
+// tools/write_events writes the levels from src/events.toml.
+constexpr std::array python_levels{5, 10, 20, 30, 40, 51};  // of module logging, by observe::Severity
+// End of the written part.
 
 }  // namespace
 
@@ -22,7 +18,7 @@ void LogLines::push(observe::Severity severity, std::string_view line) {
     {
         const std::scoped_lock lock(mutex_);
         if (closed_ || lines_.size() == most_lines) return;
-        lines_.emplace_back(level_of(severity), line);
+        lines_.emplace_back(python_levels[static_cast<std::size_t>(severity)], line);
     }
     changed_.notify_one();
 }

@@ -16,7 +16,7 @@
 #include "net/clock.h"
 #include "net/resolve.h"
 #include "net/udp_report.h"
-#include "protocol/counter_fields.h"
+#include "protocol/worker.h"
 #include "store/rendezvous.h"
 #include "store/tcp_store.h"
 #include "store/tcp_store_server.h"

@@ -42,17 +42,18 @@ struct BenchRank {
     std::function<Result<void>(const BenchRank&, store::Store&, Interruption&, const BenchMeasured&)> take_part{};
 };
 
-// Counters of rank 0, over all channels.
+// tools/write_events writes the counters of a benchmark from src/events.toml.
+// Of rank 0, over all channels.
 struct BenchCounters {
-    std::uint64_t packets = 0;       // sent
-    std::uint64_t resent = 0;        // of `packets`, resends
-    std::uint64_t resent_newer = 0;  // of `resent`, caused by newer ACKs
-    std::uint64_t probes = 0;
-    std::uint64_t stale_acks = 0;
-    std::uint64_t halvings = 0;
-    std::uint64_t float_fragments = 0;  // fragments that did not fit integers
-    std::uint64_t dropped_by_kernel = 0;
-    std::uint64_t group_results = 0;  // received by multicast
+    std::uint64_t packets = 0;            // packets of fragments sent, resends included
+    std::uint64_t resent = 0;             // packets sent again
+    std::uint64_t resent_newer = 0;       // packets sent again because newer ACKs arrived
+    std::uint64_t probes = 0;             // PROBEs sent
+    std::uint64_t stale_acks = 0;         // ACKs of fragments that are not in flight
+    std::uint64_t halvings = 0;           // halvings of the congestion window
+    std::uint64_t float_fragments = 0;    // fragments sent as floats
+    std::uint64_t dropped_by_kernel = 0;  // packets dropped because the receive buffer was full
+    std::uint64_t group_results = 0;      // results received by multicast
 };
 
 inline constexpr std::array bench_fields{
@@ -66,7 +67,7 @@ inline constexpr std::array bench_fields{
     counter<&BenchCounters::dropped_by_kernel>("dropped_by_kernel"),
     counter<&BenchCounters::group_results>("multicast_results"),
 };
-static_assert(names_all(bench_fields));
+// End of the written part.
 
 struct BenchSize {
     std::uint64_t bytes = 0;

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "protocol/counter_fields.h"
 #include "protocol/decide.h"
+#include "protocol/switch.h"
 #include "wire/job_text.h"
 
 namespace atp::apps {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <charconv>
 #include <concepts>
@@ -13,44 +12,12 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "base/counters.h"
-#include "protocol/counter_fields.h"
 #include "wire/job_text.h"
 
 namespace atp::client {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::array shard_fields{
-    counter<&ShardCounters::unrouted>("unrouted"),
-    counter<&ShardCounters::grouped>("multicast_results"),
-    counter<&ShardCounters::gathered_acks>("gathered_acks"),
-    counter<&ShardCounters::ack_lists>("ack_lists"),
-    counter<&ShardCounters::control_refused>("control_refused"),
-    counter<&ShardCounters::control_lost>("control_lost"),
-    counter<&ShardCounters::control_retries>("control_retries"),
-};
-static_assert(names_all(shard_fields));
-
-constexpr std::array tree_fields{
-    counter<&control::TreeCounters::joins>("joins"),
-    counter<&control::TreeCounters::refused>("joins_refused"),
-    counter<&control::TreeCounters::expired>("members_expired"),
-    counter<&control::TreeCounters::closed>("members_closed"),
-    counter<&control::TreeCounters::left>("members_left"),
-    counter<&control::TreeCounters::stray_errors>("stray_errors"),
-    counter<&control::TreeCounters::forged>("control_forged"),
-    counter<&control::TreeCounters::stale>("control_stale"),
-    counter<&control::TreeCounters::deferred>("joins_deferred"),
-};
-static_assert(names_all(tree_fields));
-
-constexpr std::array kernel_fields{
-    counter<&KernelReport::oversized>("oversized"),
-    counter<&KernelReport::damaged>("damaged"),
-    counter<&KernelReport::not_admitted>("not_admitted"),
-};
 
 // Thrown if the value of a key does not have the type that a report requires.
 struct Malformed {};
@@ -322,7 +289,7 @@ void describe(Archive& archive, Of<Archive, ShardReport> shard) {
         inner.counts(shard.packets.refused, [](std::size_t i) { return to_string(static_cast<wire::DecodeError>(i)); });
     });
     archive.counters(shard_fields, shard.shard);
-    archive.counters(tree_fields, shard.tree);
+    archive.counters(control::tree_fields, shard.tree);
     archive.object("udp", [&](Archive& inner) { inner.counters(net::udp_fields, shard.udp); });
     archive.object("features", [&](Archive& inner) {
         inner.texts_of(shard.features, [](std::size_t i) { return to_string(static_cast<net::Feature>(i)); });

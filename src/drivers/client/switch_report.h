@@ -3,6 +3,7 @@
 // object, whose keys docs/reference/counters.md lists.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/counters.h"
 #include "control/join_tree.h"
 #include "net/udp_report.h"
 #include "protocol/server.h"
@@ -52,15 +54,29 @@ struct JobReport {
     protocol::SwitchCounters counters{};
 };
 
+// tools/write_events writes the counters of a thread from src/events.toml.
+// Of a thread of a switch.
 struct ShardCounters {
-    std::uint64_t unrouted = 0;       // packets of unknown channels, without a receiver, or that the send queue refused
-    std::uint64_t grouped = 0;        // results sent to a group instead of one copy per child
-    std::uint64_t gathered_acks = 0;  // ACKs without lanes that left in lists, copies not counted
-    std::uint64_t ack_lists = 0;      // these lists, copies not counted
-    std::uint64_t control_refused = 0;
-    std::uint64_t control_lost = 0;     // control messages dropped: the mailbox of their shard was full
-    std::uint64_t control_retries = 0;  // JOINs without a valid cookie, each answered by a RETRY
+    std::uint64_t unrouted = 0;       // packets without a channel here or a receiver, or that the send queue refused
+    std::uint64_t grouped = 0;        // results sent once, to a group
+    std::uint64_t gathered_acks = 0;  // ACKs without lanes that were sent in lists; copies do not count
+    // packets that carried them. `gathered_acks` divided by this is the average list (up to 16)
+    std::uint64_t ack_lists = 0;
+    std::uint64_t control_refused = 0;  // control messages that do not decode
+    std::uint64_t control_lost = 0;  // control messages dropped because a thread's mailbox was full; they are repeated
+    std::uint64_t control_retries = 0;  // JOINs without a valid cookie, which their sender repeats with one
 };
+
+inline constexpr std::array shard_fields{
+    counter<&ShardCounters::unrouted>("unrouted"),
+    counter<&ShardCounters::grouped>("multicast_results"),
+    counter<&ShardCounters::gathered_acks>("gathered_acks"),
+    counter<&ShardCounters::ack_lists>("ack_lists"),
+    counter<&ShardCounters::control_refused>("control_refused"),
+    counter<&ShardCounters::control_lost>("control_lost"),
+    counter<&ShardCounters::control_retries>("control_retries"),
+};
+// End of the written part.
 
 // State of a kernel switch, in addition to what every shard has.
 struct KernelReport {
@@ -71,8 +87,17 @@ struct KernelReport {
     std::vector<std::string> without_release = {};  // interfaces where this host's servers free no aggregators, and why
     std::uint64_t oversized = 0;
     std::uint64_t damaged = 0;
-    std::uint64_t not_admitted = 0;  // JOINs of jobs for which the table of jobs had no entry
+    std::uint64_t not_admitted = 0;
 };
+
+// tools/write_events writes the counters of a kernel from src/events.toml.
+// Of a kernel switch.
+inline constexpr std::array kernel_fields{
+    counter<&KernelReport::oversized>("oversized"),
+    counter<&KernelReport::damaged>("damaged"),
+    counter<&KernelReport::not_admitted>("not_admitted"),
+};
+// End of the written part.
 
 // One thread of a switch, or the kernel switch.
 struct ShardReport {

@@ -50,25 +50,25 @@ class UdpReport {
     std::uint32_t revision_ = 0;
 };
 
+// tools/write_events writes the counters of a socket from src/events.toml.
 // Counters only grow. A packet is a datagram. A message is the content of one buffer: with GSO or GRO, many packets.
+// Messages show what offloads save, so only benchmarks read them.
 struct UdpCounters {
-    std::uint64_t sent_packets = 0;
-    std::uint64_t sent_bytes = 0;
-    std::uint64_t sent_messages = 0;
-    std::uint64_t send_calls = 0;
-    std::uint64_t refused_packets = 0;  // by the kernel, permanently: too large, no route, no permission
-    std::uint64_t overrun_packets = 0;  // borrowed packets dropped: not sent by the flush, and no room to copy them
-
-    std::uint64_t received_packets = 0;
-    std::uint64_t received_bytes = 0;
-    std::uint64_t received_messages = 0;
-    std::uint64_t receive_calls = 0;
-    std::uint64_t truncated_packets = 0;
-    std::uint64_t congested_packets = 0;  // with the CE mark
-    std::uint64_t dropped_packets = 0;    // by the kernel, because the receive buffer was full
+    std::uint64_t received_packets = 0;   // packets received
+    std::uint64_t received_bytes = 0;     // bytes received
+    std::uint64_t receive_calls = 0;      // system calls that received
+    std::uint64_t dropped_packets = 0;    // packets dropped because the receive buffer was full
+    std::uint64_t truncated_packets = 0;  // packets longer than the protocol's longest
+    std::uint64_t congested_packets = 0;  // datagrams with the CE mark
+    std::uint64_t sent_packets = 0;       // packets sent
+    std::uint64_t sent_bytes = 0;         // bytes sent
+    std::uint64_t send_calls = 0;         // system calls that sent
+    std::uint64_t refused_packets = 0;    // packets that the kernel refused to send
+    std::uint64_t overrun_packets = 0;    // packets dropped because kernel and send queue were full
+    std::uint64_t sent_messages = 0;      // messages given to the kernel, which divides them into packets
+    std::uint64_t received_messages = 0;  // messages taken from the kernel, which joins packets into them
 };
 
-// The counters that a switch reports. Message counters show what offloads save, so only benchmarks read them.
 inline constexpr std::array udp_fields{
     counter<&UdpCounters::received_packets>("received_packets"),
     counter<&UdpCounters::received_bytes>("received_bytes"),
@@ -82,6 +82,6 @@ inline constexpr std::array udp_fields{
     counter<&UdpCounters::refused_packets>("refused_by_kernel"),
     counter<&UdpCounters::overrun_packets>("overrun"),
 };
-static_assert(names_all(udp_fields, 2));  // without sent_messages and received_messages
+// End of the written part.
 
 }  // namespace atp::net

@@ -7,42 +7,46 @@
 namespace atp::observe {
 namespace {
 
-constexpr std::array<std::string_view, severity_count + 1> severities{"trace", "debug", "info", "warn", "error", "off"};
+// tools/write_events writes the severities from src/events.toml.
+constexpr std::array<std::string_view, 6> severities{"trace", "debug", "info", "warn", "error", "off"};
+// End of the written part.
 
+// tools/write_events writes the events from src/events.toml.
+// clang-format off
 constexpr std::array table{
-    EventRow{LogEvent::switch_started, "switch started", Severity::info},
-    EventRow{LogEvent::switch_stopped, "switch stopped", Severity::info},
-    EventRow{LogEvent::switch_failed, "switch failed", Severity::error},
-    EventRow{LogEvent::feature_missing, "feature missing", Severity::info},
-    EventRow{LogEvent::job_formed, "job formed", Severity::info},
-    EventRow{LogEvent::job_ready, "job ready", Severity::info},
-    EventRow{LogEvent::job_left, "job left", Severity::info},
-    EventRow{LogEvent::job_failed, "job failed", Severity::warn},
-    EventRow{LogEvent::job_refused, "job refused", Severity::warn},
-    EventRow{LogEvent::rank_slow, "rank slow", Severity::warn},
-    EventRow{LogEvent::memory_shared, "memory shared", Severity::info},
-    EventRow{LogEvent::memory_apart, "memory apart", Severity::info},
-    EventRow{LogEvent::precision_lowered, "precision lowered", Severity::warn},
-    EventRow{LogEvent::floats_sent, "floats sent", Severity::warn},
-    EventRow{LogEvent::layout_chosen, "layout chosen", Severity::info},
-    EventRow{LogEvent::lanes_widened, "lanes widened", Severity::info},
-    EventRow{LogEvent::member_joined, "member joined", Severity::debug},
-    EventRow{LogEvent::member_left, "member left", Severity::debug},
-    EventRow{LogEvent::member_lost, "member lost", Severity::warn},
-    EventRow{LogEvent::leaf_joined, "leaf joined", Severity::info},
-    EventRow{LogEvent::leaf_left, "leaf left", Severity::info},
-    EventRow{LogEvent::leaf_lost, "leaf lost", Severity::warn},
-    EventRow{LogEvent::parent_ready, "parent ready", Severity::info},
-    EventRow{LogEvent::parent_lost, "parent lost", Severity::warn},
-    EventRow{LogEvent::kernel_attached, "kernel attached", Severity::info},
-    EventRow{LogEvent::kernel_detached, "kernel detached", Severity::info},
-    EventRow{LogEvent::kernel_failed, "kernel failed", Severity::error},
-    EventRow{LogEvent::trace_ended, "trace ended", Severity::info},
-    EventRow{LogEvent::trace_failed, "trace failed", Severity::error},
-    EventRow{LogEvent::log_suppressed, "log suppressed", Severity::warn},
+    EventRow{"switch started", Severity::info, {"address parent threads memory_bytes aggregators lanes jobs channels server_bytes ageing_ms hold_ms spin_us kernel log_level log_format trace version", ""}},
+    EventRow{"switch stopped", Severity::info, {"uptime_ms received_packets sent_packets completed joins_refused members_left members_expired members_closed", ""}},
+    EventRow{"switch failed", Severity::error, {"reason", ""}},
+    EventRow{"feature missing", Severity::info, {"address name reason", "name reason"}},
+    EventRow{"job formed", Severity::info, {"job channel level address", ""}},
+    EventRow{"job ready", Severity::info, {"job channel members", "job rank world switch channels lanes window aggregators levels"}},
+    EventRow{"job left", Severity::info, {"job channel", "job rank"}},
+    EventRow{"job failed", Severity::warn, {"job channel address? reason", "job? rank reason"}},
+    EventRow{"job refused", Severity::warn, {"job channel address reason", ""}},
+    EventRow{"rank slow", Severity::warn, {"", "job rank reason"}},
+    EventRow{"memory shared", Severity::info, {"", "rank ranks"}},
+    EventRow{"memory apart", Severity::info, {"", "rank reason"}},
+    EventRow{"precision lowered", Severity::warn, {"", "job? rank reason"}},
+    EventRow{"floats sent", Severity::warn, {"", "job rank reason"}},
+    EventRow{"layout chosen", Severity::info, {"", "rank reason"}},
+    EventRow{"lanes widened", Severity::info, {"", "job rank reason"}},
+    EventRow{"member joined", Severity::debug, {"job channel rank address", ""}},
+    EventRow{"member left", Severity::debug, {"job channel rank address", ""}},
+    EventRow{"member lost", Severity::warn, {"job channel rank address reason", ""}},
+    EventRow{"leaf joined", Severity::info, {"job channel unit address", ""}},
+    EventRow{"leaf left", Severity::info, {"job channel unit address", ""}},
+    EventRow{"leaf lost", Severity::warn, {"job channel unit address reason", ""}},
+    EventRow{"parent ready", Severity::info, {"job? channel? address", ""}},
+    EventRow{"parent lost", Severity::warn, {"job? channel? address reason", ""}},
+    EventRow{"kernel attached", Severity::info, {"interface mode level", ""}},
+    EventRow{"kernel detached", Severity::info, {"interface", ""}},
+    EventRow{"kernel failed", Severity::error, {"reason", ""}},
+    EventRow{"trace ended", Severity::info, {"file written dropped", "file written dropped"}},
+    EventRow{"trace failed", Severity::error, {"file reason", "file reason"}},
+    EventRow{"log suppressed", Severity::warn, {"event count", "event count"}},
 };
-static_assert(table.size() == static_cast<std::size_t>(LogEvent::log_suppressed) + 1);
-static_assert(std::ranges::is_sorted(table, {}, &EventRow::event));
+// clang-format on
+// End of the written part.
 
 }  // namespace
 

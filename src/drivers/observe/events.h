@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of log events: their words and severities. docs/reference/events.md shows the same table, which a test
-// compares. The Python backend logs the events of ranks with the same words.
+// The table of log events: their words, severities and keys. src/events.toml says what each of them means.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,21 +10,23 @@
 
 namespace atp::observe {
 
+// tools/write_events writes the severities from src/events.toml.
 // In the order of importance. As the level of a log: lines of this severity and of the ones after it are written.
 enum class Severity : std::uint8_t {
     trace,  // unused so far
     debug,  // single workers
     info,   // the usual course of jobs
-    warn,   // a job, a member of it or the parent has a problem; others are not affected
+    warn,   // a job, a member or the parent has a problem; other jobs are not affected
     error,  // the process lacks a part of its function
     off,    // level only: writes nothing
 };
-inline constexpr std::size_t severity_count = 5;  // without `off`
+inline constexpr std::string_view severity_forms = "trace, debug, info, warn, error or off";
+// End of the written part.
 
 [[nodiscard]] std::string_view to_string(Severity severity);
 [[nodiscard]] std::optional<Severity> severity_of(std::string_view name);
-inline constexpr std::string_view severity_forms = "trace, debug, info, warn, error or off";
 
+// tools/write_events writes the events from src/events.toml.
 enum class LogEvent : std::uint8_t {
     switch_started,
     switch_stopped,
@@ -57,11 +59,14 @@ enum class LogEvent : std::uint8_t {
     trace_failed,
     log_suppressed,
 };
+// End of the written part.
 
 struct EventRow {
-    LogEvent event;
     std::string_view words;  // "noun verb", as in the log
     Severity severity;
+    // In their order, "job address? reason", in a line of a switch and in a line of a rank. A key with ? may be
+    // missing. Empty: it never writes the event.
+    std::array<std::string_view, 2> keys;
 };
 
 // In the order of LogEvent.

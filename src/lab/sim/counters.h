@@ -6,7 +6,9 @@
 #include <cstdint>
 
 #include "base/counters.h"
-#include "protocol/counter_fields.h"
+#include "protocol/server.h"
+#include "protocol/switch.h"
+#include "protocol/worker.h"
 #include "sim/link.h"
 #include "switchml/worker.h"
 

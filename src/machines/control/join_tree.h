@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -10,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/counters.h"
 #include "base/siphash.h"
 #include "base/time.h"
 #include "control/branch.h"
@@ -54,17 +56,34 @@ struct TreeEvent {
     bool last_of_job = false;  // closed: the job has no other channel here
 };
 
+// tools/write_events writes the counters of a tree from src/events.toml.
+// Of the jobs that joined in a thread.
 struct TreeCounters {
-    std::uint64_t joins = 0;    // received
-    std::uint64_t refused = 0;  // JOINs, and channels that could not open
-    std::uint64_t forged = 0;  // JOINED, REFUSED or LEAVE without a matching channel and token, or from a wrong address
-    std::uint64_t deferred = 0;      // JOINs of new channels in the first `hold`, which may come when that is over
-    std::uint64_t stale = 0;         // JOINs and JOINEDs that are not newer than the last of their sender
-    std::uint64_t expired = 0;       // children removed after `hold` without a JOIN
-    std::uint64_t left = 0;          // children removed by a LEAVE
-    std::uint64_t closed = 0;        // children removed because their host reported that no process has their port
-    std::uint64_t stray_errors = 0;  // reports about packets of no channel, or to no neighbour: dropped
+    std::uint64_t joins = 0;         // JOINs received
+    std::uint64_t refused = 0;       // JOINs refused, and channels that could not open
+    std::uint64_t expired = 0;       // members that sent no JOIN for `--hold` (3 s)
+    std::uint64_t closed = 0;        // members whose host reported that their process ended
+    std::uint64_t left = 0;          // members that sent LEAVE
+    std::uint64_t stray_errors = 0;  // ICMP messages that quote no packet of a channel here, or one to no neighbour
+    std::uint64_t forged = 0;        // control messages that cannot have come from a real neighbour
+    std::uint64_t stale = 0;         // JOINs and JOINEDs older than their sender's last one
+    // JOINs of new channels that wait: in its first `--hold`, a switch keeps half of its tables for jobs from before
+    // its restart
+    std::uint64_t deferred = 0;
 };
+
+inline constexpr std::array tree_fields{
+    counter<&TreeCounters::joins>("joins"),
+    counter<&TreeCounters::refused>("joins_refused"),
+    counter<&TreeCounters::expired>("members_expired"),
+    counter<&TreeCounters::closed>("members_closed"),
+    counter<&TreeCounters::left>("members_left"),
+    counter<&TreeCounters::stray_errors>("stray_errors"),
+    counter<&TreeCounters::forged>("control_forged"),
+    counter<&TreeCounters::stale>("control_stale"),
+    counter<&TreeCounters::deferred>("joins_deferred"),
+};
+// End of the written part.
 
 // The tree of one switch, or of one shard of it (docs/spec/joining.md). It is soft state: JOINs build and refresh
 // it. Children without a JOIN for `hold`, or whose process ended, are removed. All neighbours then learn which edge of

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 
+#include "base/counters.h"
 #include "base/time.h"
 #include "protocol/answer_queue.h"
 #include "protocol/archive.h"
@@ -31,30 +33,66 @@ struct ServerConfig {
     Duration repeat_interval = std::chrono::microseconds(500);
 };
 
+// tools/write_events writes the counters of a server from src/events.toml.
+// Of a parameter server, for each channel.
 struct ServerCounters {
-    std::uint64_t refused = 0;          // undecodable, or of a shape that this channel or fragment never has
-    std::uint64_t forged = 0;           // another job, token or channel
+    std::uint64_t completed = 0;        // fragments completed
+    std::uint64_t added_here = 0;       // additions that the server made instead of the network, of completed fragments
+    std::uint64_t gradients = 0;        // gradients of fragments in progress
+    std::uint64_t duplicates = 0;       // gradients that the sum already includes
+    std::uint64_t replaced = 0;         // gradients that replace an earlier sum of some of their workers
+    std::uint64_t overlapping = 0;      // gradients that share only some workers with the sum, and are requested again
+    std::uint64_t overflowed = 0;       // gradients with the OVERFLOW flag
+    std::uint64_t float_fragments = 0;  // fragments summed as floats
+    std::uint64_t collided = 0;         // fragments with a collision
+    std::uint64_t remapped = 0;         // slots moved to another aggregator
+    std::uint64_t marked = 0;           // fragments acknowledged with the congestion flag
+    std::uint64_t acks = 0;             // results sent
+    std::uint64_t reacks = 0;           // results sent again
+    std::uint64_t nacks = 0;            // requests for a gradient
+    std::uint64_t waits = 0;            // requests to wait
+    std::uint64_t flushes = 0;          // requests for a partial sum
     std::uint64_t stale = 0;            // packets of fragments whose result every worker has
     std::uint64_t ahead = 0;            // packets of fragments that no worker can have reached
-    std::uint64_t gradients = 0;        // packets of fragments in progress
-    std::uint64_t duplicates = 0;       // sets that were included already
-    std::uint64_t replaced = 0;         // sets that contained the included set and replaced it
-    std::uint64_t overlapping = 0;      // sets that overlapped the included set and were requested again
-    std::uint64_t overflowed = 0;       // packets with the OVERFLOW flag
-    std::uint64_t float_fragments = 0;  // fragments summed as floats
-    std::uint64_t mismatched = 0;       // dropped packets of mismatched fragments
-    std::uint64_t audit_failures = 0;   // sets dropped for a wrong audit lane
-    std::uint64_t completed = 0;        // fragments
-    std::uint64_t added_here = 0;       // additions by this server, of completed fragments
-    std::uint64_t collided = 0;         // fragments with a collision
-    std::uint64_t remapped = 0;         // slots that got another aggregator index
-    std::uint64_t marked = 0;           // fragments acknowledged with ECN
-    std::uint64_t readies = 0;          // READYs
-    std::uint64_t acks = 0, reacks = 0, nacks = 0, waits = 0, flushes = 0;  // queued for sending
-    std::uint64_t unsent = 0;   // answers dropped because the queue was full; a PROBE asks again
-    std::uint64_t packets = 0;  // received
-    std::uint64_t bytes = 0;    // UDP payload of these packets
+    std::uint64_t forged = 0;           // packets dropped: of another job, token or channel
+    std::uint64_t refused = 0;  // packets dropped: undecodable, or of a shape that this channel or fragment never has
+    std::uint64_t mismatched = 0;      // packets dropped: of another operation than the fragment's
+    std::uint64_t audit_failures = 0;  // sums dropped for a wrong audit word
+    std::uint64_t readies = 0;         // READYs by which workers report that they take the parts of an all-gather
+    std::uint64_t unsent = 0;          // answers dropped because the queue was full; workers ask again
+    std::uint64_t packets = 0;         // packets to the server
+    std::uint64_t bytes = 0;           // bytes of the UDP payload of these packets
 };
+
+inline constexpr std::array server_fields{
+    counter<&ServerCounters::completed>("completed"),
+    counter<&ServerCounters::added_here>("added_here"),
+    counter<&ServerCounters::gradients>("gradients"),
+    counter<&ServerCounters::duplicates>("duplicates"),
+    counter<&ServerCounters::replaced>("replaced"),
+    counter<&ServerCounters::overlapping>("overlapping"),
+    counter<&ServerCounters::overflowed>("overflowed"),
+    counter<&ServerCounters::float_fragments>("float_fragments"),
+    counter<&ServerCounters::collided>("collided"),
+    counter<&ServerCounters::remapped>("remapped"),
+    counter<&ServerCounters::marked>("marked"),
+    counter<&ServerCounters::acks>("acks"),
+    counter<&ServerCounters::reacks>("reacks"),
+    counter<&ServerCounters::nacks>("nacks"),
+    counter<&ServerCounters::waits>("waits"),
+    counter<&ServerCounters::flushes>("flushes"),
+    counter<&ServerCounters::stale>("stale"),
+    counter<&ServerCounters::ahead>("ahead"),
+    counter<&ServerCounters::forged>("forged"),
+    counter<&ServerCounters::refused>("refused"),
+    counter<&ServerCounters::mismatched>("mismatched"),
+    counter<&ServerCounters::audit_failures>("audit_failures"),
+    counter<&ServerCounters::readies>("readies"),
+    counter<&ServerCounters::unsent>("unsent"),
+    counter<&ServerCounters::packets>("received_packets"),
+    counter<&ServerCounters::bytes>("received_bytes"),
+};
+// End of the written part.
 
 // Destination of a packet from poll_transmit(): `worker`, or all workers of `units` if it is ATP_WORKER_ALL.
 struct ServerTransmit {

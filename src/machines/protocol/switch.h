@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/counters.h"
 #include "base/time.h"
 #include "protocol/archive.h"
 #include "protocol/decide.h"
@@ -24,6 +25,37 @@ struct SwitchCounters {
     std::uint64_t overflows = 0;  // additions that overflowed
     std::uint64_t no_room = 0;    // FLUSHes dropped for lack of buffer capacity
 };
+
+// tools/write_events writes the counters of a switch from src/events.toml.
+// Packets by what the switch did with them, under the names that operators see. `refused` is by reason:
+// wire::to_string().
+inline constexpr std::array switch_fields{
+    counter<&SwitchCounters::events, ATP_EVENT_CLAIMED>("claimed"),
+    counter<&SwitchCounters::events, ATP_EVENT_ADDED>("added"),
+    counter<&SwitchCounters::events, ATP_EVENT_COMPLETED>("completed"),
+    counter<&SwitchCounters::events, ATP_EVENT_SINGLE>("single"),
+    counter<&SwitchCounters::events, ATP_EVENT_COLLIDED>("collisions"),
+    counter<&SwitchCounters::events, ATP_EVENT_BYPASSED>("bypassed"),
+    counter<&SwitchCounters::events, ATP_EVENT_LATE>("late"),
+    counter<&SwitchCounters::events, ATP_EVENT_DUPLICATE>("duplicates"),
+    counter<&SwitchCounters::events, ATP_EVENT_REEMITTED>("reemitted"),
+    counter<&SwitchCounters::events, ATP_EVENT_RESENT>("resends"),
+    counter<&SwitchCounters::events, ATP_EVENT_FETCHED>("fetched"),
+    counter<&SwitchCounters::events, ATP_EVENT_RELEASED>("released"),
+    counter<&SwitchCounters::events, ATP_EVENT_EXPIRED>("expired"),
+    counter<&SwitchCounters::events, ATP_EVENT_TAKEN_OVER>("taken_over"),
+    counter<&SwitchCounters::events, ATP_EVENT_SUPERSEDED>("superseded"),
+    counter<&SwitchCounters::events, ATP_EVENT_FLUSHED>("flushes"),
+    counter<&SwitchCounters::events, ATP_EVENT_CLOSED>("closed"),
+    counter<&SwitchCounters::events, ATP_EVENT_MISFIT>("misfits"),
+    counter<&SwitchCounters::events, ATP_EVENT_PASSED>("passed"),
+    counter<&SwitchCounters::ecn>("ecn"),
+    counter<&SwitchCounters::overflows>("overflows"),
+    counter<&SwitchCounters::no_room>("no_room"),
+    counter<&SwitchCounters::forged>("forged"),
+};
+// End of the written part.
+static_assert(names_all(switch_fields, wire::decode_error_count));
 
 inline namespace ATP_VARIANT {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -8,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/counters.h"
 #include "base/ring.h"
 #include "base/time.h"
 #include "protocol/archive.h"
@@ -57,25 +59,48 @@ struct WorkerConfig {
     bool int32_lanes = false;
 };
 
+// tools/write_events writes the counters of a worker from src/events.toml.
+// Of a worker, for each channel.
 struct WorkerCounters {
-    std::uint64_t refused = 0;       // undecodable, or of a shape that this channel or tensor never has
-    std::uint64_t forged = 0;        // another job, token or channel
-    std::uint64_t sent = 0;          // fragments sent for the first time
-    std::uint64_t resent = 0;        // all further sendings
-    std::uint64_t resent_newer = 0;  // resends that newer ACKs caused
-    std::uint64_t probes = 0;
-    std::uint64_t readies = 0;
-    std::uint64_t acks = 0;  // first ACK of each fragment
-    std::uint64_t stale_acks = 0;
-    std::uint64_t nacks = 0;
-    std::uint64_t waits = 0;
-    std::uint64_t ecn_acks = 0;  // ACKs with the ECN flag
-    std::uint64_t echoes = 0;    // CE marks of this worker's downlink, reported upwards
-    std::uint64_t halvings = 0;
-    std::uint64_t float_fragments = 0;  // sent as floats
+    std::uint64_t sent = 0;             // fragments sent for the first time
+    std::uint64_t resent = 0;           // packets sent again
+    std::uint64_t resent_newer = 0;     // packets sent again because newer ACKs arrived
+    std::uint64_t probes = 0;           // PROBEs sent
+    std::uint64_t readies = 0;          // READYs sent
+    std::uint64_t acks = 0;             // ACKs that were the first of a fragment
+    std::uint64_t stale_acks = 0;       // ACKs of fragments that are not in flight
+    std::uint64_t nacks = 0;            // NACKs received
+    std::uint64_t waits = 0;            // WAITs received
+    std::uint64_t ecn_acks = 0;         // ACKs with the ECN flag
+    std::uint64_t echoes = 0;           // CE marks of this worker's downlink, reported upwards
+    std::uint64_t halvings = 0;         // halvings of the congestion window
+    std::uint64_t float_fragments = 0;  // fragments sent as floats
     std::uint64_t remaps = 0;           // slots that moved to another aggregator
-    std::uint64_t bypassed = 0;         // fragments above bypass_above
+    std::uint64_t bypassed = 0;  // fragments sent around the switches because an element is too large for their sum
+    std::uint64_t refused = 0;   // packets dropped: undecodable, or of a shape that this channel or tensor never has
+    std::uint64_t forged = 0;    // packets dropped: of another job, token or channel
 };
+
+inline constexpr std::array worker_fields{
+    counter<&WorkerCounters::sent>("sent"),
+    counter<&WorkerCounters::resent>("resent"),
+    counter<&WorkerCounters::resent_newer>("resent_newer"),
+    counter<&WorkerCounters::probes>("probes"),
+    counter<&WorkerCounters::readies>("readies"),
+    counter<&WorkerCounters::acks>("acks"),
+    counter<&WorkerCounters::stale_acks>("stale_acks"),
+    counter<&WorkerCounters::nacks>("nacks"),
+    counter<&WorkerCounters::waits>("waits"),
+    counter<&WorkerCounters::ecn_acks>("ecn_acks"),
+    counter<&WorkerCounters::echoes>("echoes"),
+    counter<&WorkerCounters::halvings>("halvings"),
+    counter<&WorkerCounters::float_fragments>("float_fragments"),
+    counter<&WorkerCounters::remaps>("remaps"),
+    counter<&WorkerCounters::bypassed>("bypassed"),
+    counter<&WorkerCounters::refused>("refused"),
+    counter<&WorkerCounters::forged>("forged"),
+};
+// End of the written part.
 
 // End of a tensor: completed or failed.
 struct WorkerEvent {
