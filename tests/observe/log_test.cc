@@ -40,31 +40,38 @@ std::vector<std::string> lines_on_stderr(const LogConfig& config, const std::fun
     return lines;
 }
 
+std::vector<LogField> left(std::uint32_t job) { return {job_field(job), {"rank", 0}}; }
+
+std::vector<LogField> joined(std::uint32_t job) {
+    return {job_field(job), {"channel", 0}, {"rank", 0}, {"address", "10.0.0.1:1"}};
+}
+
 constexpr const char* time_pattern = "20[0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9:]+\\.[0-9][0-9][0-9]Z";
 
 TEST(Log, TextLineOnStderrHasTimeSeverityWordsAndFields) {
     const auto lines = lines_on_stderr({}, [](Log& log) {
-        log.write(LogEvent::job_ready, {job_field(7), {"channel", 0}});
-        log.write(LogEvent::member_joined, {job_field(7)});
+        log.write(LogEvent::job_left, {job_field(7), {"channel", 0}});
+        log.write(LogEvent::member_joined, joined(7));
         log.write(LogEvent::switch_failed, {{"reason", "two words"}});
     });
     const std::string time(time_pattern);
-    EXPECT_THAT(lines, ElementsAre(MatchesRegex(time + " info job ready job=00000007 channel=0"),
+    EXPECT_THAT(lines, ElementsAre(MatchesRegex(time + " info job left job=00000007 channel=0"),
                                    MatchesRegex(time + " error switch failed reason=\"two words\"")));
 }
 
 TEST(Log, JsonLineOnStderrIsOneObjectWithTime) {
     const auto lines = lines_on_stderr({.format = LogFormat::json}, [](Log& log) {
-        log.write(LogEvent::job_ready, {job_field(7), {"reason", "100% \"sure\" {}"}});
+        log.write(LogEvent::job_failed, {job_field(7), {"rank", 1}, {"reason", "100% \"sure\" {}"}});
     });
     ASSERT_EQ(lines.size(), 1U);
     const auto line = nlohmann::ordered_json::parse(lines[0]);
     EXPECT_THAT(line["time"].get<std::string>(), MatchesRegex(time_pattern));
-    EXPECT_EQ(line["level"], "info");
-    EXPECT_EQ(line["event"], "job ready");
+    EXPECT_EQ(line["level"], "warn");
+    EXPECT_EQ(line["event"], "job failed");
     EXPECT_EQ(line["job"], "00000007");
     EXPECT_EQ(line["reason"], "100% \"sure\" {}");
-    EXPECT_EQ(line.size(), 5U);
+    EXPECT_EQ(line["rank"], 1);
+    EXPECT_EQ(line.size(), 6U);
 }
 
 // Standard error is a full pipe without a reader.
@@ -97,7 +104,7 @@ class BlockedStderr {
 TEST(Log, BlockedStderrKeepsTheLogFromNeitherWritingNorEnding) {
     const BlockedStderr blocked;
     Log log({.limit = {.most = 10'000, .period = std::chrono::hours(1)}, .queued_lines = 4096});
-    for (std::uint32_t job = 0; job < 5000; ++job) log.write(LogEvent::job_ready, {job_field(job)});
+    for (std::uint32_t job = 0; job < 5000; ++job) log.write(LogEvent::job_left, left(job));
 }
 
 TEST(Log, LevelOffWritesNothing) {
@@ -112,11 +119,11 @@ TEST(Log, SuppressedLinesOfAKindAreCountedAtTheEnd) {
     Lines lines;
     {
         Log log(lines.config());
-        for (std::uint32_t job = 0; job < 5; ++job) log.write(LogEvent::job_refused, {job_field(job)});
-        log.write(LogEvent::job_ready, {job_field(1)});
+        for (std::uint32_t job = 0; job < 5; ++job) log.write(LogEvent::job_left, left(job));
+        log.write(LogEvent::switch_failed, {{"reason", "x"}});
     }
-    EXPECT_THAT(lines.all, ElementsAre("job refused job=00000000", "job refused job=00000001", "job ready job=00000001",
-                                       "log suppressed event=\"job refused\" count=3"));
+    EXPECT_THAT(lines.all, ElementsAre("job left job=00000000 rank=0", "job left job=00000001 rank=0",
+                                       "switch failed reason=x", "log suppressed event=\"job left\" count=3"));
 }
 
 TEST(Log, PollReportsSuppressedLinesAfterTheirPeriod) {
@@ -124,12 +131,12 @@ TEST(Log, PollReportsSuppressedLinesAfterTheirPeriod) {
     LogConfig config = lines.config();
     config.limit = {.most = 1, .period = Duration(0)};
     Log log(config);
-    log.write(LogEvent::job_left, {});
+    log.write(LogEvent::job_left, left(7));
     log.poll();
-    EXPECT_THAT(lines.all, ElementsAre("job left"));
+    EXPECT_THAT(lines.all, ElementsAre("job left job=00000007 rank=0"));
     config.limit.period = std::chrono::hours(1);
     Log limited(config);
-    for (int job = 0; job < 3; ++job) limited.write(LogEvent::job_left, {});
+    for (std::uint32_t job = 0; job < 3; ++job) limited.write(LogEvent::job_left, left(job));
     limited.poll();
     EXPECT_EQ(lines.all.size(), 2U) << "the period is not over";
 }
@@ -138,7 +145,7 @@ TEST(Log, LineBelowTheLevelCountsAsNothing) {
     Lines lines;
     {
         Log log(lines.config(Severity::error));
-        for (std::uint32_t job = 0; job < 9; ++job) log.write(LogEvent::job_refused, {job_field(job)});
+        for (std::uint32_t job = 0; job < 9; ++job) log.write(LogEvent::job_left, left(job));
     }
     EXPECT_THAT(lines.all, ElementsAre());
 }

@@ -35,6 +35,18 @@ TEST(LogText, BytesThatAreNoUtf8ArePrintable) {
         EXPECT_TRUE(letter >= ' ' && letter < 127);
 }
 
+TEST(LogText, KeysAreThoseOfALineOfASwitchOrOfARank) {
+    const EventRow row{"job failed", Severity::warn, {"job address? reason", "rank reason"}};
+    const LogField job = job_field(7), address{"address", "a"}, reason{"reason", "x"}, rank{"rank", 0};
+    for (const auto& defined :
+         std::vector<std::vector<LogField>>{{job, address, reason}, {job, reason}, {rank, reason}})
+        EXPECT_TRUE(has_defined_keys(row, defined));
+    for (const auto& other : std::vector<std::vector<LogField>>{
+             {}, {job}, {reason, job}, {job, reason, address}, {job, rank, reason}, {job, job, reason}})
+        EXPECT_FALSE(has_defined_keys(row, other));
+    EXPECT_FALSE(has_defined_keys({"rank slow", Severity::warn, {"", "rank reason"}}, {}));
+}
+
 TEST(LogText, MissingFeatureIsDividedAtTheFirstColon) {
     EXPECT_EQ(missing_feature("gso: EIO: from eth1").name, "gso");
     EXPECT_EQ(missing_feature("gso: EIO: from eth1").reason, "EIO: from eth1");

@@ -5,6 +5,7 @@
 #include <spdlog/details/thread_pool.h>
 #include <spdlog/pattern_formatter.h>
 
+#include <cassert>
 #include <csignal>
 #include <exception>
 #include <optional>
@@ -71,6 +72,7 @@ void Log::finish() {
 }
 
 void Log::write(LogEvent event, const std::vector<LogField>& fields) {
+    assert(has_defined_keys(row_of(event), fields));
     if (!writes(event)) return;
     const Time now = net::now();
     report_suppressed(now);

@@ -39,6 +39,7 @@ class Log {
     Log(const Log&) = delete;
     Log& operator=(const Log&) = delete;
 
+    // `fields`: as src/events.toml lists the keys of the event.
     void write(LogEvent event, const std::vector<LogField>& fields);
     void poll();
     [[nodiscard]] bool writes(LogEvent event) const { return row_of(event).severity >= config_.level; }

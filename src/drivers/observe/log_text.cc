@@ -19,6 +19,21 @@ std::string json_text(std::string_view text) {
     return nlohmann::json(text).dump(-1, ' ', only_ascii, nlohmann::json::error_handler_t::replace);
 }
 
+// `keys`: of an EventRow.
+bool lists(std::string_view keys, std::span<const LogField> fields) {
+    while (!keys.empty()) {
+        const std::size_t end = std::min(keys.find(' '), keys.size());
+        const bool optional = keys[end - 1] == '?';
+        if (!fields.empty() && fields.front().key == keys.substr(0, end - (optional ? 1 : 0))) {
+            fields = fields.subspan(1);
+        } else if (!optional) {
+            return false;
+        }
+        keys.remove_prefix(std::min(end + 1, keys.size()));
+    }
+    return fields.empty();
+}
+
 }  // namespace
 
 std::string_view to_string(LogFormat format) { return format == LogFormat::json ? "json" : "text"; }
@@ -37,6 +52,10 @@ std::string text_line(const EventRow& row, std::span<const LogField> fields) {
         line.append(1, ' ').append(field.key).append(1, '=').append(plain ? field.value : json_text(field.value));
     }
     return line;
+}
+
+bool has_defined_keys(const EventRow& row, std::span<const LogField> fields) {
+    return std::ranges::any_of(row.keys, [&](std::string_view keys) { return !keys.empty() && lists(keys, fields); });
 }
 
 MissingFeature missing_feature(std::string_view text) {

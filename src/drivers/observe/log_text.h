@@ -44,6 +44,9 @@ struct LogField {
 // The members of a JSON object, without braces: `"level":"info","event":"job ready","job":"650de528",...`.
 [[nodiscard]] std::string json_members(const EventRow& row, std::span<const LogField> fields);
 
+// True if the definition of the event lists the keys of these fields, in their order, for a line of a switch or a rank.
+[[nodiscard]] bool has_defined_keys(const EventRow& row, std::span<const LogField> fields);
+
 // The fields of a missing feature, from "gso: EIO from the device".
 struct MissingFeature {
     std::string_view name;
