@@ -96,7 +96,7 @@ Outcome sums(LaneType lane_type, const switchd::SwitchNodeConfig& second_leaf) {
     job.options().lane_type = lane_type;
     job.options().log_receiver = [&](observe::Severity, std::string_view line) {
         const std::scoped_lock lock(mutex);
-        if (line.starts_with("lanes widened")) ++outcome.logged;
+        if (line.starts_with("int32 fallback")) ++outcome.logged;
     };
     job.run([&](comm::Communicator& communicator) {
         std::vector<std::uint32_t> bits;

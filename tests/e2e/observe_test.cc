@@ -182,7 +182,7 @@ TEST(RankLog, Float64IsSaidOnceToBeRounded) {
             }
         }
     });
-    EXPECT_EQ(log.count("precision lowered", 0), 1);
+    EXPECT_EQ(log.count("float64 rounded", 0), 1);
 }
 
 // A GradScaler makes such numbers.
@@ -191,13 +191,13 @@ TEST(RankLog, NumbersTooLargeForTheScaleAreSaidOnceToTravelAsFloats) {
     LogOfNode log;
     Job(1, {address_of(*node)}, logging_to(log)).run([&](comm::Communicator& communicator) {
         constexpr int most_calls = 1000;
-        for (int call = 0; call < most_calls && log.count("floats sent", 0) == 0; ++call) {
+        for (int call = 0; call < most_calls && log.count("float fallback", 0) == 0; ++call) {
             std::vector<float> values(20'000, 1e4F);
             if (!succeeds(sum_in_place(communicator, values))) return;
         }
     });
-    EXPECT_EQ(log.count("floats sent", 0), 1);
-    EXPECT_THAT(log.line("floats sent"), HasSubstr("try dynamic scaling"));
+    EXPECT_EQ(log.count("float fallback", 0), 1);
+    EXPECT_THAT(log.line("float fallback"), HasSubstr("try dynamic scaling"));
 }
 
 TEST(RankLog, JobThatCannotFormFailsWithTheErrorOfTheCall) {

@@ -8,7 +8,7 @@ namespace {
 
 TEST(Events, RowsAreInTheOrderOfTheirEnumerators) {
     EXPECT_EQ(row_of(LogEvent::switch_started).words, "switch started");
-    EXPECT_EQ(row_of(LogEvent::lanes_widened).words, "lanes widened");
+    EXPECT_EQ(row_of(LogEvent::int32_fallback).words, "int32 fallback");
     EXPECT_EQ(&row_of(LogEvent::log_suppressed), &event_table().back());
 }
 

@@ -200,7 +200,7 @@ class StarOfPasses(OfPasses, Star):
             for worker in workers:
                 out, error = worker.communicate(timeout=networks.PATIENCE_S)
                 self.assertEqual(worker.returncode, 0, out + error)
-                self.assertEqual(error.count("lanes widened"), 1, error)
+                self.assertEqual(error.count("int32 fallback"), 1, error)
             networks.wait_until(lambda at=before: self.completed() > at + 250, "the pipeline aggregated most fragments")
 
 

@@ -51,7 +51,7 @@ std::function<void(const tensor::NumberTally&)> report_to(std::shared_ptr<observ
             reported = std::make_shared<std::atomic<bool>>(false)](const tensor::NumberTally& tally) {
         if (tally.vanished * tolerated <= tally.values || reported->exchange(true)) return;
         log->write(
-            observe::LogEvent::precision_lowered,
+            observe::LogEvent::values_rounded_to_zero,
             {{"rank", rank},
              {"reason", fmt::format("{} of {} nonzero inputs in a sample of an operation round to 0 at its scale",
                                     tally.vanished, tally.values)}});
@@ -175,7 +175,7 @@ void Communicator::log_slow(const std::string& text) {
 void Communicator::log_floats(const protocol::WorkerCounters& counters) {
     if (floats_logged_.exchange(true)) return;
     const bool fixed = options_.scaling == tensor::Scaling::fixed;
-    log_reason(observe::LogEvent::floats_sent,
+    log_reason(observe::LogEvent::float_fallback,
                fmt::format("{} packets of {} fragments have float32, which no switch adds, since numbers of some rank "
                            "fit no integer at their scale{}",
                            counters.float_fragments, counters.sent, fixed ? "; try dynamic scaling" : ""));
@@ -184,13 +184,13 @@ void Communicator::log_floats(const protocol::WorkerCounters& counters) {
 // Each channel learns it by itself.
 void Communicator::log_int32_lanes() {
     if (int32_logged_.exchange(true)) return;
-    log_reason(observe::LogEvent::lanes_widened,
+    log_reason(observe::LogEvent::int32_fallback,
                "a switch in the path adds only int32, so integers of int16 and int8 travel as int32");
 }
 
 void Communicator::log_type(numeric::ElementType type) {
     if (type != numeric::ElementType::float64 || lowered_.exchange(true)) return;
-    log_reason(observe::LogEvent::precision_lowered, "float64 is summed with the precision and the range of float32");
+    log_reason(observe::LogEvent::float64_rounded, "float64 is summed with the precision and the range of float32");
 }
 
 Result<Handle> Communicator::submit(const OperationCall& call, std::unique_ptr<protocol::Tensor> tensor,

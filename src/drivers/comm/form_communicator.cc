@@ -63,7 +63,7 @@ Result<void> Communicator::set_up(store::Rendezvous& rendezvous, Time deadline) 
         start_host(*meeting, std::nullopt);
         return {};
     }
-    log_->write(observe::LogEvent::memory_apart, {{"rank", rank_}, {"reason", meeting->groups.why_apart}});
+    log_->write(observe::LogEvent::shared_memory_unavailable, {{"rank", rank_}, {"reason", meeting->groups.why_apart}});
     if (auto traced = open_trace(); !traced) return traced;
     if (auto ready = prepare_network(rendezvous, meeting->facts.front(), options_, deadline); !ready) return ready;
     return set_up_over_network(rendezvous, *meeting, deadline);
