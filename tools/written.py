@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -159,7 +160,7 @@ def members(rows: list[tuple[str, str]], comment: Comment) -> list[str]:
 
 def page_table(head: list[str], rows: list[list[str]]) -> list[str]:
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
-    return lines + [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in rows]
+    return lines + [re.sub(r"\|  (?=\|)", "| ", f"| {' | '.join(row)} |") for row in rows]
 
 
 def on_page(lines: list[str]) -> str:

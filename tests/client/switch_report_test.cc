@@ -8,9 +8,6 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <regex>
-#include <set>
-#include <sstream>
 
 #include "sample_report.h"
 #include "switchd/node.h"
@@ -142,56 +139,6 @@ TEST(SwitchReport, MemoryIncludesTheKernelSwitch) {
     const auto report = read_switch_report(to_json((*node)->snapshot()));
     ASSERT_TRUE(report && kernel_of(*report) != nullptr);
     EXPECT_EQ(report->memory_bytes, 1'000'000U + 44'444U * 1448U);
-}
-
-// The key of each counter, in the form that docs/reference/counters.md uses.
-std::set<std::string> counters_of(const Json& shard, const std::string& of_shard) {
-    const auto keys = [](const Json& object, const std::string& prefix) {
-        std::set<std::string> names;
-        for (const auto& [key, value] : object.items()) {
-            if (value.is_number()) names.insert(prefix + key);
-        }
-        return names;
-    };
-    if (of_shard == "Packets") return keys(shard["packets"], "");
-    if (of_shard == "Servers") return keys(shard["channels"][0]["server"], "");
-    if (of_shard == "Inside the kernel") {
-        std::set<std::string> names = keys(shard["kernel"], "kernel.");
-        names.erase("kernel.lanes");
-        names.erase("kernel.level");
-        return names;
-    }
-    std::set<std::string> names = keys(shard, "");
-    names.erase("aggregators");
-    names.insert("refused");
-    names.merge(keys(shard["udp"], "udp."));
-    return names;
-}
-
-// The names between backticks in the first column of the tables of a section.
-std::set<std::string> names_in_page(const std::string& section) {
-    const std::string page = text_of("/docs/reference/counters.md");
-    const std::size_t begin = page.find("\n## " + section + "\n");
-    if (begin == std::string::npos) return {};
-    std::istringstream lines(page.substr(begin + 1, page.find("\n## ", begin + 1) - begin));
-    const std::regex name("`([^`]+)`");
-    std::set<std::string> names;
-    for (std::string line; std::getline(lines, line);) {
-        if (!line.starts_with("| `")) continue;
-        const std::string first = line.substr(2, line.find(" |", 2) - 2);
-        for (auto at = std::sregex_iterator(first.begin(), first.end(), name); at != std::sregex_iterator(); ++at) {
-            names.insert((*at)[1]);
-        }
-    }
-    return names;
-}
-
-TEST(SwitchReport, PageListsEveryCounterOfAReport) {
-    const Json shards = Json::parse(committed_report())["shards"];
-    for (const char* section : {"Packets", "Threads and sockets", "Servers"}) {
-        EXPECT_EQ(names_in_page(section), counters_of(shards[0], section)) << section;
-    }
-    EXPECT_EQ(names_in_page("Inside the kernel"), counters_of(shards[1], "Inside the kernel"));
 }
 
 }  // namespace

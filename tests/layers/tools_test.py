@@ -68,6 +68,34 @@ class ToolTest(unittest.TestCase):
         subprocess.run(["ar", "rc", path, self.root / "build" / "object.o"], check=True)
 
 
+class Written:
+    """The tests of each program that writes parts of files. They work on copies of what it reads and writes."""
+
+    reads: tuple[str, ...] = ()
+    edits: dict[str, tuple[str, str]] = {}  # of the written part of each file
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.copy(*self.reads, *self.edits)
+
+    def test_files_that_the_definition_makes_pass(self) -> None:
+        self.expect(0, "no violations", arguments=("--check",))
+
+    def test_an_edited_file_is_reported_and_restored(self) -> None:
+        before = {name: self.read(name) for name in self.edits}
+        for name, (old, new) in self.edits.items():
+            self.replace(name, old, new)
+        found = [f"{name}: differs from {' or '.join(self.reads)}: run tools/{self.tool}" for name in self.edits]
+        self.expect(1, *found, f": {len(found)} violation", arguments=("--check",))
+        self.expect(0)
+        self.assertEqual({name: self.read(name) for name in self.edits}, before)
+
+    def test_a_file_without_its_comments_is_an_error(self) -> None:
+        name = next(name for name in self.edits if "End of the written part." in self.read(name))
+        self.write(name, self.read(name).replace("End of the written part.", ""))
+        self.expect(2, f"{name} needs the line", arguments=("--check",))
+
+
 class CheckLayers(ToolTest):
     tool = "check_layers"
 
@@ -267,40 +295,21 @@ class DrawMechanism(ToolTest):
         self.assertEqual((self.root / self.picture).read_text(), (TOOLS.parent / self.picture).read_text())
 
 
-class WriteOptions(ToolTest):
-    """Works on a copy of the table and of the files that are made from it."""
-
+class WriteOptions(Written, ToolTest):
     tool = "write_options"
     table = "src/drivers/comm/option_table.cc"
-    written = (
-        "src/drivers/comm/options.h",
-        "include/atp/atp.h",
-        "src/drivers/capi/option_fields.h",
-        "docs/reference/options.md",
-        "python/atp/_options.py",
-    )
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.copy(self.table, *self.written)
-
-    def test_files_that_the_table_makes_pass(self) -> None:
-        self.expect(0, "no violations", arguments=("--check",))
-
-    def test_an_edited_file_is_reported_and_restored(self) -> None:
-        names = ("    std::uint32_t channels", "    uint32_t channels;", 'visit("channels"', "| `channels` | Independent",
-                 "    channels: int |")  # fmt: skip
-        for name, text in zip(self.written, names):
-            with self.subTest(name=name):
-                before = self.read(name)
-                self.replace(name, text, text.replace("channels", "streams").replace("CHANNELS", "STREAMS"))
-                self.expect(1, f"{name}: differs from {self.table}: run tools/write_options", arguments=("--check",))
-                self.expect(0)
-                self.assertEqual(self.read(name), before)
+    reads = (table,)
+    edits = {
+        "src/drivers/comm/options.h": ("    std::uint32_t channels", "    std::uint32_t streams"),
+        "include/atp/atp.h": ("    uint32_t channels;", "    uint32_t streams;"),
+        "src/drivers/capi/option_fields.h": ('visit("channels"', 'visit("streams"'),
+        "docs/reference/options.md": ("| `channels` | Independent", "| `streams` | Independent"),
+        "python/atp/_options.py": ("    channels: int |", "    streams: int |"),
+    }
 
     def test_a_changed_row_changes_each_file(self) -> None:
         self.replace(self.table, "Independent streams of a rank", "Streams of a rank")
-        files = [f"{name}: differs" for name in self.written if "capi" not in name]
+        files = [f"{name}: differs" for name in self.edits if "capi" not in name]
         self.expect(1, *files, "4 violations", arguments=("--check",))
         self.expect(0)
         self.expect(0, arguments=("--check",))
@@ -331,25 +340,15 @@ class WriteOptions(ToolTest):
                 self.expect(2, problem, arguments=("--check",))
                 self.write(self.table, before)
 
-    def test_a_file_without_its_markers_is_an_error(self) -> None:
-        self.replace("docs/reference/options.md", "<!-- End of the written part. -->", "")
-        self.expect(2, "docs/reference/options.md needs the line", arguments=("--check",))
 
-
-class WriteFaults(ToolTest):
-    """Works on a copy of the times, of the faults that the tests make, and of the page."""
-
+class WriteFaults(Written, ToolTest):
     tool = "write_faults"
     timing = "src/machines/control/timing.h"
     rows = "tests/faults/rows.py"
     page = "docs/operate/runbook.md"
 
-    def setUp(self) -> None:
-        super().setUp()
-        self.copy(self.timing, self.rows, self.page)
-
-    def test_the_page_fits_the_times_and_the_faults(self) -> None:
-        self.expect(0, "no violations", arguments=("--check",))
+    reads = (timing, rows)
+    edits = {page: ("| a leaf is stopped, or its host is down |", "| a leaf is slow |")}
 
     def test_a_changed_time_changes_the_page(self) -> None:
         self.replace(self.timing, "left_grace = std::chrono::milliseconds(700)", "left_grace = std::chrono::seconds(2)")
@@ -357,13 +356,6 @@ class WriteFaults(ToolTest):
         self.expect(0)
         self.expect(0, arguments=("--check",))
         self.assertIn("rank N left the job | | 2 s |", self.read(self.page))
-
-    def test_an_edited_table_is_restored(self) -> None:
-        before = self.read(self.page)
-        self.replace(self.page, "| a leaf is frozen, or its host is down |", "| a leaf is slow |")
-        self.expect(1, arguments=("--check",))
-        self.expect(0)
-        self.assertEqual(self.read(self.page), before)
 
     def test_faults_that_do_not_fit_are_an_error(self) -> None:
         for name, old, new, problem in (
@@ -384,10 +376,6 @@ class WriteFaults(ToolTest):
                 self.replace(name, old, new)
                 self.expect(2, problem, arguments=("--check",))
                 self.write(name, before)
-
-    def test_a_page_without_its_markers_is_an_error(self) -> None:
-        self.replace(self.page, "<!-- End of the written part. -->", "")
-        self.expect(2, f"{self.page} needs the line", arguments=("--check",))
 
 
 class CheckProduct(ToolTest):

@@ -14,54 +14,36 @@ import unittest
 
 CPP_COMPILER = sys.argv.pop(2) if len(sys.argv) > 2 else "c++"
 
-from tools_test import ToolTest  # noqa: E402
+from tools_test import ToolTest, Written  # noqa: E402
 
 sys.dont_write_bytecode = True
 DEFINITION = "src/events.toml"
 EVENTS = "src/drivers/observe/events.h"
-# A text of the written part of each file, and an edit.
-EDITS = {
-    EVENTS: ("    rank_slow,", "    rank_late,"),
-    "src/drivers/observe/events.cc": ('"rank slow"', '"rank late"'),
-    "python/csrc/log_lines.cc": ("{5, 10,", "{5, 9,"),
-    "python/atp/_log.py": ('"warn": 30', '"warn": 40'),
-    "src/machines/protocol/worker.h": ("&WorkerCounters::echoes>", "&WorkerCounters::acks>"),
-    "src/machines/protocol/server.h": ('("reacks")', '("repeats")'),
-    "src/machines/protocol/switch.h": ('("late")', '("slow")'),
-    "src/machines/control/join_tree.h": ("std::uint64_t deferred = 0", "std::uint32_t deferred = 0"),
-    "src/drivers/net/udp_report.h": ('("overrun")', '("full")'),
-    "src/drivers/client/switch_report.h": ('("damaged")', '("wrong")'),
-    "src/apps/atp/bench_rank.h": ("// PROBEs sent", "// questions"),
-    "docs/reference/events.md": ("| `rank slow` | warn |", "| `rank slow` | info |"),
-    "docs/reference/counters.md": ("| `kernel.damaged` |", "| `damaged` |"),
-}
 
 
-class WriteEvents(ToolTest):
-    """Works on a copy of the definition and of the files that are made from it."""
-
+class WriteEvents(Written, ToolTest):
     tool = "write_events"
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.copy(DEFINITION, *EDITS)
+    reads = (DEFINITION,)
+    edits = {
+        EVENTS: ("    rank_slow,", "    rank_late,"),
+        "src/drivers/observe/events.cc": ('"rank slow"', '"rank late"'),
+        "python/csrc/log_lines.cc": ("{5, 10,", "{5, 9,"),
+        "python/atp/_log.py": ('"warn": 30', '"warn": 40'),
+        "src/machines/protocol/worker.h": ("&WorkerCounters::echoes>", "&WorkerCounters::acks>"),
+        "src/machines/protocol/server.h": ('("reacks")', '("repeats")'),
+        "src/machines/protocol/switch.h": ('("late")', '("slow")'),
+        "src/machines/control/join_tree.h": ("std::uint64_t deferred = 0", "std::uint32_t deferred = 0"),
+        "src/drivers/net/udp_report.h": ('("overrun")', '("full")'),
+        "src/drivers/client/switch_report.h": ('("damaged")', '("wrong")'),
+        "src/apps/atp/bench_rank.h": ("// PROBEs sent", "// questions"),
+        "docs/reference/events.md": ("| `rank slow` | warn |", "| `rank slow` | info |"),
+        "docs/reference/counters.md": ("| `kernel.damaged` |", "| `damaged` |"),
+    }
 
     def compiles(self, code: str) -> bool:
         self.write("main.cc", f'#include "observe/events.h"\n{code}\n')
         command = [CPP_COMPILER, "-std=c++20", "-fsyntax-only", f"-I{self.root}/src/drivers", self.root / "main.cc"]
         return subprocess.run(command, capture_output=True).returncode == 0
-
-    def test_files_that_the_definition_makes_pass(self) -> None:
-        self.expect(0, "no violations", arguments=("--check",))
-
-    def test_an_edited_file_is_reported_and_restored(self) -> None:
-        before = {name: self.read(name) for name in EDITS}
-        for name, (old, new) in EDITS.items():
-            self.replace(name, old, new)
-        violations = [f"{name}: differs from {DEFINITION}: run tools/write_events" for name in EDITS]
-        self.expect(1, *violations, arguments=("--check",))
-        self.expect(0)
-        self.assertEqual({name: self.read(name) for name in EDITS}, before)
 
     def test_a_changed_definition_changes_code_and_pages(self) -> None:
         self.replace(DEFINITION, 'name = "rank slow"', 'name = "rank late"')
@@ -108,10 +90,6 @@ class WriteEvents(ToolTest):
         self.copy(DEFINITION)
         self.replace(DEFINITION, 'name = "acks", unit = "ACKs"', 'name = "nacks", unit = "ACKs"')
         self.expect(2, "two values with the name nacks")
-
-    def test_a_file_without_its_comments_is_an_error(self) -> None:
-        self.replace("python/atp/_log.py", "# End of the written part.", "")
-        self.expect(2, "python/atp/_log.py needs the line", arguments=("--check",))
 
 
 # The base class has no tests of its own; the cases of the other tools run in tools_test.py.
