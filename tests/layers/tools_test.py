@@ -348,7 +348,7 @@ class WriteFaults(Written, ToolTest):
     page = "docs/operate/runbook.md"
 
     reads = (timing, rows)
-    edits = {page: ("| a leaf is stopped, or its host is down |", "| a leaf is slow |")}
+    edits = {page: ("| a leaf is frozen, or its host is down |", "| a leaf is slow |")}
 
     def test_a_changed_time_changes_the_page(self) -> None:
         self.replace(self.timing, "left_grace = std::chrono::milliseconds(700)", "left_grace = std::chrono::seconds(2)")
