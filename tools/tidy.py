@@ -3,9 +3,10 @@
 """Run clang-tidy over every C++ source that a configured build compiles, in the groups that the build compiles.
 
 The compile commands must come from a build that has ATP_UNITY, because a group reads the headers once for all its
-sources. A source that several targets compile is read once. A group that passed is not read again until its sources, a
-header that it includes, its compile command, .clang-tidy or clang-tidy itself changes: ninja's dependency log names the
-headers, and one empty file in the cache folder represents each pass.
+sources. Sources that a target compiles one by one are read in groups too, and again one by one if a group does not
+pass, since two of them may define one name. A source that several targets compile is read once. A group that passed is
+not read again until its sources, a header that it includes, its compile command, .clang-tidy or clang-tidy itself
+changes: ninja's dependency log names the headers, and one empty file in the cache folder represents each pass.
 
 Exit status: 0 all groups passed, 1 clang-tidy reported something, 2 bad arguments or no build.
 """
@@ -17,6 +18,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -35,6 +37,7 @@ EXTRA = [
     "--extra-arg=-Wno-inconsistent-missing-override",
     "--extra-arg=-Wno-c2y-extensions",
 ]
+SOURCES_OF_BUNDLE = 8  # as ATP_UNITY_SOURCES in cmake/AtpTarget.cmake
 NOISE = re.compile(r"^\d+ (warnings?|errors?) (generated|treated|and)|^Suppressed |^Use -header-filter|^\[\d+/\d+\]|^$")
 
 
@@ -99,13 +102,56 @@ def key_of(command, sources, dependencies, common):
     return hashed.hexdigest()
 
 
-def check(program, build, command):
-    started = time.monotonic()
+def flags_of(command):
+    """The arguments of the compiler that do not name this source or its object."""
+    arguments = shlex.split(command["command"])[1:]
+    return [
+        argument
+        for before, argument in zip(["", *arguments], arguments)
+        if argument not in ("-c", "-o") and before not in ("-c", "-o")
+    ]
+
+
+def bundles_of(waiting, folder):
+    """Lists of (command, key) to read together, each with the file to read and the flags for it."""
+    together = {}
+    for command, key, sources in waiting:
+        arguments = shlex.split(command["command"])
+        target = os.path.dirname(arguments[arguments.index("-o") + 1])
+        name = (target, *flags_of(command)) if len(sources) == 1 else (command["file"],)
+        together.setdefault(name, []).append((command, key))
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    bundles = []
+    for members in together.values():
+        for start in range(0, len(members), SOURCES_OF_BUNDLE):
+            bundle = members[start : start + SOURCES_OF_BUNDLE]
+            path = folder / f"{len(bundles)}.cxx"
+            path.write_text("".join(f'#include "{command["file"]}"\n' for command, _ in bundle))
+            bundles.append((path, bundle))
+    return bundles
+
+
+def check_file(program, file, options):
     result = subprocess.run(
-        [program, "-p", build, *EXTRA, command["file"]], cwd=ROOT, capture_output=True, text=True, check=False
+        [program, *EXTRA, str(file), *options], cwd=ROOT, capture_output=True, text=True, check=False
     )
     lines = [line for line in (result.stdout + result.stderr).splitlines() if not NOISE.match(line)]
-    return result.returncode, "\n".join(lines), time.monotonic() - started
+    return result.returncode, "\n".join(lines)
+
+
+def check(program, build, bundle):
+    """(seconds, [(status, text, key)]) of the members of the bundle."""
+    path, members = bundle
+    started = time.monotonic()
+    results = []
+    if len(members) > 1:
+        status, _ = check_file(program, path, ["--", *flags_of(members[0][0])])
+        if status == 0:
+            results = [(0, "", key) for _, key in members]
+    if not results:
+        results = [(*check_file(program, command["file"], ["-p", build]), key) for command, key in members]
+    return time.monotonic() - started, results
 
 
 def main():
@@ -129,29 +175,28 @@ def main():
     dependencies = dependencies_of(build)
     groups, seen = groups_of(build)
     groups = [group for group in groups if any(arguments.filter in str(source) for source in group[1])]
-    keyed = [(command, key_of(command, sources, dependencies, common)) for command, sources in groups]
-    waiting = [(c, k) for c, k in keyed if arguments.no_cache or k is None or not (cache / k).exists()]
+    keyed = [(command, key_of(command, sources, dependencies, common), sources) for command, sources in groups]
+    waiting = [group for group in keyed if arguments.no_cache or group[1] is None or not (cache / group[1]).exists()]
+    bundles = bundles_of(waiting, build / "tidy")
     print(f"{len(seen)} sources in {len(groups)} groups, {len(groups) - len(waiting)} unchanged since they passed")
     for name in forgotten_sources(seen):
         print(f"skipped, not compiled by this build: {name}")
 
-    reported, done, slowest = set(), 0, []
+    reported, slowest = set(), []
     failed = False
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        results = pool.map(lambda pair: check(arguments.program, build, pair[0]), waiting)
-        for (command, key), (status, text, seconds) in zip(waiting, results):
-            done += 1
-            slowest.append((seconds, os.path.relpath(command["file"], build)))
-            if status == 0 and key:
-                (cache / key).touch()
-            elif status != 0:
-                failed = True
+        for bundle, (seconds, results) in zip(bundles, pool.map(lambda b: check(arguments.program, build, b), bundles)):
+            slowest.append((seconds, ", ".join(os.path.relpath(command["file"], build) for command, _ in bundle[1])))
+            for status, text, key in results:
+                failed |= status != 0
+                if status == 0 and key:
+                    (cache / key).touch()
                 # Each group that includes a header reports its errors.
-                if text not in reported:
+                if status != 0 and text not in reported:
                     print(text)
-                reported.add(text)
+                    reported.add(text)
             if sys.stdout.isatty():
-                print(f"{done} of {len(waiting)}", end="\r", flush=True)
+                print(f"{len(slowest)} of {len(bundles)}", end="\r", flush=True)
     for seconds, name in sorted(slowest, reverse=True)[:5]:
         print(f"{seconds:6.1f} s  {name}")
     return 1 if failed else 0
