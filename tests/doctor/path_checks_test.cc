@@ -222,7 +222,7 @@ TEST(PathChecks, ReorderingThatCausesResendsWarns) {
 
 TEST(PathChecks, RepeatedAnswersWarn) {
     const TrainReport train{.sent = 1000, .answered = 1000, .repeated = 1};
-    EXPECT_EQ(check_train(good_path(), "short packets", train).status, Status::warn);
+    EXPECT_EQ(check_train(good_path(), CheckName::short_packets, train).status, Status::warn);
 }
 
 TEST(PathChecks, MarkedPacketsAndClearedEcnBitsWarn) {
