@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 
 from cli.description import Command, Flag, Program
 
@@ -23,6 +24,10 @@ experiments. `atp-lab SUBCOMMAND --help` prints what this page says. What runs i
 }
 
 BRACKETS = re.compile(r"[\[\]<>*]")
+
+
+def wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, width=120, break_long_words=False, break_on_hyphens=False)
 
 
 def cell(text: str) -> str:
@@ -53,7 +58,7 @@ def flag_row(flag: Flag) -> str:
 
 def section(program: Program, command: Command) -> list[str]:
     path = f"{program.name} {command.name}"
-    lines = ["", f"## {path}", "", f"{command.description}.", "", "```", f"{path} {command.usage}", "```", ""]
+    lines = ["", f"## {path}", "", *wrapped(f"{command.description}."), "", "```", f"{path} {command.usage}", "```", ""]
     lines += ["| flag | does | accepts | default |", "|---|---|---|---|"]
     for argument in command.arguments:
         lines.append(row(code(argument.usage), cell(argument.help), cell(argument.values), cell(argument.default)))
@@ -65,7 +70,7 @@ def section(program: Program, command: Command) -> list[str]:
     if command.files:
         lines += ["", "```", *command.files.rstrip("\n").split("\n"), "```"]
     status = "; ".join(f"{number} {when}" for number, when in command.exit)
-    return [*lines, "", f"Exit status: {status}."]
+    return [*lines, "", *wrapped(f"Exit status: {status}.")]
 
 
 def page_of(program: Program) -> str:
@@ -73,7 +78,7 @@ def page_of(program: Program) -> str:
     for command in program.commands:
         values.update(command.values)
     links = [f"[{command.name}](#{program.name}-{command.name})" for command in program.commands]
-    lines = [INTRODUCTIONS[program.name], "", NOTE.format(program.name), "", " · ".join(links), ""]
+    lines = [INTRODUCTIONS[program.name], "", NOTE.format(program.name), "", *wrapped(" · ".join(links)), ""]
     lines += ["| value | looks like |", "|---|---|", *(row(code(name), cell(looks)) for name, looks in values.items())]
     for command in program.commands:
         lines += section(program, command)
