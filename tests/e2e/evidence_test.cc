@@ -82,7 +82,7 @@ TEST(Evidence, RankWhoseProcessRanTheSwitchIsNamed) {
         const Error error = first_error(*ranks[rank]);
         EXPECT_EQ(error.reason, Reason::refused) << to_string(error);
         EXPECT_EQ(error.peer, "rank 2 (switch at " + address + ")");
-        EXPECT_TRUE(says(error, "the process of rank 2 ended"));
+        EXPECT_TRUE(says(error, "rank 2's process exited and took the switch at"));
     });
 }
 

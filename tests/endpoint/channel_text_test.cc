@@ -240,7 +240,7 @@ TEST(ChannelText, EndedSwitchIsNamedWithTheRankThatRunsIt) {
     config.switch_rank = 0;
     error = error_after(config, report_closed_port);
     EXPECT_EQ(error.peer, "rank 0 (switch at 10.0.0.1:4790)");
-    EXPECT_THAT(error.text, HasSubstr("the process of rank 0 ended"));
+    EXPECT_THAT(error.text, HasSubstr("rank 0's process exited and took the switch at"));
 }
 
 // The error of a busy rank 1 whose switch names this edge. `server_rank`: runs the parameter server.
