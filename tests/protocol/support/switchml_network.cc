@@ -102,7 +102,8 @@ void SwitchMlNetwork::run(unsigned timeouts) {
 
 void SwitchMlNetwork::run(const Chaos& chaos, const std::function<unsigned(unsigned)>& choose) {
     for (unsigned step = 0; step < chaos.steps && !done(); ++step) {
-        if (flights_.empty() || choose(16) == 0) {
+        // Without the bound, resent packets would accumulate faster than they are delivered.
+        if (flights_.empty() || (flights_.size() < chaos.most_flights && choose(16) == 0)) {
             pass_timeout();
             continue;
         }

@@ -55,6 +55,7 @@ class SwitchMlNetwork {
         unsigned loss = 0;
         unsigned duplicate = 0;
         unsigned steps = 20'000;
+        unsigned most_flights = 200;  // with which a timeout still passes at random
     };
     void run(const Chaos& chaos, const std::function<unsigned(unsigned below)>& choose);
 
