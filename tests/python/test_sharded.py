@@ -242,6 +242,28 @@ def test_fsdp2_trains_without_gloo():
     assert values_of(run_ranks(train_fsdp2, 2)) == [(True, [])] * 2
 
 
+def train_hybrid(rank, size):
+    """HSDP: the groups of the mesh's second dimension shard the model, those of the first one average its gradients."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    mesh = init_device_mesh("cpu", (2, size // 2), mesh_dim_names=("replicas", "shards"))
+    log = Delegated.watch()
+    model, inputs, targets = model_and_data(size)
+    for layer in model:
+        if list(layer.parameters()):
+            fully_shard(layer, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    own = slice(8 * rank, 8 * rank + 8)
+    train(model, torch.optim.SGD(model.parameters(), lr=0.1), inputs[own], targets[own])
+    found = [parameter.full_tensor().detach() for parameter in model.parameters()]
+    return close(found, alone(size)), log.lines
+
+
+def test_hsdp_trains_without_gloo():
+    assert values_of(run_ranks(train_hybrid, 4)) == [(True, [])] * 4
+
+
 def train_fsdp1(rank, size):
     from torch.distributed.fsdp import FullyShardedDataParallel
 

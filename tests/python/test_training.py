@@ -148,6 +148,32 @@ def test_fsdp2_learns_through_the_fallback():
     check_that_it_learnt(values_of(run_ranks(train_with_fsdp, 2)))
 
 
+def train_compiled(rank, size):
+    """aot_eager traces the model, but needs no C++ compiler."""
+    model = make_model()
+    parallel = torch.compile(DistributedDataParallel(model), backend="aot_eager")
+    losses = train(parallel, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.5), rank, STEPS)
+    return losses, digest_of(model.parameters())
+
+
+def test_compiled_ddp_learns():
+    check_that_it_learnt(values_of(run_ranks(train_compiled, 2)))
+
+
+def sum_in_a_compiled_graph(rank, size):
+    @torch.compile(backend="aot_eager", fullgraph=True)
+    def double_and_sum(tensor):
+        doubled = 2 * tensor
+        dist.all_reduce(doubled)
+        return doubled
+
+    return double_and_sum(torch.full((5,), float(rank))).tolist()
+
+
+def test_all_reduce_inside_a_compiled_function_sums():
+    assert values_of(run_ranks(sum_in_a_compiled_graph, 3)) == [[6.0] * 5] * 3
+
+
 def train_on_a_mesh(rank, size):
     mesh = dist.device_mesh.init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicas", "shards"))
     tensor = torch.tensor([float(rank)])
