@@ -13,6 +13,7 @@ import program
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tools"))
+import draw_results  # noqa: E402  tools/draw_results.py
 import provenance  # noqa: E402  tools/provenance.py
 
 CLUSTER = os.path.join(ROOT, "bench/cluster/run")
@@ -136,6 +137,7 @@ def _write(page, parts, path):
         os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(drawn)
+    draw_results.draw_page(Path(path))
 
 
 def _as_json(parts):

@@ -9,6 +9,7 @@ from pathlib import Path
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "bench/cluster"), os.path.join(ROOT, "tools")]
 
+import draw_results  # noqa: E402  tools/draw_results.py
 import picture  # noqa: E402  bench/cluster/picture.py
 import provenance  # noqa: E402  tools/provenance.py
 
@@ -244,3 +245,4 @@ def write(figures):
                 file.write(draw(figure))
     with open(PAGE, "w", encoding="utf-8") as page:
         page.write("\n".join(parts))
+    draw_results.draw_page(Path(PAGE))
