@@ -23,6 +23,7 @@ class PacketList final : public wire::Outbox {
     void commit(std::size_t bytes, const wire::Address& to, wire::Ecn ecn) override;
     [[nodiscard]] bool borrow(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn) override;
     [[nodiscard]] bool repeat(const wire::Address& to) override;
+    [[nodiscard]] bool empty() const { return packets_.empty(); }
     [[nodiscard]] std::vector<ListedPacket> take() { return std::exchange(packets_, {}); }
 
   private:

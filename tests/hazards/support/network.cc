@@ -169,6 +169,7 @@ void Network::note(RankNode& rank, const endpoint::ChannelEvent& event) {
 
 // Puts what a process has sent on its link. Others than the nodes receive nothing.
 void Network::take(Node from) {
+    if (out_.empty()) return;
     for (host::PacketList::ListedPacket& packet : out_.take()) {
         const Node to = node_at(packet.to);
         if (to.kind == Node::Kind::worker && to.number >= ranks_.size()) continue;
@@ -185,12 +186,12 @@ void Network::take(Node from) {
     }
 }
 
-void Network::hand_over(Node to, Node sender, Bytes bytes, bool congested) {
-    const std::size_t size = bytes.size();
-    bytes.resize(std::max<std::size_t>(size, ATP_MAX_PACKET_BYTES));
+void Network::hand_over(Node to, Node sender, const Bytes& bytes, bool congested) {
+    if (received_.size() < bytes.size()) received_.resize(bytes.size());
+    std::ranges::copy(bytes, received_.begin());
     const wire::Address from = address_of(sender);
-    const wire::Datagram datagram{.bytes = std::span(bytes).first(size),
-                                  .capacity = bytes.size(),
+    const wire::Datagram datagram{.bytes = std::span(received_).first(bytes.size()),
+                                  .capacity = received_.size(),
                                   .from = &from,
                                   .ecn = congested ? wire::Ecn::congested : wire::Ecn::capable_0};
     if (RankNode* const rank = rank_at(to)) return rank->process.handle_datagram(datagram, now_);
@@ -275,7 +276,7 @@ void Network::deliver(Flight flight) {
     if (pipeline != pipelines_.end()) {
         through_pipeline(*pipeline->second, flight);
     } else {
-        hand_over(flight.to, *flight.sender, std::move(flight.bytes), flight.congested);
+        hand_over(flight.to, *flight.sender, flight.bytes, flight.congested);
     }
     collect();
 }

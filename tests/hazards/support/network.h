@@ -88,7 +88,7 @@ class Network {
     // Puts a packet on a link, as an attacker or a very late duplicate would arrive.
     void inject(Flight flight);
     // Puts a packet into a process at once, without a link.
-    void hand_over(Node to, Node sender, Bytes bytes, bool congested = false);
+    void hand_over(Node to, Node sender, const Bytes& bytes, bool congested = false);
     // Advances time to the next timeout of any rank. Returns false if no rank has a timer.
     bool expire();
     void wait(Duration duration) { now_ += duration; }
@@ -176,6 +176,7 @@ class Network {
     std::map<Node, std::unique_ptr<Pipeline>> pipelines_;  // instead of the switch of the same place
     std::unique_ptr<RankNode> server_;                     // nullptr: a switch behind pipelines serves
     host::PacketList out_;
+    Bytes received_ = Bytes(ATP_MAX_PACKET_BYTES);  // the datagram that a process handles, with room to grow
     std::deque<Flight> messages_;
     Rule rule_;
     std::deque<Flight> links_;
