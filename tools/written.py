@@ -94,9 +94,16 @@ def replaced(text: str, path: Path | str, first: str, last: str, lines: str) -> 
     return text[:begin] + lines + text[end:]
 
 
-def texts_of(root: Path, tool: str, source: Path, parts: list[Part], definition: Any) -> dict[Path | str, str]:
-    """The whole text of each file that has a part."""
-    texts: dict[Path | str, str] = {}
+def texts_of(
+    root: Path,
+    tool: str,
+    source: Path,
+    parts: list[Part],
+    definition: Any,
+    written: dict[Path | str, str] | None = None,
+) -> dict[Path | str, str]:
+    """The whole text of each file that has a part. `written`: texts with parts from other sources, if there are some."""
+    texts: dict[Path | str, str] = dict(written or {})
     for path, language, what, write in parts:
         comment = (COMMENTS[language] + "\n").format
         note = comment(f"tools/{tool} writes {what} from {source}.")

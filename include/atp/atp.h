@@ -15,19 +15,20 @@
  *     atp_communicator_destroy(communicator);
  *     atp_store_destroy(store);
  *
- * examples/hello.c is a whole program; docs/reference/c.md describes each function.
+ * examples/hello.c is a whole program. tools/write_reference writes docs/reference/c.md from the comments below.
  *
  * Calling order: every rank calls the same operations in the same order.
- * Results: 0 (ATP_REASON_NONE) for success, otherwise an enum atp_reason. After a failure, `error` holds the details if
- * it is not NULL. A function that creates an object then sets the caller's pointer to NULL.
- * Ownership: memory passed in stays the caller's. Memory of an operation must stay unchanged until the operation is
- * done; strings, options and lists are read during the call only. Each object is destroyed by its own function, which
- * ignores NULL.
- * Threads: functions of a communicator may be called from any thread, but the order must be equal on all ranks. A store
- * serves one thread at a time, except for atp_store_in_memory().
- * Time: every wait has a deadline. An operation ends by its deadline with a result or with an error.
- * Failure: after an operation failed, no further operation of that communicator succeeds. Destroy it and create another
- * with the next `generation`, with the ranks that are left.
+ * Results: 0 (ATP_REASON_NONE) is success, anything else an enum atp_reason, and then `error` holds the details if it
+ * is not NULL. A function that fails to create an object sets the caller's pointer to NULL.
+ * Ownership: memory passed in stays the caller's, who must neither change nor free the memory of an operation before
+ * the operation is done. Strings, options and lists are read only during the call. Each kind of object has a function
+ * that destroys it, and which ignores NULL.
+ * Threads: functions of a communicator may be called from any thread, but in an order that is equal on all ranks. A
+ * store serves one thread at a time, except for atp_store_in_memory().
+ * Time: every wait has a deadline, and an operation ends by its deadline with a result or an error. Times are in
+ * milliseconds.
+ * Failure: after an operation failed, no further operation of that communicator succeeds. Destroy it, and create
+ * another with the next `generation`, with the ranks that still run.
  * Compatibility: structs that may grow begin with their size, so a program and a library of different releases work
  * together. Numbers of enumerations never change their meaning.
  */
@@ -47,35 +48,34 @@ extern "C" {
 #define ATP_API
 #endif
 
-/* Release of the loaded library: "0.1.0". */
-ATP_API const char* atp_version(void);
-
 /* ------------------------------------------------------------------------------------------------------------ Errors
  */
 
+/* Why a function failed, for example ATP_REASON_TIMED_OUT. */
 enum atp_reason {
     ATP_REASON_NONE = 0,
-    ATP_REASON_MALFORMED = 1,    /* a text or value that was passed */
-    ATP_REASON_UNKNOWN_NAME = 2, /* no such host */
-    ATP_REASON_DENIED = 3,       /* refused by permissions of the kernel or a firewall */
-    ATP_REASON_IN_USE = 4,       /* another socket has the address */
-    ATP_REASON_UNREACHABLE = 5,  /* no route, no such local address, or no answer */
-    ATP_REASON_REFUSED = 6,      /* no program listens there */
-    ATP_REASON_TOO_LARGE = 7,    /* for the path, or for the store */
-    ATP_REASON_UNSUPPORTED = 8,  /* not supported, for example the average of integers */
-    ATP_REASON_EXHAUSTED = 9,    /* descriptors, memory, buffers */
-    ATP_REASON_TIMED_OUT = 10,
+    ATP_REASON_MALFORMED = 1,         /* a text or value that you passed is invalid */
+    ATP_REASON_UNKNOWN_NAME = 2,      /* no such host */
+    ATP_REASON_DENIED = 3,            /* refused by permissions of the kernel, or by a firewall */
+    ATP_REASON_IN_USE = 4,            /* another socket or program has the address, folder or interface */
+    ATP_REASON_UNREACHABLE = 5,       /* no route, no such local address, or no answer from a switch or rank */
+    ATP_REASON_REFUSED = 6,           /* no program listens there, or its process ended */
+    ATP_REASON_TOO_LARGE = 7,         /* a packet for the path, or a value for the store */
+    ATP_REASON_UNSUPPORTED = 8,       /* not possible with this type, option, build or kernel */
+    ATP_REASON_EXHAUSTED = 9,         /* no descriptors, memory or buffers are left */
+    ATP_REASON_TIMED_OUT = 10,        /* a deadline passed */
     ATP_REASON_VERSION_MISMATCH = 11, /* the other end has another version of the protocol */
-    ATP_REASON_REJECTED = 12,         /* the other end refused; `text` is why */
-    ATP_REASON_MISMATCHED = 13,       /* ranks call or set different things */
+    ATP_REASON_REJECTED = 12,         /* the other end refused; the text says why */
+    ATP_REASON_MISMATCHED = 13,       /* ranks call different operations, or set different options */
     ATP_REASON_CLOSED = 14,           /* ended by its owner, or by an earlier error */
-    ATP_REASON_FAILED = 15            /* anything else: see `text` */
+    ATP_REASON_FAILED = 15            /* anything else: the text says what */
 };
 
+/* What failed. */
 enum atp_operation {
-    ATP_OPERATION_OTHER = 0, /* set-up: sockets, names, threads */
-    ATP_OPERATION_RENDEZVOUS = 1,
-    ATP_OPERATION_JOIN = 2, /* of a job at a switch */
+    ATP_OPERATION_OTHER = 0,      /* set-up: sockets, names, threads */
+    ATP_OPERATION_RENDEZVOUS = 1, /* ranks find each other through a store */
+    ATP_OPERATION_JOIN = 2,       /* a rank joins the job at its switch */
     ATP_OPERATION_ALL_REDUCE = 3,
     ATP_OPERATION_BROADCAST = 4,
     ATP_OPERATION_BARRIER = 5,
@@ -86,97 +86,114 @@ enum atp_operation {
     ATP_OPERATION_REDUCE = 10
 };
 
-/* Each text ends with a zero byte. A text that does not fit its array is cut. */
+/* The details of a failure. Texts end with a zero byte; one that does not fit its array is cut. */
 struct atp_error {
     int32_t operation; /* enum atp_operation */
     int32_t reason;    /* enum atp_reason */
-    double elapsed_ms; /* duration of the operation; 0 if it never waits */
-    char peer[128];    /* "rank 3", an address or a name; empty if none is concerned */
+    double elapsed_ms; /* since the call; 0 if it never waits */
+    char peer[128];    /* the rank, address or name at fault: "rank 3"; empty: none */
     char text[1024];   /* what happened, and what to do */
 };
 
-/* "timed out"; never NULL. */
+/* The name of a reason: "timed out"; never NULL. */
 ATP_API const char* atp_reason_name(int reason);
-/* "all_reduce"; never NULL. */
+/* The name of an operation: "all_reduce"; never NULL. */
 ATP_API const char* atp_operation_name(int operation);
+/* Release of the loaded library: "0.1.0". */
+ATP_API const char* atp_version(void);
 
 /* ------------------------------------------------------------------------------------------------------------- Stores
  */
 
-/* The store through which ranks find each other while they create a communicator. */
+/*
+ * A store, through which ranks exchange addresses and options while they create a communicator. A communicator does not
+ * use it after its creation.
+ */
 typedef struct atp_store atp_store;
 
 /*
- * A store that the program implements. Keys are texts of up to 256 bytes; values are any bytes, up to 64 KiB. Callbacks
- * run on the thread that creates a communicator, and return 0 or an enum atp_reason.
+ * The functions of a store that the program implements. Keys are texts of up to 256 bytes; values are any bytes, up to
+ * 64 KiB. Callbacks run on the thread that creates a communicator, and return 0 or an enum atp_reason.
  */
 struct atp_store_callbacks {
     size_t struct_size; /* sizeof(struct atp_store_callbacks) */
     void* context;      /* passed to every callback */
+    /* Stores the bytes of the value. Required. */
     int (*set)(void* context, const char* key, const void* value, size_t value_bytes);
     /*
-     * Waits up to `timeout_ms` for the key; 0: checks once. Returns ATP_REASON_TIMED_OUT if the key is absent. Writes
-     * the length to `*value_bytes` and the value to `value`; returns ATP_REASON_TOO_LARGE if `capacity` is less.
+     * Waits up to `timeout_ms` for the key; with 0, it looks once. Returns ATP_REASON_TIMED_OUT if the key is absent.
+     * Writes the length to `*value_bytes` and the value to `value`, or returns ATP_REASON_TOO_LARGE if `capacity` is
+     * less. Required.
      */
     int (*get)(void* context, const char* key, int64_t timeout_ms, void* value, size_t capacity, size_t* value_bytes);
     /*
-     * Adds to the decimal number that the key holds, or to 0 if the key is absent; atomic for all ranks. May be NULL:
-     * then two processes that claim one rank at the same moment are not detected.
+     * Adds to the decimal number that the key holds, or to 0 if the key is absent, atomically for all ranks. May be
+     * NULL, but then two processes that claim one rank at the same moment are not detected.
      */
     int (*add)(void* context, const char* key, int64_t delta, int64_t* sum);
 };
 
+/* Creates a store from functions of the program. */
 ATP_API int atp_store_from_callbacks(const struct atp_store_callbacks* callbacks, atp_store** store,
                                      struct atp_error* error);
-/* Connects to the atp_store_server at "host:port". Tries until the timeout, since ranks start in any order. */
+/*
+ * Connects to the store of a server at "host:port". It tries until the timeout, which must be above 0, because ranks
+ * start in any order.
+ */
 ATP_API int atp_store_connect(const char* address, int64_t timeout_ms, atp_store** store, struct atp_error* error);
-/* A store for ranks that are threads of this process. All of them may use it at the same time. */
+/* Creates a store in memory, for ranks that are threads of this process. All of them may use it at the same time. */
 ATP_API int atp_store_in_memory(atp_store** store, struct atp_error* error);
-/* Call it when no communicator is being created with the store. A created communicator does not need the store. */
+/* Frees the store. Call it when no communicator is being created with the store. */
 ATP_API void atp_store_destroy(atp_store* store);
 
 /*
- * Serves stores over TCP, in a thread of its own; usually in rank 0. Keep it until every rank has formed its
- * communicators.
+ * A store that other ranks reach over TCP. It runs in a thread of its own, usually in rank 0. Keep it until every rank
+ * has created its communicators.
  */
 typedef struct atp_store_server atp_store_server;
 
-/* `listen` is "host:port"; port 0 takes any free port. */
+/* Starts a server at "host:port"; port 0 takes any free port. */
 ATP_API int atp_store_server_start(const char* listen, atp_store_server** server, struct atp_error* error);
-/* "host:port", valid as long as the server. */
+/* The server's address, "host:port", valid as long as the server. */
 ATP_API const char* atp_store_server_address(const atp_store_server* server);
+/* Stops the server; clients get ATP_REASON_CLOSED. */
 ATP_API void atp_store_server_destroy(atp_store_server* server);
 
 /* ------------------------------------------------------------------------------------------------------ Communicators
  */
 
+/* A rank of a job, with its connections to the others. */
 typedef struct atp_communicator atp_communicator;
 
+/* Layout: where the parameter servers are, and which switches add. */
 enum atp_server {
     ATP_SERVER_ON_SWITCH = 0, /* in the last switch: no further host */
     ATP_SERVER_COLOCATED = 1, /* in the ranks: channel c has its server in rank (c modulo the number of ranks) */
     ATP_SERVER_DEDICATED = 2, /* on hosts of their own: `dedicated_servers` */
-    ATP_SERVER_AUTOMATIC = 3, /* as the one of the others that has the least to carry on its busiest link */
+    ATP_SERVER_AUTOMATIC = 3, /* the layout whose busiest link has the least to carry */
     ATP_SERVER_HOSTS = 4,     /* on every host; no switch adds */
     ATP_SERVER_LEAVES = 5,    /* on every host, behind the switches of racks */
-    ATP_SERVER_RACKS = 6      /* the same; in a rack without a switch its hosts take turns as one */
+    ATP_SERVER_RACKS = 6      /* on every host, behind racks; hosts of a rack without a switch take turns as one */
 };
 
+/* How floats become integers. */
 enum atp_scaling {
     ATP_SCALING_FIXED = 0,  /* at `scale` of the options */
     ATP_SCALING_DYNAMIC = 1 /* at a scale that follows the magnitude of earlier sums */
 };
 
+/* The integers of a packet. */
 enum atp_lane_type {
-    ATP_LANE_INT32 = 0,
+    ATP_LANE_INT32 = 0,     /* four bytes for each value */
     ATP_LANE_INT16 = 1,     /* half the bytes */
-    ATP_LANE_AUTOMATIC = 2, /* int16 for bfloat16 and float16 with a dynamic scale, else int32 */
+    ATP_LANE_AUTOMATIC = 2, /* int16 for bfloat16 and float16 with a dynamic scale, otherwise int32 */
     ATP_LANE_INT8 = 3       /* a quarter of the bytes */
 };
 
 /*
- * Call atp_options_init() first. Fields must be equal on all ranks, except for those marked "Own". Brackets hold the
- * default. tools/write_options writes the fields from src/drivers/comm/option_table.cc.
+ * Settings of a communicator. Call atp_options_init() first. If ranks differ in a field that must be equal, creation
+ * fails with ATP_REASON_MISMATCHED and names a rank. tools/write_options writes the fields from
+ * src/drivers/comm/option_table.cc. Those marked "Own" may differ between ranks; brackets hold the default.
  */
 struct atp_options {
     /* Written by atp_options_init(). */
@@ -274,61 +291,68 @@ struct atp_options {
 /* Writes the defaults. `struct_size` is sizeof(struct atp_options). */
 ATP_API void atp_options_init(struct atp_options* options, size_t struct_size);
 
-/* Returns when all ranks of the world have called it, or fails by `join_timeout_ms`. */
+/* Returns when all ranks of the world, 1 to 1,024, have called it, or fails by `join_timeout_ms` of the options. */
 ATP_API int atp_communicator_create(atp_store* store, uint32_t rank, uint32_t world, const struct atp_options* options,
                                     atp_communicator** communicator, struct atp_error* error);
-/* Ends operations in flight here with ATP_REASON_CLOSED and leaves the job. Other ranks see the rank leave. */
+/* Ends operations in flight here with ATP_REASON_CLOSED, and leaves the job. Other ranks see the rank leave. */
 ATP_API void atp_communicator_destroy(atp_communicator* communicator);
-/* Does the same from any thread, but the handle stays valid and must be destroyed later. */
+/* Ends operations in flight here and leaves the job, from any thread; the handle stays, and must be destroyed. */
 ATP_API void atp_communicator_abort(atp_communicator* communicator);
+/* The rank, and the number of ranks, as given at creation. */
 ATP_API uint32_t atp_communicator_rank(const atp_communicator* communicator);
 ATP_API uint32_t atp_communicator_world(const atp_communicator* communicator);
 
 /* --------------------------------------------------------------------------------------------------------- Operations
  */
 
+/* The type of a tensor's elements. */
 enum atp_element {
     ATP_ELEMENT_FLOAT32 = 0,
-    ATP_ELEMENT_FLOAT64 = 1, /* summed with the precision and range of float32 */
-    ATP_ELEMENT_FLOAT16 = 2,
-    ATP_ELEMENT_BFLOAT16 = 3,
-    ATP_ELEMENT_INT32 = 4, /* sums are modulo 2^32 */
-    ATP_ELEMENT_INT64 = 5  /* sums are modulo 2^64 */
+    ATP_ELEMENT_FLOAT64 = 1,  /* summed with the precision and range of float32 */
+    ATP_ELEMENT_FLOAT16 = 2,  /* summed as float32, then rounded */
+    ATP_ELEMENT_BFLOAT16 = 3, /* summed as float32, then rounded */
+    ATP_ELEMENT_INT32 = 4,    /* exact, modulo 2^32 */
+    ATP_ELEMENT_INT64 = 5     /* exact, modulo 2^64 */
 };
 
+/* What an operation computes of the ranks' tensors. */
 enum atp_reduction {
     ATP_REDUCTION_SUM = 0,
-    ATP_REDUCTION_AVERAGE = 1 /* not of integers */
+    ATP_REDUCTION_AVERAGE = 1 /* the sum divided by the number of ranks; not of integers */
 };
 
-/* Pass this as `timeout_ms` of an operation to use `timeout_ms` of the options. */
+/*
+ * The functions below return when the operation is done, at the latest after `timeout_ms`. With this value,
+ * `timeout_ms` of the options applies.
+ */
 #define ATP_TIMEOUT_OF_OPTIONS 0
 
-/* `in` and `out` are equal or do not overlap. Both are aligned for their elements. */
+/* A tensor. `in` and `out` are equal or do not overlap, and both are aligned for their elements. */
 struct atp_buffer {
-    const void* in;
-    void* out;
-    size_t elements;
+    const void* in;  /* this rank's values */
+    void* out;       /* gets the result */
+    size_t elements; /* number of values */
 };
 
+/* Sums a tensor of each rank. `in` and `out` are as in struct atp_buffer. */
 ATP_API int atp_all_reduce(atp_communicator* communicator, const void* in, void* out, size_t elements, int element,
                            int reduction, int64_t timeout_ms, struct atp_error* error);
-/* Sums several tensors as one operation: small tensors share packets. */
+/* Sums several tensors as one operation, in which small tensors share packets. */
 ATP_API int atp_all_reduce_group(atp_communicator* communicator, const struct atp_buffer* buffers, size_t count,
                                  int element, int reduction, int64_t timeout_ms, struct atp_error* error);
 /*
  * Sums the blocks of `in`, which follow each other: block r has `counts[r]` elements, and its sum goes to `out` of rank
- * r. A count for each rank, equal on all ranks; 0 is allowed. `out` may be the own block of `in`.
+ * r. Each rank has a count, which is equal on all ranks and may be 0. `out` may be the own block of `in`.
  */
 ATP_API int atp_reduce_scatter(atp_communicator* communicator, const void* in, void* out, const size_t* counts,
                                int element, int reduction, int64_t timeout_ms, struct atp_error* error);
 /*
- * Copies `in` of each rank to `out` of all ranks, where the blocks follow each other: block r has `bytes[r]` bytes. A
- * number for each rank, equal on all ranks; 0 is allowed. `in` may be the own block of `out`.
+ * Copies `in` of each rank to `out` of all ranks, where the blocks follow each other: block r has `bytes[r]` bytes.
+ * Each rank has a number, which is equal on all ranks and may be 0. `in` may be the own block of `out`.
  */
 ATP_API int atp_all_gather(atp_communicator* communicator, const void* in, void* out, const size_t* bytes,
                            int64_t timeout_ms, struct atp_error* error);
-/* Sums as atp_all_reduce(), but only rank `root` gets the result; elsewhere `out` stays as it is, and may be NULL. */
+/* Sums a tensor of each rank for rank `root` only; elsewhere `out` stays as it is, and may be NULL. */
 ATP_API int atp_reduce(atp_communicator* communicator, const void* in, void* out, size_t elements, int element,
                        int reduction, uint32_t root, int64_t timeout_ms, struct atp_error* error);
 /* Copies the bytes of rank `root` to all ranks, in place. */
@@ -338,23 +362,27 @@ ATP_API int atp_broadcast(atp_communicator* communicator, void* data, size_t byt
 ATP_API int atp_barrier(atp_communicator* communicator, int64_t timeout_ms, struct atp_error* error);
 
 /*
- * Sums by key. The n-th push of a key on each rank is one round. atp_push() copies the values and adds them to the sum
- * of its round. atp_pull() waits for the sum of the last push and copies it. Every rank pushes every key in the same
- * order.
+ * Adds the values to the sum of a key, and returns when they are copied. A round of a key is one push of it by every
+ * rank. If its previous round is in flight, the function waits for it. Every rank pushes all keys in the same order.
  */
 ATP_API int atp_push(atp_communicator* communicator, uint64_t key, const void* values, size_t elements, int element,
                      int64_t timeout_ms, struct atp_error* error);
+/* Waits for the sum of this rank's last push of the key, and copies it. */
 ATP_API int atp_pull(atp_communicator* communicator, uint64_t key, void* values, size_t elements, int element,
                      struct atp_error* error);
 
 /* ------------------------------------------------------------------------------------------- Asynchronous operations
  */
 
-/* An operation in flight. The handle stays valid after the communicator is destroyed. The destruction ends the
- * operation. */
+/*
+ * An operation in flight. It may outlive its communicator, whose end also ends the operation; the handle stays valid.
+ */
 typedef struct atp_work atp_work;
 
-/* These functions return at once; operations run in the order of the calls. */
+/*
+ * As the functions without `_async`, but they return before the operation is done. Operations run in the order of the
+ * calls.
+ */
 ATP_API int atp_all_reduce_async(atp_communicator* communicator, const void* in, void* out, size_t elements,
                                  int element, int reduction, int64_t timeout_ms, atp_work** work,
                                  struct atp_error* error);
@@ -376,9 +404,9 @@ ATP_API int atp_barrier_async(atp_communicator* communicator, int64_t timeout_ms
 
 /* Waits until the operation is done, at most until its deadline; returns its outcome. */
 ATP_API int atp_work_wait(atp_work* work, struct atp_error* error);
-/* Does not wait. If the operation is done, sets `*done` to 1 and returns the outcome. Otherwise sets it to 0. */
+/* Returns at once. If the operation is done, it sets `*done` to 1 and returns the outcome; otherwise it sets 0. */
 ATP_API int atp_work_test(atp_work* work, int* done, struct atp_error* error);
-/* Forgets the handle. An operation in flight continues, so its memory must stay valid. */
+/* Frees the handle. An operation in flight continues, so its memory must stay valid. */
 ATP_API void atp_work_free(atp_work* work);
 
 #ifdef __cplusplus

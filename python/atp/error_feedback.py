@@ -73,8 +73,8 @@ def error_feedback_hook(state: ErrorFeedback, bucket: dist.GradBucket) -> torch.
     Use it with `lanes="int8"` and dynamic scaling. All ranks register it.
 
     Raises:
-        ValueError: the gradients do not travel at dynamic scales: the group has another backend or the fixed scale, or
-            Gloo sums this type.
+        ValueError: the gradients are not sent at dynamic scales, because the group has another backend or the fixed
+            scale, or Gloo sums this type.
     """
     gradients = bucket.buffer()
     error = state.error_of(bucket)

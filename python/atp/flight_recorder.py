@@ -24,8 +24,8 @@ def flight_records(*, stacks: bool = True, only_active: bool = False) -> dict[st
     An entry has the state "started" or "completed". One that is "retired" and not completed has failed.
 
     Args:
-        stacks: with the stack of the caller of each operation.
-        only_active: without completed operations.
+        stacks: whether to add the stack of the caller to each operation.
+        only_active: whether to leave out completed operations.
 
     Raises:
         RuntimeError: the installed torch lacks the recorder.
@@ -37,13 +37,13 @@ def flight_records(*, stacks: bool = True, only_active: bool = False) -> dict[st
 
 
 def write_flight_records(prefix: str | os.PathLike[str], *, name: str = "atp", stacks: bool = True) -> Path:
-    """Writes the records to a file for `torchfrtrace` and returns its path: the prefix, then this process' rank.
+    """Writes the records to a file for PyTorch's analyser `torchfrtrace`, and returns its path.
 
     Args:
-        prefix: of the path.
-        name: of the backend in the names of operations. `torchfrtrace` accepts only the names of PyTorch's own
+        prefix: the path, to which the rank of this process is added.
+        name: the name of the backend in the names of operations. `torchfrtrace` accepts only the names of PyTorch's own
             backends: use "gloo" for it.
-        stacks: as for flight_records().
+        stacks: whether to add the stack of the caller to each operation.
     """
     records = flight_records(stacks=stacks)
     for entry in records["entries"]:

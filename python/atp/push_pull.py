@@ -24,7 +24,7 @@ def push(key: SupportsIndex | str, tensor: torch.Tensor, group: dist.ProcessGrou
     key is still in flight, the call waits for it, because a key has one sum at a time.
 
     Args:
-        key: an integer from 0 to 2**64 - 1, or a name.
+        key: an integer from 0 to `2**64 - 1`, or a name.
         tensor: a tensor in CPU memory, with floats of 16 to 64 bits or integers of 32 or 64 bits. A key keeps the
             size and type of its first push.
         group: a group with the backend "atp". Default: the group of init_process_group().
@@ -41,12 +41,13 @@ def pull(key: SupportsIndex | str, tensor: torch.Tensor, group: dist.ProcessGrou
     """Waits for the sum of the last push of this key over all ranks, and copies it into `tensor`, which it returns.
 
     Args:
-        key: as in push().
-        tensor: a tensor of the same size and type as the pushed tensor.
-        group: as in push().
+        key: an integer from 0 to `2**64 - 1`, or a name.
+        tensor: a tensor in CPU memory, of the size and type that were pushed.
+        group: a group with the backend "atp". Default: the group of init_process_group().
 
     Raises:
-        TypeError, ValueError: as push().
+        TypeError: keys do not support this kind of tensor, or the key is neither a number nor a name.
+        ValueError: the group has another backend.
         torch.distributed.DistBackendError: this rank never pushed the key, or pushed another size or type; or the
             sum failed, because a rank did not push the key within the group's timeout, or its push differed.
     """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests tools/prose, tools/check_reference, tools/write_reference and tools/check_results with trees that they must reject.
+"""Tests tools/prose and tools/check_results with trees that they must reject.
 
 usage: tools_test.py SOURCE_DIR
 """
@@ -82,70 +82,6 @@ class Prose(Tree):
         status, lines = self.run_tool("prose")
         self.assertEqual(status, 0)
         self.assertEqual(lines[1].split(), ["docs/a.md", "17", "2", "8.0", "50", "50", "0", "625", "0"])
-
-
-class Reference(Tree):
-    def setUp(self) -> None:
-        super().setUp()
-        self.write("src/machines/base/result.cc", 'case Reason::failed: return "failed";\n')
-        self.write(
-            "src/drivers/doctor/checks.cc",
-            'named("tree", facts);\nfmt::format("the switch at {} "\n "left: {}", a, b);\n',
-        )
-        self.write(
-            "src/machines/protocol/fields.h",
-            'counter<&SwitchCounters::events, X>("claimed"),\ncounter<&WorkerCounters::sent>("sent"),\n',
-        )
-        self.write("src/apps/atp/main.cc", "")
-        table = "| a | b |\n|---|---|\n"
-        self.write(
-            "docs/reference/errors.md",
-            f"## Reasons\n\n{table}| `failed` | |\n\n## Job\n\n{table}| `failed`: the switch at ... left | |\n",
-        )
-        self.write("docs/reference/counters.md", f"## Packets\n\n{table}| `claimed` | |\n")
-
-    def expect_after(self, page: str, old: str, new: str, *complaints: str) -> None:
-        self.assertEqual(self.run_tool("check_reference"), (0, []))
-        text = (self.root / "docs/reference" / page).read_text(encoding="utf-8")
-        self.write(f"docs/reference/{page}", text.replace(old, new))
-        status, lines = self.run_tool("check_reference")
-        self.assertEqual((status, lines), (1, [f"docs/reference/{page}{complaint}" for complaint in complaints]))
-
-    def test_reports_a_text_that_the_code_does_not_print(self) -> None:
-        wrong = ":11: no text of the code has 'went': correct the row"
-        self.expect_after("errors.md", "... left", "... went", wrong)
-
-    def test_reports_reasons_that_are_missing_or_unknown(self) -> None:
-        wrong = ": `failed` is not in the table of reasons"
-        self.expect_after(
-            "errors.md", "| `failed` | |", "| `fell` | |", wrong, ": `fell` is no reason of base/result.cc"
-        )
-
-    def test_reports_counters_that_are_missing_or_unknown(self) -> None:
-        wrong = ":5: no report of a switch has `sent`: correct the row"
-        self.expect_after("counters.md", "`claimed`", "`sent`", ": `claimed` is missing: add its row", wrong)
-
-
-class Written(Tree):
-    def setUp(self) -> None:
-        super().setUp()
-        self.table = '{CheckName::tree, "tree",\n "whether "\n "it stands"},\n'
-        self.write("src/drivers/doctor/check_table.cc", self.table)
-        source = "src/drivers/doctor/check_table.cc"
-        part = f"<!-- tools/write_reference writes this from {source}. -->\n<!-- End of the written part. -->\n"
-        self.write("docs/reference/doctor.md", f"# Doctor\n\n{part}\nEnd.\n")
-
-    def test_writes_a_row_for_each_check(self) -> None:
-        self.assertEqual(self.run_tool("write_reference", "--check")[0], 1)
-        self.assertEqual(self.run_tool("write_reference"), (0, []))
-        self.assertEqual(self.run_tool("write_reference", "--check"), (0, []))
-        page = (self.root / "docs/reference/doctor.md").read_text(encoding="utf-8")
-        self.assertIn("\n| tree | whether it stands |\n\n<!-- End", page)
-        self.assertTrue(page.endswith("-->\n\nEnd.\n"))
-
-    def test_refuses_a_table_that_it_cannot_read(self) -> None:
-        self.write("src/drivers/doctor/check_table.cc", self.table + "{CheckName::lanes, name, text},\n")
-        self.assertEqual(self.run_tool("write_reference")[0], 2)
 
 
 class Results(Tree):

@@ -7,6 +7,7 @@ usage: tools_test.py C_COMPILER
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,9 +32,12 @@ class ToolTest(unittest.TestCase):
         path.write_text(text)
 
     def copy(self, *names: str) -> None:
-        """Copies files of the repository."""
+        """Copies files and folders of the repository."""
         for name in names:
-            self.write(name, (TOOLS.parent / name).read_text())
+            if (TOOLS.parent / name).is_dir():
+                shutil.copytree(TOOLS.parent / name, self.root / name, ignore=shutil.ignore_patterns("*.pyc", "*.so"))
+            else:
+                self.write(name, (TOOLS.parent / name).read_text())
 
     def read(self, name: str) -> str:
         return (self.root / name).read_text()

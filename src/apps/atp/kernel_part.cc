@@ -25,6 +25,7 @@ Result<std::unique_ptr<KernelPart>> start_kernel_part(const KernelPartConfig& co
                                                       const switchd::SwitchNodeConfig& node) {
     if (node.memory_bytes < protocol::aggregator_bytes(ATP_XDP_LANES)) {
         return fail(Operation::open, Reason::unsupported, "--memory",
+                    // errors.md, starts, unsupported: `--memory` is too small for `--xdp`
                     fmt::format("{} bytes hold no aggregator of {} lanes; use at least {} bytes", node.memory_bytes,
                                 ATP_XDP_LANES, protocol::aggregator_bytes(ATP_XDP_LANES)));
     }

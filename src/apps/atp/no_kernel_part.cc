@@ -5,6 +5,8 @@ namespace atp::apps {
 
 Result<std::unique_ptr<KernelPart>> start_kernel_part(const KernelPartConfig&, const switchd::SwitchNodeConfig&) {
     return fail(Operation::open, Reason::unsupported, "--xdp",
+                // errors.md, starts, unsupported: [install](../operate/install.md#run-time-libraries) what its build
+                // needs
                 "this build has no switch inside the kernel: build it with clang, bpftool and libbpf, or remove --xdp");
 }
 

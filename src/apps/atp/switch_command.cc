@@ -90,6 +90,7 @@ std::optional<std::string> problem_of_memory(const SwitchOptions& options) {
     const bool has_table = config.memory_bytes != 0 && !options.kernel.in_path();
     if (!has_table || switchd::aggregators_of_shard(config) != 0) return std::nullopt;
     return fmt::format(
+        // errors.md, starts
         "--memory: {} bytes have no room for an aggregator of {} lanes on each thread; use at least {} bytes, or 0 to "
         "only host parameter servers",
         config.memory_bytes, config.lanes, config.shards * protocol::aggregator_bytes(config.lanes));

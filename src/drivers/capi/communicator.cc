@@ -61,6 +61,7 @@ auto summing(int element, int reduction, const Begin& begin) {
         const auto type = atp::capi::element_from(element);
         const auto how = atp::capi::reduction_from(reduction);
         if (type && how) return begin(communicator, *type, *how);
+        // errors.md, calls, malformed
         return tl::unexpected(malformed("`element` or `reduction` is out of range; use the constants of atp.h"));
     };
 }

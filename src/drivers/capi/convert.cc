@@ -181,6 +181,7 @@ Reason reason_from(int reason) {
 // the program is newer, its struct may be longer, but every option that this library does not know must be zero.
 Result<comm::Options> options_from(const atp_options* options) {
     if (options == nullptr || options->struct_size < sizeof options->struct_size) {
+        // errors.md, calls, malformed
         return tl::unexpected(malformed("`options` is NULL or not initialized: call atp_options_init() first"));
     }
     atp_options known;
@@ -191,11 +192,13 @@ Result<comm::Options> options_from(const atp_options* options) {
         const std::span<const std::byte> rest(bytes + sizeof known, options->struct_size - sizeof known);
         if (std::ranges::any_of(rest, [](std::byte byte) { return byte != std::byte{0}; })) {
             return tl::unexpected(
+                // errors.md, calls, malformed: the program was compiled with a newer atp.h
                 malformed("`options` sets fields that this version of the library lacks: set them to 0, or install a "
                           "newer libatp"));
         }
     }
     if (known.reserved_1 != 1) {
+        // errors.md, calls, malformed
         return tl::unexpected(malformed("reserved_1 is not 1: leave it as atp_options_init() wrote it"));
     }
     comm::Options result;

@@ -29,6 +29,7 @@ Result<std::uint32_t> discover_path_payload(const wire::Address& peer, const Pro
     }
     if (search.found_bytes() == 0) {
         return Failure(Error{Operation::receive, Reason::timed_out, 0, to_string(peer), net::now() - start,
+                             // errors.md, forms, timed out: the switch answered before this, so packets are lost
                              fmt::format("the switch answered no probe, neither of {} bytes nor of the smallest size: "
                                          "look for packet loss with `atp doctor`",
                                          ceiling)});

@@ -80,6 +80,7 @@ Failure SwitchClient::silent(Operation operation, Time since) const {
                 .reason = Reason::timed_out,
                 .peer = to_string(address_),
                 .elapsed = net::now() - since,
+                // errors.md, forms, timed out: `atp doctor --switch` tells a stopped switch from a firewall
                 .text = "no answer: check that `atp switch` runs there and that firewalls pass UDP"};
     return Failure(std::move(error));
 }
@@ -89,6 +90,7 @@ Failure SwitchClient::refusal(const control::HelloAnswer& answer) const {
         Operation::join, answer.is_foreign() ? Reason::version_mismatch : Reason::rejected, to_string(address_),
         answer.refusal && !answer.refusal->text.empty()
             ? answer.refusal->text
+            // errors.md, forms, version mismatch: two versions of ATP: [upgrade](../operate/upgrade.md#versions)
             : fmt::format("it speaks version {} of the protocol: run the same version of atp on workers and switches",
                           answer.version & 0xFU));
 }

@@ -307,6 +307,7 @@ Result<Handle> Communicator::all_reduce(std::span<const Buffer> buffers, numeric
     if (reduction == Reduction::average && numeric::is_integer(type)) {
         return refuse(
             Operation::all_reduce, Reason::unsupported,
+            // errors.md, calls, unsupported
             fmt::format("elements of type {} have no average: use a sum, and divide the result", to_string(type)));
     }
     std::vector<std::unique_ptr<protocol::Tensor>> tensors;
@@ -314,6 +315,7 @@ Result<Handle> Communicator::all_reduce(std::span<const Buffer> buffers, numeric
     for (const Buffer& buffer : buffers) {
         if (buffer.elements == 0) continue;
         if (buffer.in == nullptr || buffer.out == nullptr) {
+            // errors.md, calls, malformed
             return refuse(Operation::all_reduce, Reason::malformed, "a buffer is NULL, but its size is above 0");
         }
         elements += buffer.elements;
@@ -341,6 +343,7 @@ Result<Handle> Communicator::broadcast(void* data, std::size_t bytes, std::uint3
     constexpr Operation operation = Operation::broadcast;
     if (root >= world_) {
         return refuse(operation, Reason::malformed,
+                      // errors.md, calls, malformed
                       fmt::format("root {} is out of range; a world of {} ranks counts from 0", root, world_));
     }
     if (bytes == 0) return std::make_shared<Work>(operation, nullptr, net::now(), net::now());
@@ -359,6 +362,7 @@ Result<Handle> Communicator::barrier(Time deadline) {
 }
 
 void Communicator::abort() {
+    // errors.md, runs, closed: your program aborted the group or communicator
     const Error reason{.operation = Operation::wait, .reason = Reason::closed, .text = "the communicator was aborted"};
     end_channels(reason);
 }

@@ -26,8 +26,10 @@ constexpr Duration longest_pause = std::chrono::milliseconds(500);
 
 std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, const Options& options) {
     if (world == 0 || world > ATP_BITMAP_BITS * ATP_BITMAP_BITS) {
+        // errors.md, calls, malformed
         return fmt::format("world is {} ranks; use 1 to {}", world, ATP_BITMAP_BITS * ATP_BITMAP_BITS);
     }
+    // errors.md, calls, malformed
     if (rank >= world) return fmt::format("rank {} is out of range; a world of {} ranks counts from 0", rank, world);
     return option_problem(options);
 }

@@ -54,6 +54,7 @@ Result<control::JobRules> rules_of(const Options& options, bool any_shared) {
     if (options.server != ServerPlace::dedicated) return rules;
     if (options.dedicated_servers.empty()) {
         return fail(Operation::join, Reason::malformed, {},
+                    // errors.md, forms, malformed
                     "the list of dedicated servers is empty: use one or more host:port");
     }
     for (const std::string& server : options.dedicated_servers) {

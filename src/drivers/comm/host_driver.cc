@@ -132,6 +132,7 @@ void HostDriver::stop() {
     while (!try_begin_drive()) std::this_thread::yield();
     if (memory_->presence_of(memory_->rank()) == shm::Presence::here) {
         if (open_works_ != 0)
+            // errors.md, runs, closed: your program destroyed the group or communicator
             fail({.operation = Operation::wait, .reason = Reason::closed, .text = "the communicator was closed"});
         memory_->set_presence(memory_->rank(), shm::Presence::left);
     }

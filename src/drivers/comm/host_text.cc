@@ -44,10 +44,12 @@ Error error_of_lost(const shm::HostMemory& memory, RankNumbers ranks, unsigned l
     Error error{.operation = Operation::wait, .reason = Reason::closed, .peer = rank};
     const std::string note = memory.why_of(lost);
     if (memory.presence_of(lost) == shm::Presence::left) {
+        // errors.md, runs, closed: that rank, on this host, raised an error or ended early
         error.text = fmt::format("{} (process {}) left the job", rank, process);
         return error;
     }
     if (note.empty()) {
+        // errors.md, runs, closed: it crashed or was killed, and shared this host's memory
         error.text = fmt::format("the process {} of {}, on this host, has ended", process, rank);
         return error;
     }
@@ -63,6 +65,7 @@ Error error_of_lost(const shm::HostMemory& memory, RankNumbers ranks, unsigned l
         error.text = left;
         return error;
     }
+    // errors.md, runs, closed: that rank, on this host, met the error that follows
     error.text = fmt::format("{} (process {}) ended the job: {}", rank, process, left);
     return error;
 }
@@ -73,6 +76,7 @@ Error error_of_mismatch(const shm::HostMemory& memory, RankNumbers ranks, const 
         .operation = Operation::wait,
         .reason = Reason::mismatched,
         .peer = other,
+        // errors.md, runs, mismatched: operations, types, sizes or roots differ between ranks of this host
         .text = fmt::format("{} called {}, but {} called {}: make all ranks call the same sequence with equal types "
                             "and sizes",
                             other, memory.call_of(action.slot, action.rank), name_of(ranks, memory.rank()),
@@ -84,9 +88,11 @@ Error error_of_silence(const shm::HostMemory& memory, RankNumbers ranks, std::ui
     std::vector<unsigned> missing = memory.ranks_without(chunk);
     std::erase(missing, memory.rank());
     if (missing.empty()) {
+        // errors.md, runs, timed out: the timeout is too short, or the network loses many packets
         error.text = "timed out although all ranks of this host called it: raise the timeout";
     } else {
         error.peer = list_of(ranks, missing);
+        // errors.md, runs, timed out: the named ranks did not call the operation
         error.text = "no data of this operation arrived from them: check that these processes run and call it";
     }
     return error;

@@ -168,6 +168,7 @@ std::string default_text(const OptionRow& row) {
 }
 
 std::string option_refusal(const OptionRow& row, std::string_view text) {
+    // errors.md, calls, malformed: [options](options.md#table) lists what each accepts
     return fmt::format("{}: '{}' is invalid; use {}", row.name, text, accepted_values(row));
 }
 
@@ -176,6 +177,7 @@ Result<void> set_option(Options& options, std::string_view name, std::string_vie
     const auto read = [&](auto& value) { return read_value(*row, text, value); };
     if (row == nullptr || std::holds_alternative<std::monostate>(row->field)) {
         return fail(Operation::parse, Reason::malformed, {},
+                    // errors.md, calls, malformed
                     fmt::format("{}: no option has this name; docs/reference/options.md lists them", name));
     }
     if (with_field(options, *row, read, false)) return {};
@@ -193,10 +195,12 @@ std::optional<std::string> option_problem(const Options& options) {
         if (!with_field(options, row, accepts, true)) return option_refusal(row, option_text(options, row));
         const std::size_t bytes = row.type == OptionType::text ? option_text(options, row).size() : 0;
         if (bytes <= wire::max_word_bytes) continue;
+        // errors.md, calls, malformed
         return fmt::format("{} has {} bytes; use at most {}", row.name, bytes, wire::max_word_bytes);
     }
     const std::size_t bytes = agreed_text(options).size();
     if (bytes <= wire::max_terms_bytes) return std::nullopt;
+    // errors.md, calls, malformed
     return fmt::format("dedicated_servers: the options of all ranks have {} bytes; use at most {}, with shorter names",
                        bytes, wire::max_terms_bytes);
 }

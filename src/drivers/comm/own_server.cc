@@ -41,6 +41,7 @@ Result<wire::Address> address_at(const std::string& listen, const PortRange& ran
     const auto address = net::resolve(fmt::format("{}:{}", range.host, port));
     if (!address) return tl::unexpected(address.error());
     if (address->front().is_any()) {
+        // errors.md, forms, malformed: `listen` has 0.0.0.0 or [::]
         return fail(Operation::join, Reason::malformed, listen, "other hosts need the address of an interface");
     }
     return address->front();
@@ -49,6 +50,7 @@ Result<wire::Address> address_at(const std::string& listen, const PortRange& ran
 Result<PortRange> range_in(const std::string& listen) {
     if (const auto range = range_of(listen)) return *range;
     return fail(Operation::join, Reason::malformed, listen,
+                // errors.md, forms, malformed: `listen` cannot be read
                 "name a switch, or an address for this rank: host:port, host:0 or host:first-last");
 }
 

@@ -11,6 +11,7 @@
 namespace atp::comm {
 Result<void> Communicator::push(std::uint64_t key, const void* values, std::size_t elements, numeric::ElementType type,
                                 Time deadline) {
+    // errors.md, calls, malformed: a push of an empty tensor
     if (elements == 0) return fail(Operation::push, Reason::malformed, {}, "no elements");
     log_type(type);
     std::unique_lock lock(keys_mutex_);
@@ -22,6 +23,7 @@ Result<void> Communicator::push(std::uint64_t key, const void* values, std::size
             return fail(
                 Operation::push, Reason::mismatched, {},
                 fmt::format(
+                    // errors.md, calls, mismatched
                     "key {} has {} elements of type {}, but the push has {} of type {}: keep both constant per key",
                     key, entry.elements, to_string(entry.type), elements, to_string(type)));
         }
@@ -55,10 +57,12 @@ Result<void> Communicator::pull(std::uint64_t key, void* values, std::size_t ele
         const auto found = keys_.find(key);
         if (found == keys_.end() || found->second.work == nullptr) {
             return fail(Operation::pull, Reason::malformed, {},
+                        // errors.md, calls, malformed
                         fmt::format("this rank has not pushed key {}: push it before the pull", key));
         }
         if (found->second.type != type || found->second.elements != elements) {
             return fail(Operation::pull, Reason::mismatched, {},
+                        // errors.md, calls, mismatched
                         fmt::format("key {} has {} elements of type {}: pull the same number and type", key,
                                     found->second.elements, to_string(found->second.type)));
         }
@@ -69,6 +73,7 @@ Result<void> Communicator::pull(std::uint64_t key, void* values, std::size_t ele
     const Key& entry = keys_[key];
     if (entry.work != work) {
         return fail(Operation::pull, Reason::mismatched, {},
+                    // errors.md, calls, mismatched: another thread of this rank pushed it
                     fmt::format("key {} was pushed again during the pull: finish each pull before the next push", key));
     }
     std::memcpy(values, entry.values.data(), entry.values.size());

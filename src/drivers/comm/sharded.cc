@@ -101,6 +101,7 @@ Result<Handle> Communicator::reduce_scatter(const void* in, void* out, std::span
     }
     if (counts.size() != world_) {
         return refuse(operation, Reason::malformed,
+                      // errors.md, calls, malformed
                       fmt::format("{} counts for {} ranks: pass one for each rank", counts.size(), world_));
     }
     const std::size_t elements = sum_of(counts);
@@ -131,6 +132,7 @@ Result<Handle> Communicator::all_gather(const void* in, void* out, std::span<con
     constexpr Operation operation = Operation::all_gather;
     if (bytes.size() != world_) {
         return refuse(operation, Reason::malformed,
+                      // errors.md, calls, malformed
                       fmt::format("{} sizes for {} ranks: pass one for each rank", bytes.size(), world_));
     }
     const std::size_t all = sum_of(bytes);

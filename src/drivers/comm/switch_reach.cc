@@ -31,6 +31,7 @@ Result<SwitchReach> reach_switch(const Options& options, Time deadline) {
     if (options.switch_address.empty()) {
         return refuse_to_join(
             Reason::malformed, {},
+            // errors.md, forms, malformed: ranks on several hosts have neither a switch nor `listen`
             "no switch is named, and not all ranks share one memory: name a switch, or on every rank an "
             "address to listen at");
     }
@@ -39,6 +40,7 @@ Result<SwitchReach> reach_switch(const Options& options, Time deadline) {
     auto reach = reach_address(addresses->front(), options, deadline);
     if (!reach && reach.error().reason == Reason::timed_out) {
         reach.error().text = fmt::format(
+            // errors.md, forms, timed out: ranks give up after 30 s, or after a shorter timeout
             "no switch answers: start one there with `atp switch`, or name another one (PyTorch: ATP_SWITCH); "
             "firewalls "
             "must pass UDP; check the path with `atp doctor --switch {}`",
@@ -51,6 +53,7 @@ Result<SwitchReach> reach_address(const wire::Address& address, const Options& o
     SwitchReach reach{.address = address, .welcome = {}, .lanes = 0};
     if (options.multicast.requested && reach.address.family() != wire::Family::ipv4) {
         return refuse_to_join(Reason::unsupported, to_string(reach.address),
+                              // errors.md, forms, unsupported
                               "multicast needs IPv4: use an IPv4 address of the switch, or disable multicast");
     }
     auto client = client::SwitchClient::open(reach.address);
@@ -67,6 +70,7 @@ Result<SwitchReach> reach_address(const wire::Address& address, const Options& o
         return refuse_to_join(
             Reason::too_large, to_string(reach.address),
             fmt::format(
+                // errors.md, forms, too large: `lanes` exceeds what the path permits
                 "{} lanes requested, but the path carries {}: request at most that many, or leave the number unset",
                 options.lanes, fits));
     }

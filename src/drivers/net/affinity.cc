@@ -26,6 +26,7 @@ Result<void> pin_this_thread(unsigned core) {
     if (!allowed) return Failure(allowed.error());
     if (!std::ranges::binary_search(*allowed, core)) {
         return fail(Operation::pin, Reason::malformed, fmt::format("core {}", core),
+                    // errors.md, calls, malformed: `cores` of the options, or the affinity of the process
                     fmt::format("this thread may run only on cores {}: choose one of them, or widen the affinity",
                                 fmt::join(*allowed, ", ")));
     }

@@ -102,6 +102,7 @@ void try_buffer(const Descriptor& socket, const BufferOption& buffer, std::uint3
     const bool enough = granted >= requested;
     std::string text = fmt::format("{} bytes", granted);
     if (!enough)
+        // errors.md, none: the event `feature missing` and `atp doctor` have it
         text += fmt::format(" granted, {} requested: raise {}, or run with CAP_NET_ADMIN", requested, buffer.sysctl);
     report.set(buffer.feature, true, enough, std::move(text));
 }

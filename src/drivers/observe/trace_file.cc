@@ -82,6 +82,7 @@ Result<std::shared_ptr<TraceFile>> TraceFile::open(const TraceFileConfig& config
     // A device has no lines to mix, and any number of processes may write to it.
     const bool is_file = fstat(file.number(), &state) == 0 && S_ISREG(state.st_mode);
     if (is_file && flock(file.number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        // errors.md, calls, refused: [traces](traces.md#record-and-read) explains %r and %p
         return cannot_write(config.path, "another process writes it: give each process its own file, as with %r or %p");
     }
     if (is_file && !append && ftruncate(file.number(), 0) != 0) {

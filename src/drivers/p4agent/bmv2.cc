@@ -76,6 +76,7 @@ Result<void> Bmv2::prepare() {
     const auto program = program_of(json->text);
     if (!program) {
         return fail(Operation::configure, Reason::unsupported, "--p4",
+                    // errors.md, starts, unsupported
                     "the switch runs another program: start simple_switch with p4/atp.v1model.p4 or "
                     "p4/pipeline.v1model.p4");
     }

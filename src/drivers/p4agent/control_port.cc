@@ -40,8 +40,10 @@ Result<ControlPort> ControlPort::open(const std::string& device, std::uint16_t p
         return fail(Operation::open, errno == EPERM ? Reason::denied : Reason::unsupported, device, what);
     };
     const unsigned index = ::if_nametoindex(device.c_str());
+    // errors.md, starts, unsupported: `--p4-control` names it
     if (index == 0) return refused("no such interface: name the one at which simple_switch delivers control messages");
     net::Descriptor socket(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, htons(ETH_P_IP)));
+    // errors.md, starts, denied
     if (!socket.valid()) return refused("no packet socket: run as root");
     sockaddr_ll address{};
     address.sll_family = AF_PACKET;

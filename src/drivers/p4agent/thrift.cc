@@ -111,6 +111,7 @@ Result<ThriftConnection> ThriftConnection::open(const wire::Address& server, Dur
     ::setsockopt(socket.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (!socket.valid() || ::connect(socket.number(), server.data(), server.size()) != 0) {
         return fail(Operation::connect, Reason::unreachable, to_string(server),
+                    // errors.md, starts, unreachable: `--p4` names it
                     "no Thrift server answers: start simple_switch with --thrift-port");
     }
     return ThriftConnection(std::move(socket), to_string(server));
@@ -211,6 +212,7 @@ Result<ThriftValue> ThriftConnection::call(std::string_view service, std::string
     const bool is_reply = (static_cast<std::uint64_t>(kind) & 0xFFU) == message_reply;
     if (!is_reply || (!reply.fields.empty() && !reply.fields.contains(0))) {
         return fail(Operation::configure, Reason::rejected, peer_,
+                    // errors.md, starts, rejected
                     std::string(function) + " failed: does the switch still run a program of p4/?");
     }
     return reply.field(0);

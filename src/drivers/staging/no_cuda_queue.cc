@@ -6,6 +6,7 @@ namespace atp::staging {
 
 Result<std::shared_ptr<DeviceQueue>> open_cuda_queue(int /*device*/) {
     return fail(Operation::open, Reason::unsupported, "CUDA",
+                // errors.md, calls, unsupported: until then, pass tensors in CPU memory
                 "this build has no CUDA kernels: build it with nvcc in PATH");
 }
 

@@ -19,6 +19,7 @@ namespace {
 constexpr std::string_view informed = "informed";
 
 std::string did_not_come(std::string_view name, const std::vector<std::string>& ranks, std::uint32_t world) {
+    // errors.md, forms, timed out: the named ranks did not create the group, or do not reach rank 0
     return fmt::format("'{}': {} {} of {} did not arrive: check that these processes run", name,
                        ranks.size() == 1 ? "rank" : "ranks", list_some(ranks), world);
 }
@@ -106,8 +107,10 @@ Result<void> Rendezvous::check(std::string_view name) const {
         return malformed(
             fmt::format("rank {} is out of range; a world of {} ranks counts from 0", party_.rank, party_.world));
     }
+    // errors.md, calls, malformed
     if (party_.prefix.empty()) return malformed("the name of the communicator is empty; use 1 or more characters");
     if (name.empty() || name.find('/') != std::string_view::npos) {
+        // errors.md, calls, malformed: the `name` of the options
         return malformed(fmt::format("'{}' is not a name; use 1 or more characters without '/'", name));
     }
     return {};

@@ -46,6 +46,8 @@ Outcome<std::uint8_t> take_version_and_next(wire::ByteReader& reader) {
     if (!reader.ok()) return cut_short();
     if (version != store_version) {
         return refuse(StoreStatus::version_mismatch,
+                      // errors.md, forms, version mismatch: two versions of ATP:
+                      // [upgrade](../operate/upgrade.md#versions)
                       fmt::format("this host speaks version {} of the store protocol, the peer version {}: run the "
                                   "same version of atp on all ranks",
                                   store_version, version));
@@ -106,6 +108,7 @@ Outcome<void> take_keys(wire::ByteReader& reader, std::vector<std::string>& keys
     if (!reader.ok()) return cut_short();
     if (count > max_keys_per_request) {
         return refuse(StoreStatus::too_large,
+                      // errors.md, none: the client of this library sends no such request
                       fmt::format("{} keys in one request; use at most {}", count, max_keys_per_request));
     }
     keys.reserve(count);
@@ -203,6 +206,7 @@ Outcome<std::optional<std::string_view>> MessageReader::next() {
     const std::uint32_t length = wire::load_u32(bytes_of(rest).data());
     if (length > max_message_bytes) {
         return refuse(StoreStatus::too_large,
+                      // errors.md, forms, too large: another program connected to the store, or sent to it
                       fmt::format("the message has {} bytes; the limit is {}", length, max_message_bytes));
     }
     if (rest.size() - length_bytes < length) return std::nullopt;

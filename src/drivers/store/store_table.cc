@@ -22,8 +22,10 @@ std::optional<std::int64_t> to_number(std::string_view text) {
 }  // namespace
 
 Outcome<void> check_key(std::string_view key) {
+    // errors.md, calls, malformed
     if (key.empty()) return refuse(StoreStatus::malformed, "the key is empty; use 1 or more bytes");
     if (key.size() <= max_key_bytes) return {};
+    // errors.md, calls, too large: the name of the communicator is a part of its keys
     return refuse(StoreStatus::too_large, fmt::format("the key has {} bytes; the limit is {}: '{}...'", key.size(),
                                                       max_key_bytes, key.substr(0, 32)));
 }
@@ -38,6 +40,7 @@ Outcome<void> check_keys(std::span<const std::string> keys) {
 Outcome<void> check_value(std::string_view value) {
     if (value.size() <= max_value_bytes) return {};
     return refuse(StoreStatus::too_large,
+                  // errors.md, calls, too large
                   fmt::format("the value has {} bytes; the limit is {}", value.size(), max_value_bytes));
 }
 
@@ -47,11 +50,13 @@ Outcome<void> StoreTable::set(std::string_view key, std::string_view value) {
     const auto at = values_.find(key);
     const bool is_new = at == values_.end();
     if (is_new && values_.size() >= limits_.keys) {
+        // errors.md, forms, exhausted: groups without end, or another program, use this store
         return refuse(StoreStatus::exhausted, fmt::format("the store is full: it holds {} keys", limits_.keys));
     }
     const std::size_t others = is_new ? bytes_ + key.size() : bytes_ - at->second.size();
     if (others + value.size() > limits_.bytes) {
         return refuse(StoreStatus::exhausted,
+                      // errors.md, forms, exhausted: groups without end, or another program, use this store
                       fmt::format("the store is full: it holds {} of {} bytes", bytes_, limits_.bytes));
     }
     if (is_new) {

@@ -142,6 +142,7 @@ Result<void> TcpConnection::await(short events, Time deadline) const {
     if (code == 0) return {};
     if (code != ETIMEDOUT) return broken(code);
     return fail(Operation::rendezvous, Reason::timed_out, to_string(peer_),
+                // errors.md, forms, timed out: a rank does not reach the store of rank 0
                 "the store does not answer: check that rank 0 runs");
 }
 
@@ -151,6 +152,7 @@ Failure TcpConnection::broken(int code) const {
                          .code = code,
                          .peer = to_string(peer_),
                          .elapsed = {},
+                         // errors.md, forms, closed: rank 0, which usually serves the store, ended first
                          .text = "the store closed the connection: check that rank 0 still runs"});
 }
 

@@ -170,6 +170,7 @@ bool TcpStoreServer::Connections::turn_one_away(Time now) {
     }
     take_in(std::move(descriptor), now,
             StoreRefusal{StoreStatus::exhausted,
+                         // errors.md, forms, exhausted
                          "the process of the store has no free file descriptor: raise its `ulimit -n`"});
     return true;
 }

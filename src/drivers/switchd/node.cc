@@ -20,6 +20,7 @@ double gigabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e9;
 
 Failure no_memory(const SwitchNodeConfig& config, const std::string& why) {
     return fail(Operation::open, Reason::exhausted, "--memory",
+                // errors.md, starts, exhausted: lower `--memory`
                 fmt::format("no memory for {:.1f} GB of aggregators: {}", gigabytes(config.memory_bytes), why));
 }
 

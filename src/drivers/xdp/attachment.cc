@@ -45,6 +45,7 @@ Result<void> Attachment::check(const std::string& interface, int program) {
     const bpf_xdp_query_opts there = programs_at(index);
     if (there.prog_id == 0 || is_ours(there, program)) return {};
     return fail(Operation::open, Reason::in_use, interface,
+                // errors.md, starts, in use: only one XDP program runs on an interface
                 "another XDP program is attached to this interface; remove it with `ip link set dev " + interface +
                     " xdp off`");
 }
@@ -62,6 +63,7 @@ Result<Attachment> Attachment::attach(const std::string& interface, int program)
     if (code != 0) {
         return fail_with_errno(
             Operation::open, -code, interface,
+            // errors.md, starts, failed
             code == -EEXIST ? "the bridge or bond of this interface has an XDP program: remove that program" : "");
     }
     Attachment attached(interface, index, program, mode, there.prog_id != 0);

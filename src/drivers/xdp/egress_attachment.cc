@@ -50,6 +50,7 @@ Result<EgressAttachment> EgressAttachment::attach(const std::string& interface, 
     const std::uint32_t there = program_in(hook);
     if (there != 0 && !shares_maps(there, program)) {
         return fail(Operation::open, Reason::in_use, interface,
+                    // errors.md, starts, in use
                     "another tc egress filter has the same handle and priority: remove it with `tc filter del`");
     }
     bpf_tc_opts place = our_place();

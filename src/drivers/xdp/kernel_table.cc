@@ -43,7 +43,9 @@ std::string last_words(std::string_view log) {
 
 std::string_view hint_of(int code) {
     switch (code) {
+        // errors.md, starts, denied
         case EPERM: return "loading needs CAP_BPF and CAP_NET_ADMIN: run as root";
+        // errors.md, starts, exhausted
         case ENOMEM: return "the kernel has no memory for so many aggregators: use less --memory";
         default: return {};
     }
@@ -108,9 +110,11 @@ Result<void> check_layout(const std::string& folder, std::string_view map) {
     for (const auto& entry : std::filesystem::directory_iterator(folder, code)) {
         const std::string name = entry.path().filename().string();
         if (!name.starts_with(map) || name == pin_name(map)) continue;
-        return fail(Operation::open, Reason::mismatched, entry.path().string(),
-                    "a kernel switch of another version left this state: stop that version with SIGTERM, or remove its "
-                    "program and this file");
+        return fail(
+            Operation::open, Reason::mismatched, entry.path().string(),
+            // errors.md, starts, mismatched: how to [clean up by hand](../operate/kernel-switch.md#stop-and-start)
+            "a kernel switch of another version left this state: stop that version with SIGTERM, or remove its "
+            "program and this file");
     }
     return {};
 }
@@ -125,6 +129,7 @@ Result<void> check_pinned(const std::string& path, const bpf_map* requested) {
         return {};
     return fail(
         Operation::open, Reason::mismatched, path,
+        // errors.md, starts, mismatched: how to [clean up by hand](../operate/kernel-switch.md#stop-and-start)
         fmt::format("has {} entries of {} bytes, but {} of {} are required: use --memory and --jobs of the switch that "
                     "left it, or remove the file",
                     found.max_entries, found.value_size, bpf_map__max_entries(requested),

@@ -34,10 +34,12 @@ Result<void> mount_where_missing(const std::string& path) {
     std::error_code code;
     if (path != usual_bpffs && !std::filesystem::is_empty(path, code)) {
         return fail(Operation::open, Reason::in_use, path,
+                    // errors.md, starts, in use: `--xdp-pins` names it
                     "this folder has files and is not on a bpffs: name an empty folder");
     }
     if (mount("bpf", path.c_str(), "bpf", 0, "mode=0700") == 0) return {};
     return fail_with_errno(Operation::open, errno, path,
+                           // errors.md, starts, denied
                            "this folder is not on a bpffs, and mounting one needs CAP_SYS_ADMIN: run as root");
 }
 
@@ -53,6 +55,7 @@ Result<PinFolder> PinFolder::open(const std::string& path) {
     if (flock(lock.number(), LOCK_EX | LOCK_NB) == 0) return PinFolder(std::move(lock));
     if (errno != EWOULDBLOCK) return fail_with_errno(Operation::open, errno, path);
     return fail(Operation::open, Reason::in_use, path,
+                // errors.md, starts, in use: `--xdp-pins` names it
                 "another switch uses this folder: stop it, or name another folder");
 }
 

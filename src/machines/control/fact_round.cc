@@ -92,6 +92,7 @@ Result<std::vector<std::string>> FactRound::values() const {
     std::vector<std::string> worlds(world_, std::to_string(world_));
     for (const auto& [rank, value] : ordered) worlds[rank] = std::to_string(world_of(value));
     if (const auto dissent = dissent_of(worlds)) {
+        // errors.md, forms, mismatched
         return disagreement(fmt::format("rank {} expects a world of {} ranks, {} {}: use one world size", dissent->rank,
                                         dissent->own, others_than(dissent->rank, world_), dissent->others));
     }
@@ -103,7 +104,9 @@ Result<std::vector<std::string>> FactRound::values() const {
 Failure failure_of(const wire::GaveUp& notice) {
     const auto reason = static_cast<Reason>(notice.reason - 1);
     if (reason == Reason::mismatched) return disagreement(notice.text);
-    return fail(Operation::rendezvous, reason, fmt::format("rank {}", notice.rank), "gave up: " + notice.text);
+    // errors.md, forms, any: another rank gave up first; its error follows
+    const std::string text = "gave up: " + notice.text;
+    return fail(Operation::rendezvous, reason, fmt::format("rank {}", notice.rank), text);
 }
 
 wire::GaveUp notice_of(std::uint32_t rank, const Error& error) {
@@ -126,6 +129,7 @@ Result<std::vector<wire::RankFacts>> agreed_facts(std::span<const std::string> v
         const auto other = std::ranges::find_if(terms, [&](const std::string& each) { return each != terms[own]; });
         dissent->rank = static_cast<std::uint32_t>(other - terms.begin());
     }
+    // errors.md, forms, mismatched: both texts have only the options that differ
     return disagreement(fmt::format("rank {} has the options \"{}\", {} \"{}\": use equal options on all ranks",
                                     dissent->rank, words_only_in(dissent->own, dissent->others),
                                     others_than(dissent->rank, values.size()),
@@ -139,7 +143,9 @@ Failure unreadable(std::string_view value, std::uint32_t rank) {
     const std::uint8_t version = value.empty() ? 0 : wire::load_u8(std::as_bytes(std::span(value)).data());
     const std::string text =
         version >> 4U != wire::control_version >> 4U || version == wire::control_version
+            // errors.md, forms, version mismatch: two versions of ATP: [upgrade](../operate/upgrade.md#versions)
             ? std::string("its message in the store cannot be read: run the same version of atp on all ranks")
+            // errors.md, forms, version mismatch: two versions of ATP: [upgrade](../operate/upgrade.md#versions)
             : fmt::format("it has version {} of the messages, this rank {}: run the same version of atp on all ranks",
                           version & 0xFU, wire::control_version & 0xFU);
     return fail(Operation::rendezvous, Reason::version_mismatch, fmt::format("rank {}", rank), text);

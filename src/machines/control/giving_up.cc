@@ -15,6 +15,7 @@ Result<void> GivingUp::handle_arrivals(std::int64_t processes) {
     if (processes <= 1) return {};
     is_displaced_ = true;
     return fail(Operation::rendezvous, Reason::mismatched, {},
+                // errors.md, forms, mismatched: two processes have one rank, or an earlier one still runs
                 fmt::format("'{}': rank {} arrived twice: give each process its own rank, and each communicator its "
                             "own name",
                             round_, rank_));

@@ -92,6 +92,7 @@ Result<JobPlanner> JobPlanner::make(JobRules rules, JobName name, std::vector<st
             if (left >= needed) continue;
             return malformed(
                 planner.ranks_[worker],
+                // errors.md, forms, malformed: two versions of ATP: [upgrade](../operate/upgrade.md#versions)
                 fmt::format("it names {} sockets for {} channels: run the same version of atp on all ranks", left,
                             needed));
         }
@@ -109,6 +110,7 @@ Failure JobPlanner::objection(std::string_view layout) const {
                                       layout, ATP_BITMAP_BITS));
     }
     const std::string rank = fmt::format("rank {}", ranks_[static_cast<std::size_t>(silent - facts_.begin())]);
+    // errors.md, forms, unsupported: every rank of this layout may have to serve a part of the sums
     return refuse(rank, fmt::format("{} has no address to listen at, which the layout \"{}\" needs of all ranks: set "
                                     "`listen`, or name switches below one root",
                                     rank, layout));
@@ -141,6 +143,7 @@ Result<Layout> JobPlanner::choose() const {
     }
     if (!rules_.layout) return objection("hosts");
     const std::string rank = fmt::format("rank {}", ranks_[static_cast<std::size_t>(nameless - layout_ranks_.begin())]);
+    // errors.md, forms, unsupported: `server` places the servers on or behind one switch
     return refuse(rank, fmt::format("{} names no switch, which this place of the servers needs of all ranks: name one, "
                                     "or leave `server` unset",
                                     rank));

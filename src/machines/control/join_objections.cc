@@ -34,6 +34,7 @@ std::optional<JoinTree::Objection> JoinTree::objection_to(const wire::Join& join
     if (job != jobs_.end() && job->second.level != join.level) {
         return Objection{
             wire::Refusal::terms,
+            // errors.md, refused: switches or racks are mixed up
             fmt::format("this switch serves level {} of the job, not level {}: check --parent of each switch",
                         job->second.level, join.level)};
     }
@@ -46,6 +47,7 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_ranks(const wire::Join
         for (const std::uint16_t rank : unit.ranks) {
             if (rank < Branch::max_ranks) continue;
             return Objection{wire::Refusal::place,
+                             // errors.md, refused: a number of a rank is too large
                              fmt::format("rank {} is out of range; use ranks up to {}", rank, Branch::max_ranks - 1)};
         }
     }
@@ -55,11 +57,14 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_ranks(const wire::Join
 std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& join) const {
     const bool needs_parent = join.level == 0 && !join.terms.has_single_unit();
     if (needs_parent && parent_of(join.terms).family() == wire::Family::none) {
+        // errors.md, refused: the switches share no root. Or let all ranks name one switch
         return Objection{wire::Refusal::parent, "the job spans several switches: start this one with --parent"};
     }
     const bool would_host = join.level == 2 || (!needs_parent && join.terms.server.family == 0);
     if (join.begun && would_host) {
         return Objection{wire::Refusal::restarted,
+                         // errors.md, refused: after a restart, or if it heard nothing from the job for `--hold`, a
+                         // switch has lost the partial sums
                          "this switch no longer has the sums of this job (the switch restarted, or the job was silent "
                          "for too long): the job must form again"};
     }
@@ -78,6 +83,7 @@ std::optional<JoinTree::Objection> JoinTree::take_room(const JobKey& job) {
     return Objection{
         wire::Refusal::full,
         fmt::format(
+            // errors.md, refused: the switch serves `--jobs` or `--channels` already
             "the table of {0} is full ({1}): wait for another job to end, or restart the switch with more --{0}",
             channels ? "channels" : "jobs", channels ? config_.channels : config_.jobs)};
 }
@@ -85,6 +91,7 @@ std::optional<JoinTree::Objection> JoinTree::take_room(const JobKey& job) {
 std::optional<JoinTree::Objection> JoinTree::objection_to_server(const wire::ChannelTerms& terms) const {
     if (config_.server_bytes == 0) {
         return Objection{wire::Refusal::unsupported,
+                         // errors.md, refused: it runs with `--no-server`
                          "this switch hosts no parameter servers (--no-server): use colocated or dedicated servers"};
     }
     if (server_bytes_ + server_bytes_of(terms) > config_.server_bytes) {
@@ -95,6 +102,7 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_server(const wire::Cha
 
 std::string JoinTree::no_memory_for(const wire::ChannelTerms& terms) const {
     return fmt::format(
+        // errors.md, refused: or place the servers [elsewhere](../operate/run.md#parameter-servers)
         "no memory for another parameter server: {} of {} MB in use, {} MB needed: restart the switch with more "
         "--server-memory",
         server_bytes_ >> 20U, config_.server_bytes >> 20U, server_bytes_of(terms) >> 20U);
@@ -105,12 +113,14 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& br
     if (const char* field = difference(branch.terms, join.terms)) {
         return Objection{
             wire::Refusal::terms,
+            // errors.md, refused: options differ between ranks
             fmt::format("this member and the others of the job differ in the {}: use equal options on all ranks",
                         field)};
     }
     if (auto objection = objection_to_shape(branch, join)) return objection;
     if (branch.hosts && !branch.opened && join.begun) {
         return Objection{wire::Refusal::restarted,
+                         // errors.md, refused: it restarted, and a rank that had begun before joins it again
                          "this switch no longer has the sums of this job: the job must form again"};
     }
     const Branch::Position position = Branch::position_of(join);
@@ -121,10 +131,12 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& br
     const bool restarted_switch = branch.level != 0 && join.begun && !position.in_rack() && !join.units.front().direct;
     if (changed && (child->address == from || restarted_switch)) {
         return Objection{wire::Refusal::place,
+                         // errors.md, refused
                          "this member joined at another position before: form a new communicator"};
     }
     if (child->address != from && !restarted_switch && now - child->detector.received_at() < config_.hold) {
         return Objection{wire::Refusal::place,
+                         // errors.md, refused: two processes have one rank, or an earlier one still runs
                          fmt::format("the position of rank {} is taken by {}: end that process, or correct the rank",
                                      join.units.front().ranks.front(), to_string(child->address))};
     }
@@ -141,12 +153,14 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_shape(const Branch& br
     if (Branch::of(join).mask != branch.mask || another_rack) {
         return Objection{
             wire::Refusal::terms,
+            // errors.md, refused: ranks or racks differ between ranks
             "this member and the others of the job expect different members: use equal ranks and racks on all ranks"};
     }
     if (branch.level == 0 && unit.unit != branch.unit()) {
         return Objection{
             wire::Refusal::terms,
             fmt::format(
+                // errors.md, refused: switches or racks are mixed up
                 "this switch serves unit {} of the job, not unit {}: give each rack its own switch or a --rack name",
                 branch.unit(), unit.unit)};
     }
@@ -159,6 +173,7 @@ std::optional<std::string> JoinTree::problem_of_all(const Branch& branch) const 
     if (!branch.complete()) return std::nullopt;
     if (branch.hosts) {
         if (branch.opened || branch.membership()) return std::nullopt;
+        // errors.md, refused: two processes have one rank, or a number is left out
         return "the ranks of the job are not 0, 1, ... once each: give each process its own rank";
     }
     if (branch.up_ready) return std::nullopt;
@@ -167,6 +182,7 @@ std::optional<std::string> JoinTree::problem_of_all(const Branch& branch) const 
     const std::size_t most = most_join_bytes(branch.terms);
     if (bytes <= most) return std::nullopt;
     return fmt::format(
+        // errors.md, refused: many ranks and short packets
         "a JOIN with all ranks of this job has {} bytes, more than its packets of {}: place the servers on the "
         "switches, "
         "or use longer packets",

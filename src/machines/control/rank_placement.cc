@@ -25,16 +25,19 @@ struct PlacedUnit {
 std::optional<Failure> objection_to(const RankPath& path, const RankPath& first, bool one_switch) {
     if (path.switches.back() != first.switches.back()) {
         return refuse(Reason::mismatched,
+                      // errors.md, forms, mismatched: two switches without a root
                       fmt::format("the switches of ranks {} and {} have no common parent: start one more switch, and "
                                   "restart the others with --parent set to its address",
                                   first.rank, path.rank));
     }
     if (!one_switch && path.switches.size() > ATP_LEVELS) {
         return refuse(Reason::unsupported,
+                      // errors.md, forms, unsupported
                       fmt::format("the path of rank {} has {} switches; use at most {} levels of switches for one job",
                                   path.rank, path.switches.size(), ATP_LEVELS));
     }
     if (!path.rack.empty() && path.switches.size() != 1) {
+        // errors.md, forms, unsupported
         return refuse(Reason::unsupported, fmt::format("rank {} names a rack, but its switch has a parent: remove the "
                                                        "rack, or name the switch without a parent",
                                                        path.rank));
@@ -72,6 +75,7 @@ Result<protocol::Membership> place_ranks(std::span<const RankPath> paths) {
     std::vector<protocol::Unit> membership;
     for (PlacedUnit& unit : units) {
         if (unit.unit.ranks.size() > ATP_BITMAP_BITS) {
+            // errors.md, forms, too large: a switch serves at most 32 hosts of a job
             return refuse(Reason::too_large, fmt::format("{} ranks name one switch; use at most {} per switch, and "
                                                          "further switches with one common --parent",
                                                          unit.unit.ranks.size(), ATP_BITMAP_BITS));
@@ -80,6 +84,7 @@ Result<protocol::Membership> place_ranks(std::span<const RankPath> paths) {
     }
     if (membership.size() > ATP_BITMAP_BITS) {
         return refuse(Reason::too_large,
+                      // errors.md, forms, too large
                       fmt::format("{} switches and direct ranks below the top switch; use at most {}",
                                   membership.size(), ATP_BITMAP_BITS));
     }

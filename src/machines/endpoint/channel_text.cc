@@ -29,7 +29,6 @@ std::string ranks_of(const wire::Statement& statement, const ChannelMachineConfi
 
 // Names the rank whose call differs from that of most ranks. The first statement is that of most ranks.
 Error error_of_mismatch(const OperationCause& cause, const ChannelMachineConfig& config) {
-    constexpr std::string_view advice = "make all ranks call the same sequence with equal types and sizes";
     if (cause.statements.size() >= 2) {
         const wire::Statement& most = cause.statements.front();
         const wire::Statement& odd = cause.statements.back();
@@ -39,12 +38,19 @@ Error error_of_mismatch(const OperationCause& cause, const ChannelMachineConfig&
                 .reason = Reason::mismatched,
                 .peer = rank,
                 .elapsed = cause.event.elapsed,
-                .text = fmt::format("{} called {}, {} {}: {}", rank, odd.text, others, most.text, advice)};
+                // errors.md, runs, mismatched: operations, types, sizes or roots differ: compare that rank's script
+                // with the others
+                .text = fmt::format("{} called {}, {} {}: make all ranks call the same sequence with equal types and "
+                                    "sizes",
+                                    rank, odd.text, others, most.text)};
     }
     return {.operation = Operation::wait,
             .reason = Reason::mismatched,
             .elapsed = cause.event.elapsed,
-            .text = fmt::format("the ranks called different operations: {}", advice)};
+            // errors.md, runs, mismatched: which rank differs is unknown
+            .text =
+                "the ranks called different operations: make all ranks call the same sequence with equal types and "
+                "sizes"};
 }
 
 // The address of the switch, after the rank whose process runs it.
@@ -62,15 +68,18 @@ Error error_of_silence(const OperationCause& cause, const ChannelMachineConfig& 
         cause.switch_is_silent ? std::string() : list_of_ranks(config, event.missing_units, event.missing_members);
     error.peer = missing.empty() ? switch_peer(config) : missing;
     if (!missing.empty()) {
+        // errors.md, runs, timed out: the named ranks did not call the operation
         error.text = "no data of this operation arrived from them: check that these processes run and call it";
     } else if (!event.answered || cause.server_silent > short_silence) {
         error.text = fmt::format(
+            // errors.md, runs, timed out: the server, or the path to it, failed
             "nothing was received from the parameter server {}",
             event.answered ? fmt::format("for {:.1f} s", to_seconds(cause.server_silent)) : std::string("at all"));
         if (cause.switch_is_silent) {
             error.text += fmt::format(", and nothing from the switch for {:.1f} s", to_seconds(cause.switch_silent));
         }
     } else {
+        // errors.md, runs, timed out: the timeout is too short, or the network loses many packets
         error.text = "timed out although the parameter server answers: raise the timeout";
     }
     return error;
@@ -86,6 +95,7 @@ Error error_of_foreign_version(const MemberCause& cause) {
     return {.operation = Operation::join,
             .reason = Reason::version_mismatch,
             .peer = to_string(cause.from),
+            // errors.md, forms, version mismatch: two versions of ATP: [upgrade](../operate/upgrade.md#versions)
             .text = cause.text.empty() ? fmt::format("it speaks version {} of the protocol: run the same version of "
                                                      "atp on workers and switches",
                                                      version)
@@ -114,8 +124,10 @@ Error error_of_missing(const MemberCause& cause, const ChannelMachineConfig& con
             .peer = ranks.empty() ? to_string(config.switch_address) : ranks,
             .elapsed = cause.elapsed,
             .text = ranks.empty()
+                        // errors.md, runs, failed: a dedicated or colocated server ended or froze
                         ? fmt::format("the parameter server{} stopped responding: check that its process runs",
                                       place_of_server(config))
+                        // errors.md, runs, failed: those ranks failed, or their hosts do not reach the switch
                         : ranks + " left the job or is unreachable: check its process"};
 }
 
@@ -126,6 +138,7 @@ Error error_of_restarted_switch(const MemberCause& cause, const ChannelMachineCo
             .reason = Reason::failed,
             .peer = switch_peer(config),
             .elapsed = cause.elapsed,
+            // errors.md, runs, failed: the named ranks failed while the switch was away
             .text = fmt::format("the switch at {} restarted, and {} did not join again: form the job again",
                                 to_string(config.switch_address), ranks.empty() ? "a rank" : ranks)};
 }
@@ -139,6 +152,7 @@ Error error_of_silent_switch(const MemberCause& cause, const ChannelMachineConfi
             .reason = Reason::unreachable,
             .peer = switch_peer(config),
             .elapsed = cause.elapsed,
+            // errors.md, runs, unreachable: it is frozen, its host is down, or the path to it failed
             .text = fmt::format("no answer from the switch at {} for {:.1f} s: check that it runs, and diagnose the "
                                 "path with `atp doctor --switch {}`",
                                 where, to_seconds(cause.elapsed), address)};
@@ -148,9 +162,11 @@ Error error_of_ended_switch(const MemberCause& cause, const ChannelMachineConfig
     const std::string address = to_string(config.switch_address);
     const std::string text =
         config.switch_rank
+            // errors.md, runs, refused: it crashed or was killed, and it ran the switch too
             ? fmt::format("rank {}'s process exited and took the switch at {} with it: check that rank's output",
                           speaker_of(config, *config.switch_rank), address)
             : fmt::format(
+                  // errors.md, runs, refused: it ended, or was away for longer than 0.4 s
                   "the process of the switch at {} ended, since its host reports that no process has this "
                   "port: start the switch and form the job again",
                   address);
@@ -179,6 +195,7 @@ Error error_of_narrow_path(const MemberCause& cause, const ChannelMachineConfig&
         .reason = Reason::too_large,
         .peer = address,
         .elapsed = cause.elapsed,
+        // errors.md, runs, too large: an MTU fell after the job had formed
         .text = fmt::format("path MTU of rank {} to the switch at {} is {}, {}: raise the MTU, or form the job again "
                             "for shorter packets",
                             speaker_of(config, config.worker.rank), address, mtu, packets)};
@@ -201,13 +218,17 @@ std::string text_of_member(const wire::Edge& edge, const ChannelMachineConfig& c
     const std::string rank = rank_at(edge, config);
     const std::string its_switch = switch_of(edge, config);
     switch (edge.evidence) {
+        // errors.md, runs, failed: that rank raised an error, or ended while the others called another operation
         case wire::Evidence::left: return rank + " left the job: check its output";
+        // errors.md, runs, refused: that rank crashed or was killed
         case wire::Evidence::closed: return "the process of " + rank + " ended, as its host reports: check its output";
         case wire::Evidence::one_direction:
+            // errors.md, runs, unreachable: packets pass in only one direction between that rank and its switch
             return fmt::format("{} received nothing from {} for {}: check the link to its host", rank, its_switch,
                                seconds_of(edge));
         default: break;
     }
+    // errors.md, runs, unreachable: the second one is frozen, its host is down, or the link between both failed
     return fmt::format("{} received nothing from {} for {}: check its process, its host and the link", its_switch, rank,
                        seconds_of(edge));
 }
@@ -225,18 +246,22 @@ std::string text_of_switch(const wire::Edge& edge, const ChannelMachineConfig& c
                            : "the parameter server";
     if (is_server && config.server_rank && edge.evidence == wire::Evidence::closed) {
         return fmt::format(
+            // errors.md, runs, refused: it crashed or was killed, and it ran the server too
             "rank {}'s process exited and took the parameter server at {} with it: check that rank's output",
             speaker_of(config, *config.server_rank), address);
     }
     if (is_parent && config.root_rank && edge.evidence == wire::Evidence::closed) {
+        // errors.md, runs, refused: it crashed or was killed, and it added a part of the sums
         return fmt::format("rank {}'s process exited and took the sums at {} with it: check that rank's output",
                            speaker_of(config, *config.root_rank), address);
     }
     if (edge.evidence == wire::Evidence::closed) {
+        // errors.md, runs, refused: it crashed or was stopped
         return fmt::format("the process of the {} at {} ended, as its host reports: start it and form the job again",
                            is_server ? "parameter server" : "switch", address);
     }
     if (edge.evidence == wire::Evidence::left) {
+        // errors.md, runs, failed: all ranks below that switch left or failed
         return fmt::format("the switch at {} left the job, with all ranks below it", address);
     }
     if (edge.evidence == wire::Evidence::too_long) {
@@ -245,11 +270,14 @@ std::string text_of_switch(const wire::Edge& edge, const ChannelMachineConfig& c
             : is_server ? fmt::format("the last switch and {} at {}", server, address)
                         : fmt::format("the switch at {} and its parent", address);
         return fmt::format(
+            // errors.md, runs, too large: an MTU fell after the job had formed, or a link loses long packets
             "long packets are lost on the path between {}, short ones arrive: raise the MTU of its links, or form the "
             "job again for shorter packets",
             path);
     }
     if (edge.evidence == wire::Evidence::paused) {
+        // errors.md, runs, unreachable: its host was overloaded, or the process was frozen (SIGSTOP): give it
+        // [cores](../operate/tune.md#threads-and-cores)
         return fmt::format("the process of the switch at {} did not run for {}: check the load of its host", address,
                            seconds_of(edge));
     }
@@ -261,6 +289,7 @@ std::string text_of_switch(const wire::Edge& edge, const ChannelMachineConfig& c
                                                     : std::string("the switch"),
                                         address);
     if (edge.evidence == wire::Evidence::one_direction) {
+        // errors.md, runs, unreachable: packets pass in only one direction between both
         return fmt::format("{} received nothing from {} for {}: check the link between them", far, near,
                            seconds_of(edge));
     }
@@ -271,6 +300,7 @@ std::string text_of_switch(const wire::Edge& edge, const ChannelMachineConfig& c
 std::string text_of_path(const wire::Edge& edge, const ChannelMachineConfig& config) {
     const std::string mtu = edge.detail == 0 ? "too small" : fmt::format("{} bytes", edge.detail);
     return fmt::format(
+        // errors.md, runs, too large: an MTU fell after the job had formed
         "path MTU of {} to {} is {}, less than the packets of this job have: raise the MTU, or form the "
         "job again for shorter packets",
         rank_at(edge, config), switch_of(edge, config), mtu);
@@ -334,7 +364,9 @@ Error error_of(const ChannelCause& cause, const ChannelMachineConfig& config) {
 
 std::string waiting_text(const MemberCause& missing, const ChannelMachineConfig& config) {
     const std::string ranks = list_of_ranks(config, missing.missing_units, missing.missing_members);
+    // errors.md, forms, timed out: the named ranks do not reach their switch: run `atp doctor --switch` there
     if (!ranks.empty()) return ranks + " did not join";
+    // errors.md, forms, timed out: a firewall between the last switch and a dedicated or colocated server
     return fmt::format("the switches did not reach the parameter server{}", place_of_server(config));
 }
 
@@ -343,6 +375,7 @@ std::string slow_text(const wire::Pace& pace, const ChannelMachineConfig& config
     const std::string ranks = list_of_ranks(config, 1U << pace.unit, pace.whole_unit ? 0 : 1U << pace.member);
     const std::string late = pace.whole_unit ? "the switch of " + ranks : ranks;
     return fmt::format(
+        // errors.md, none: the event `rank slow` has it
         "the others wait {:.0f} % of the time for {}, which is the last in {} % of the fragments: check its load and "
         "its link",
         waited, late, pace.last_percent);
@@ -353,6 +386,7 @@ Error error_of_slow_join(const std::string& waiting, Duration elapsed, const Cha
             .reason = Reason::timed_out,
             .peer = to_string(config.switch_address),
             .elapsed = elapsed,
+            // errors.md, forms, timed out: the switch ended or froze, or the path failed, while the job formed
             .text = waiting.empty() ? "the switch does not answer: diagnose it with `atp doctor`" : waiting};
 }
 
@@ -366,6 +400,7 @@ Error error_after_end(Error first, Operation operation) {
     first.operation = operation;
     first.reason = Reason::closed;
     first.elapsed = {};
+    // errors.md, runs, closed: look up the first error
     first.text = "an earlier error closed this communicator; form a new one. First error: " + first.text;
     return first;
 }

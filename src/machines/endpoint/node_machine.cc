@@ -52,6 +52,7 @@ void NodeMachine::refuse_version(std::uint8_t version, std::span<const std::byte
     wire::Refused refused{
         .nonce = wire::nonce_of(question).value_or(0),
         .reason = wire::Refusal::version,
+        // errors.md, forms, version mismatch: two versions of ATP: [upgrade](../operate/upgrade.md#versions)
         .text = fmt::format("this switch ({}) speaks version {} of the protocol, the sender version {}",
                             config_.software, wire::control_version & 0xFU, version & 0xFU)};
     // A question of another version may be too short for the text.
@@ -67,6 +68,7 @@ void NodeMachine::answer_hello(const wire::Hello& hello, std::size_t question_by
             .nonce = hello.nonce,
             .reason = wire::Refusal::parent,
             .text = fmt::format(
+                // errors.md, refused: the root does not run, or a firewall is between the switches
                 "this switch runs, but its parent {} does not answer: start the parent, or correct --parent",
                 to_string(config_.parent))};
         answer(refused, to, question_bytes, wire::Ecn::not_capable, out);

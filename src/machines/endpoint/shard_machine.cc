@@ -374,6 +374,7 @@ void ShardMachine::open_server(const control::Branch& branch) {
     }
     tree_.could_not_open(
         key_of(branch),
+        // errors.md, refused: the host of the switch has no memory left for this job's server
         fmt::format("no memory for another parameter server of {} MB: use a smaller window or fewer lanes",
                     control::server_bytes_of(terms) >> 20U));
 }
