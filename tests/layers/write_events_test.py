@@ -18,6 +18,7 @@ from tools_test import ToolTest, Written  # noqa: E402
 
 sys.dont_write_bytecode = True
 DEFINITION = "src/events.toml"
+REPORT = "src/drivers/client/switch_report.cc"
 EVENTS = "src/drivers/observe/events.h"
 
 
@@ -39,6 +40,10 @@ class WriteEvents(Written, ToolTest):
         "docs/reference/events.md": ("| `rank slow` | warn |", "| `rank slow` | info |"),
         "docs/reference/counters.md": ("| `kernel.damaged` |", "| `damaged` |"),
     }
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.copy(REPORT)
 
     def compiles(self, code: str) -> bool:
         self.write("main.cc", f'#include "observe/events.h"\n{code}\n')
@@ -84,10 +89,16 @@ class WriteEvents(Written, ToolTest):
                 if entry == 'name = "rank slow"':
                     self.expect(2, f"{DEFINITION}:{at + 1}: ", arguments=("--check",))
 
-    def test_a_key_of_no_event_and_a_name_twice_are_errors(self) -> None:
+    def test_a_key_that_nobody_writes_and_a_name_twice_are_errors(self) -> None:
         self.replace(DEFINITION, "key = [\n", 'key = [\n    { name = "colour", meaning = "x" },\n')
         self.expect(2, "colour is a key of no event: remove it")
         self.copy(DEFINITION)
+        self.replace(DEFINITION, '    { name = "hellos",', '    { name = "greetings",')
+        self.expect(2, "greetings is a key of a report no longer")
+        self.copy(DEFINITION)
+        self.replace(REPORT, '"hellos", report.hellos);', '"hellos", report.hellos), archive.value("x", 1);')
+        self.expect(2, "x is a key of a report without a meaning")
+        self.copy(REPORT)
         self.replace(DEFINITION, 'name = "acks", unit = "ACKs"', 'name = "nacks", unit = "ACKs"')
         self.expect(2, "two values with the name nacks")
 

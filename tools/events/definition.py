@@ -11,6 +11,7 @@ from typing import Any
 
 from written import Bad, built, text_of, toml_of, unique
 
+REPORT = Path("drivers/client/switch_report.cc")  # below the folder of the definition: writes the reports
 LOGGERS = ("switch", "rank", "python")
 PAGES = ("packets", "threads", "kernel", "servers", "workers", "benchmarks")  # sections of docs/reference/counters.md
 
@@ -79,7 +80,9 @@ class Group:
 class Definition:
     severities: list[Severity]
     events: list[Event]
-    keys: list[Key]
+    keys: list[Key]  # of events
+    report: list[Key]
+    slowest: list[Key]
     groups: dict[str, Group]
 
     def events_of(self, *loggers: str) -> list[Event]:
@@ -126,10 +129,17 @@ def check_counter(where: str, counter: Counter) -> None:
         raise Bad(f"{where} is only for {counter.only}: use struct or page")
 
 
+def check_report(path: Path, definition: Definition, code: str) -> None:
+    written = set(re.findall(r'archive\.\w+\("(\w+)"', code))
+    defined = {key.name.removesuffix("[]").split(".")[-1] for key in (*definition.report, *definition.slowest)}
+    for name in sorted(written ^ defined):
+        raise Bad(f"{path}: {name} is a key of a report {'without a meaning' if name in written else 'no longer'}: {REPORT}")
+
+
 def read(path: Path) -> Definition:
     reader = Reader(path)
     data = reader.data
-    if unknown := data.keys() - {"severity", "event", "key", "counters"}:
+    if unknown := data.keys() - {"severity", "event", "key", "report", "slowest", "counters"}:
         raise Bad(f"{path}: unknown table {sorted(unknown)[0]}")
     groups = {}
     for name, table in data.get("counters", {}).items():
@@ -140,7 +150,7 @@ def read(path: Path) -> Definition:
             raise Bad(f"{reader.where(header, name)} has the unknown page {groups[name].page}: use {', '.join(PAGES)}")
         for counter in counters:
             check_counter(reader.where(header, counter.name), counter)
-    lists = {"severity": Severity, "event": Event, "key": Key}
+    lists = {"severity": Severity, "event": Event, "key": Key, "report": Key, "slowest": Key}
     found = [reader.entries(kind, f"{name} = [", data.get(name, [])) for name, kind in lists.items()]
     definition = Definition(*found, groups)
     for event in definition.events:
@@ -149,4 +159,5 @@ def read(path: Path) -> Definition:
     for key in definition.keys:
         if key.name not in used:
             raise Bad(f"{reader.where('key = [', key.name)} is a key of no event: remove it")
+    check_report(path, definition, text_of(path.parent, REPORT))
     return definition

@@ -48,8 +48,12 @@ def events(*loggers: str) -> Callable[[Definition], str]:
     return write
 
 
-def keys(definition: Definition) -> str:
-    return on_page(page_table(["key", "holds"], [[f"`{key.name}`", key.meaning] for key in definition.keys]))
+def keys(of: str) -> Callable[[Definition], str]:
+    def write(definition: Definition) -> str:
+        rows = [[f"`{key.name}`", key.meaning] for key in getattr(definition, of)]
+        return on_page(page_table(["key", "holds"], rows))
+
+    return write
 
 
 def counters(page: str) -> Callable[[Definition], str]:
