@@ -69,6 +69,7 @@ struct OptionRow {
     std::string_view help;                    // docs/reference/options.md, comments and help; without the bounds
     std::string_view page{};                  // page that explains the option; becomes a link
     std::string_view python_help{};           // `help` in Python, if it differs
+    std::string_view note{};                  // more that docs/reference/options.md says
 };
 
 [[nodiscard]] std::span<const OptionRow> option_table();
