@@ -311,6 +311,10 @@ class WriteOptions(Written, ToolTest):
         "python/atp/_options.py": ("    channels: int |", "    streams: int |"),
     }
 
+    def setUp(self) -> None:
+        super().setUp()
+        self.copy("src/drivers/comm/option_table.h")
+
     def test_a_changed_row_changes_each_file(self) -> None:
         self.replace(self.table, "Independent streams of a rank", "Streams of a rank")
         files = [f"{name}: differs" for name in self.edits if "capi" not in name]

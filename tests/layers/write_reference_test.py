@@ -82,6 +82,7 @@ class WriteReference(Written, ToolTest):
             ("python/atp/__init__.py", '    "pull",\n', '    "take",\n', "defines no take"),
             ("python/atp/push_pull.py", '    """Adds this', '    f"""Adds this', "push has no docstring"),
             ("src/drivers/doctor/check_table.cc", '"clock"', "clock", "the table of checks cannot be read"),
+            ("src/apps/atp/doctor_command.cc", "// doctor.md, passed:", "// passed:", "above the keys checks, fix,"),
         ):
             with self.subTest(problem=problem):
                 self.expect_refusal(name, old, new, problem)

@@ -133,7 +133,9 @@ def check_report(path: Path, definition: Definition, code: str) -> None:
     written = set(re.findall(r'archive\.\w+\("(\w+)"', code))
     defined = {key.name.removesuffix("[]").split(".")[-1] for key in (*definition.report, *definition.slowest)}
     for name in sorted(written ^ defined):
-        raise Bad(f"{path}: {name} is a key of a report {'without a meaning' if name in written else 'no longer'}: {REPORT}")
+        raise Bad(
+            f"{path}: {name} is a key of a report {'without a meaning' if name in written else 'no longer'}: {REPORT}"
+        )
 
 
 def read(path: Path) -> Definition:

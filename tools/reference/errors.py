@@ -23,7 +23,7 @@ SOURCES = ("src/machines", "src/drivers", "src/apps/atp")
 # Texts that are no errors: help of flags and options, findings of `atp doctor`.
 OTHER_TEXTS = ("src/apps/", "src/drivers/doctor/", "src/drivers/comm/option_table.cc")
 SECTIONS = ("forms", "refused", "runs", "calls", "starts")
-WITHOUT_REASON = ("refused", "starts")  # a switch refuses with one reason; a problem of a flag has none
+IMPLIED = {"refused": "rejected", "starts": ""}  # the reason if a comment names none; a problem of a flag has none
 
 ADVISED = "write `// errors.md, WHEN, REASON: MEANING`"
 NOTE = re.compile(r"^( *)// errors\.md, (.*(?:\n\1// .*)*)\n", re.MULTILINE)
@@ -91,12 +91,12 @@ class Source:
             literal = LITERAL.search(self._plain, note.end())
             if not head or head[1] not in (*SECTIONS, "none") or not literal:
                 raise Missing(f"{self._where(note.start())}: {ADVISED}; WHEN is one of {', '.join(SECTIONS)}, none")
-            when, reason, meaning = head[1], head[2] or "", head[3] or ""
+            when, reason, meaning = head[1], head[2] or IMPLIED.get(head[1], ""), head[3] or ""
             text, end = text_at(self._plain, literal.start())
             self.noted |= {value_of(each[0]) for each in LITERAL.finditer(self._plain, literal.start(), end)}
             if when == "none":
                 continue
-            if reason not in (*reasons, "any") and (reason or when not in WITHOUT_REASON):
+            if reason not in (*reasons, "any", IMPLIED.get(when)):
                 raise Missing(f"{self._where(note.start())}: {reason!r} is no reason of base/result.cc")
             near = self._reasons_near(literal.start(), end)
             if len(near) == 1 and reason != "any" and reason not in near:
@@ -129,10 +129,6 @@ def all_texts(root: Path) -> list[Text]:
 def texts(when: str) -> Callable[[Path], str]:
     def write(root: Path) -> str:
         found = [text for text in all_texts(root) if text.when == when]
-        if when == "refused":
-            return on_page(
-                page_table(["text", "cause, or what else to do"], [[each.text, each.meaning] for each in found])
-            )
         rows = [[each.reason and f"`{each.reason}`", each.text, each.meaning] for each in found]
         return on_page(page_table(["reason", "text", "cause, or what else to do"], rows))
 

@@ -72,8 +72,14 @@ void print_finding(const doctor::Finding& finding) {
 }
 
 void print_json(const std::vector<doctor::Finding>& findings) {
+    // doctor.md, passed: true if no check failed
+    // doctor.md, checks: a list with an object for each check
     Json checks = Json::array();
     for (const doctor::Finding& finding : findings) {
+        // doctor.md, checks[].name: the check; on a path, with the address: `round trip 10.0.0.1:4790`
+        // doctor.md, checks[].status: `ok`, `warn` or `fail`
+        // doctor.md, checks[].found: what was found
+        // doctor.md, checks[].fix: what you should do, or an empty text
         checks.push_back({{"name", finding.name},
                           {"status", doctor::to_string(finding.status)},
                           {"found", finding.found},

@@ -38,9 +38,9 @@ enum class OptionType : std::uint8_t {
 };
 
 enum class OptionScope : std::uint8_t {
-    agreed,  // equal on all ranks; a part of agreed_text()
+    agreed,  // equal on all ranks. If ranks differ, no job is formed, and the error shows both texts
     own,     // each rank has its own value
-    key,     // a part of the store's keys: ranks with another value do not find each other
+    key,     // part of the keys in the store: ranks with another value do not find each other
 };
 
 using OptionField = std::variant<std::monostate, std::string Options::*, std::vector<std::string> Options::*,
