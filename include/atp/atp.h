@@ -322,8 +322,8 @@ enum atp_reduction {
 };
 
 /*
- * The functions below return when the operation is done, at the latest after `timeout_ms`. With this value,
- * `timeout_ms` of the options applies.
+ * The functions below return when the operation is done, but atp_push() earlier. `timeout_ms` is the timeout of the
+ * operation; with this value, `timeout_ms` of the options applies.
  */
 #define ATP_TIMEOUT_OF_OPTIONS 0
 

@@ -126,10 +126,14 @@ def all_texts(root: Path) -> list[Text]:
     return sorted(dict.fromkeys(texts), key=lambda text: order.index(text.reason))
 
 
+def cell_of(reason: str) -> str:
+    return f"`{reason}`" if reason and reason != "any" else reason
+
+
 def texts(when: str) -> Callable[[Path], str]:
     def write(root: Path) -> str:
         found = [text for text in all_texts(root) if text.when == when]
-        rows = [[each.reason and f"`{each.reason}`", each.text, each.meaning] for each in found]
+        rows = [[cell_of(each.reason), each.text, each.meaning] for each in found]
         return on_page(page_table(["reason", "text", "cause, or what else to do"], rows))
 
     return write

@@ -50,13 +50,13 @@ Outcome<void> StoreTable::set(std::string_view key, std::string_view value) {
     const auto at = values_.find(key);
     const bool is_new = at == values_.end();
     if (is_new && values_.size() >= limits_.keys) {
-        // errors.md, forms, exhausted: groups without end, or another program, use this store
+        // errors.md, forms, exhausted: ever new groups, or another program, use this store
         return refuse(StoreStatus::exhausted, fmt::format("the store is full: it holds {} keys", limits_.keys));
     }
     const std::size_t others = is_new ? bytes_ + key.size() : bytes_ - at->second.size();
     if (others + value.size() > limits_.bytes) {
         return refuse(StoreStatus::exhausted,
-                      // errors.md, forms, exhausted: groups without end, or another program, use this store
+                      // errors.md, forms, exhausted: ever new groups, or another program, use this store
                       fmt::format("the store is full: it holds {} of {} bytes", bytes_, limits_.bytes));
     }
     if (is_new) {
