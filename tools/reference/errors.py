@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of docs/reference/errors.md: the reasons of atp.h, and each text of an error, read where the code has it.
 
-A text is on the page if a comment above it says so: `// errors.md, WHEN, REASON: MEANING`. WHEN is a key of SECTIONS,
-REASON one that `to_string(Reason)` prints, or `any`; without a text of its own, MEANING and the colon are left out.
+A text is on the page if a comment above it says so: `// errors.md, WHEN, REASON: MEANING`.
+- WHEN: `forms` or `runs`, of a job; `refused`, by a switch; `calls`, with wrong arguments; `starts`, of a switch.
+- REASON: as `to_string(Reason)` prints it, or `any`.
+- MEANING: the cause, or what to do beyond the advice in the text. If there is nothing to add, it and the colon are
+  left out.
+
 Each text of a machine or driver that tells a reader what to do needs one, because a text that is forgotten is the one
 that somebody looks up: `// errors.md, none: WHY` leaves it out.
 """
