@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that links between documents, their anchors, and paths that documents and comments cite exist, and that lines of
-documents have at most 120 columns.
+"""Checks that links between documents, their anchors, and paths that documents and comments cite exist, that blocks of
+code in documents end, and that lines of documents have at most 120 columns.
 
 usage: links_test.py SOURCE_DIR
 """
@@ -27,6 +27,7 @@ HASH_COMMENTS = {".cmake", ".in", ".py", ".pyi", ".sh", ".toml", ".txt"}
 EXTENSIONS = "cc|c|cmake|cu|h|hpp|json|md|py|sh|toml|txt"
 
 FENCE = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.MULTILINE | re.DOTALL)
+FENCE_LINE = re.compile(r" *(```+|~~~+) *(.*)")
 CODE_SPAN = re.compile(r"`[^`\n]+`")
 LINK = re.compile(r"\]\(\s*<?([^()\s<>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
 DEFINITION = re.compile(r"^ {0,3}\[[^\]]+\]: +<?([^\s>]+)", re.MULTILINE)
@@ -141,6 +142,22 @@ class Tree:
             if len(line.rstrip()) > MOST_COLUMNS and not line.startswith("|") and "://" not in line:
                 yield number, f"{len(line)} columns: wrap at {MOST_COLUMNS}"
 
+    def open_fences(self, text: str) -> Iterator[Complaint]:
+        """A fence with text behind it closes no block, so the rest of the page would show as code."""
+        opened, fence = 0, ""
+        for number, line in enumerate(text.splitlines(), 1):
+            match = FENCE_LINE.fullmatch(line)
+            if match is None:
+                continue
+            if not opened:
+                opened, fence = number, match.group(1)
+            elif match.group(1).startswith(fence):
+                if match.group(2):
+                    yield number, f"{fence} with text behind it does not end the block of line {opened}"
+                opened = 0
+        if opened:
+            yield opened, f"this {fence} is never closed"
+
     def has(self, path: str, bases: tuple[str, ...]) -> bool:
         names = alternatives(PLACEHOLDER.sub("*", path.rstrip("/")))
         return all(any(True for base in bases for _ in (self.root / base).glob(name)) for name in names)
@@ -153,7 +170,7 @@ class Tree:
             found: set[Complaint] = set()
             if file.suffix == ".md":
                 text = file.read_text(encoding="utf-8")
-                found |= {*self.dead_links(file, text), *self.dead_paths(text, ("", folder))}
+                found |= {*self.dead_links(file, text), *self.dead_paths(text, ("", folder)), *self.open_fences(text)}
                 if not folder.startswith("docs/results"):  # programs write these
                     found |= {*self.long_lines(text)}
                 text = only(CODE_SPAN, without(FENCE, text))
@@ -212,6 +229,12 @@ class Links(unittest.TestCase):
         long, table = "a" * 121, "| " + "a" * 120
         text = f"{long}\n{table}\n```\n{long}\n```\nhttps://{long}\n{long[1:]}\n"
         self.assertEqual(self.complaints_about({"docs/a.md": text}), ["docs/a.md:1: 121 columns: wrap at 120"])
+
+    def test_reports_a_block_of_code_that_does_not_end(self) -> None:
+        text = "```sh\na\n``` b\n\n````\n```c\n````\n\n1. d\n   ```\n   e\n   ```\n\n~~~\n"
+        wrong = ["docs/a.md:3: ``` with text behind it does not end the block of line 1"]
+        wrong += ["docs/a.md:14: this ~~~ is never closed"]
+        self.assertEqual(self.complaints_about({"docs/a.md": text}), wrong)
 
     def test_reports_a_missing_path_in_a_comment_alone(self) -> None:
         files = {
