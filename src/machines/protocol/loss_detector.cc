@@ -16,7 +16,6 @@ void LossDetector::note_ack(std::uint32_t seq) {
     }
 }
 
-// Moves scanned_until_ along, because after 2^31 further fragments an old value would compare as newer.
 std::optional<std::uint32_t> LossDetector::poll_resend(std::uint32_t third) {
     if (before(third, resent_.front().next_seq)) return std::nullopt;
     const std::uint32_t seq = resent_.front().seq;

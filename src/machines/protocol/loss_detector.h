@@ -26,7 +26,8 @@ class LossDetector {
     void note_ack(std::uint32_t seq);
     // `next_seq`: next fragment to be sent for the first time.
     void note_resend(std::uint32_t seq, std::uint32_t next_seq) { (void)resent_.push({seq, next_seq}); }
-    // Every fragment before `expected` has an ACK.
+    // Every fragment before `expected` has an ACK. Without this, scanned_until_ would compare as newer after 2^31
+    // further fragments.
     void advance(std::uint32_t expected) {
         if (before(scanned_until_, expected)) scanned_until_ = expected;
     }

@@ -100,7 +100,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     operations_.complete_fragment(acked.tensor);
     --unacked_;
     acked.state = State::acked;
-    if (ready_.stopped_at(header.seq)) pass_unfit(header.seq);
+    if (ready_.stopped_at(header.seq)) resume_readies(header.seq);
     const bool resend_ended_it = header.sending != 0 && acked.mode != Mode::floats;  // floats may need several packets
     if (acked.resent || resend_ended_it) {
         // Not measured: the ACK may answer any of the sendings (H90), or the time of another worker's timer is in it
@@ -178,14 +178,14 @@ void Worker::congested_once() {
 // The server answered without a result: fragments in flight wait for a slow worker, or for the timer of a worker that
 // lost a packet. Their round trips are excluded, and the minimum that such round trips raised is reset. Otherwise, the
 // timers of workers would raise each other up to max_timeout.
-void Worker::give_up_waiting() {
+void Worker::exclude_waiting_fragments() {
     late_from_ = next_seq_;
     round_trip_.reset_minimum();
 }
 
 // Workers that lost the same fragments must not send PROBEs in step: together they may overflow a queue that drops the
 // same PROBEs each time. Each repeated timeout is longer by a share of up to 1/2 that differs between workers.
-Duration Worker::lateness(Duration timeout) const {
+Duration Worker::timeout_jitter(Duration timeout) const {
     if (backoff_ == 0) return Duration::zero();
     const std::uint32_t share = mix(mix(mix(config_.channel.job + config_.rank) + expected_) + backoff_);
     return Duration((timeout.count() / 2 * (share >> 16U)) >> 16U);
@@ -194,7 +194,7 @@ Duration Worker::lateness(Duration timeout) const {
 void Worker::arm(Time now) {
     const Duration least = round_trip_.timeout(config_.min_timeout, config_.max_timeout);
     const Duration timeout = std::min(least * (1U << std::min(backoff_, max_doublings)), config_.max_timeout);
-    timer_ = unacked_ == 0 ? never : now + timeout + lateness(timeout);
+    timer_ = unacked_ == 0 ? never : now + timeout + timeout_jitter(timeout);
 }
 
 bool Worker::concerns_me(const atp_header& header) const {
@@ -212,14 +212,14 @@ void Worker::handle_nack(const atp_header& header, Time now) {
         return;
     }
     ++counters_.nacks;
-    asked.quiet = false;
+    asked.sends_no_lanes = false;
     if (may_stay_home(asked.delivery)) asked.mode = std::max(asked.mode, Mode::unaggregated);  // no switch expects it
     const Mode requested = asks_floats                             ? Mode::floats
                            : (header.flags & ATP_FLAG_BYPASS) != 0 ? Mode::unaggregated
                                                                    : Mode::aggregated;
     asked.mode = std::max(asked.mode, requested);
     queue_resend(header.seq);
-    give_up_waiting();
+    exclude_waiting_fragments();
     arm(now);
 }
 
@@ -232,7 +232,7 @@ void Worker::handle_wait(const atp_header& header, Time now) {
         fail(now);
         return;
     }
-    give_up_waiting();
+    exclude_waiting_fragments();
     missing_units_ = header.bitmap1;
     missing_members_ = header.bitmap0;
 }
@@ -240,7 +240,7 @@ void Worker::handle_wait(const atp_header& header, Time now) {
 void Worker::queue_resend(std::uint32_t seq) {
     Slot& lost = slot(seq);
     if (lost.resend_queued) return;
-    lost.resend_queued = resends_.push(Sequence{seq});
+    lost.resend_queued = resends_.push(QueuedFragment{seq});
 }
 
 Time Worker::poll_timeout() const { return failed_ || idle() ? never : std::min(timer_, operations_.deadline()); }
@@ -263,7 +263,7 @@ void Worker::ask_for_oldest() {
     for (std::uint32_t seq = expected_; seq != next_seq_ && left != 0; ++seq) {
         if (!in_flight(seq)) continue;
         --left;
-        if (!probes_.push(Sequence{seq})) return;
+        if (!probes_.push(QueuedFragment{seq})) return;
         slot(seq).probed = true;
     }
 }
@@ -341,7 +341,7 @@ std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Ti
     }
     while (!ready_due(false) && may_send_new()) {
         const std::uint32_t seq = start_next_fragment(now);
-        if (!slot(seq).quiet) return write_gradient(seq, false, {}, buffer);
+        if (!slot(seq).sends_no_lanes) return write_gradient(seq, false, {}, buffer);
     }
     const bool has_room = unacked_ < congestion_.window_packets() && next_seq_ - expected_ < config_.channel.window();
     if (!ready_due(has_room)) return std::nullopt;
@@ -358,12 +358,12 @@ std::uint32_t Worker::start_next_fragment(Time now) {
     count_newer_from_now(slot(seq));
     if (delivery.one_sender) {
         slot(seq).mode = Mode::unaggregated;  // no switch adds it
-        slot(seq).quiet = !delivery.contributes(config_.rank);
+        slot(seq).sends_no_lanes = !delivery.contributes(config_.rank);
         ready_.note_started(seq);
     } else if (may_stay_home(delivery)) {
         start_at_home(seq);
     }
-    counters_.sent += slot(seq).quiet ? 0U : 1U;
+    counters_.sent += slot(seq).sends_no_lanes ? 0U : 1U;
     if (++unacked_ == 1) arm(now);
     if (next_seq_ == current.first_seq + current.fragments) ++tensors_started_;
     return seq;

@@ -54,8 +54,8 @@ struct WorkerConfig {
     // A fragment of int32 lanes with a larger magnitude is sent with BYPASS (ATP §B.2). bounded_magnitude(): no sum
     // overflows in a switch, and a switch whose lanes wrap is safe. 0: no limit, and overflows are recovered.
     std::uint32_t bypass_above = 0;
-    // A switch in the path adds int32 lanes alone: the integers of narrow tensors travel as int32, and the results have
-    // the same bits (docs/spec/numbers.md#int32-paths). Alike on all workers of the channel.
+    // Some switch on the path adds only int32 lanes, so the integers of narrow tensors are sent as int32; the results
+    // have the same bits (docs/spec/numbers.md#int32-paths). Equal on all workers of the channel.
     bool int32_lanes = false;
 };
 
@@ -136,7 +136,8 @@ class Worker {
   public:
     explicit Worker(const WorkerConfig& config);
 
-    // As `int32_lanes` of the configuration. Before the first submit().
+    // Some switch on the path adds only int32, so send the integers of narrow tensors in int32 lanes. Call before the
+    // first submit().
     void use_int32_lanes() { config_.int32_lanes = true; }
 
     // Queues a tensor and returns its number, counted from 0. Returns nothing if the tensor is empty or has 2^32
@@ -181,15 +182,15 @@ class Worker {
         bool probed = false;            // the timer expired for it: its ACK may answer a PROBE
         std::uint8_t parts = 0;         // packets of its result that are delivered, packet p as bit p
         Delivery delivery{};            // as the tensor says
-        bool quiet = false;             // sends no lanes: another worker does, or this one adds them at home
-        bool unfit = false;             // of a sum for this worker: it has a number without an integer
+        bool sends_no_lanes = false;    // another worker sends them, or this one adds its own at home
+        bool only_floats = false;       // of a sum for this worker: it has a number that no integer holds
         std::uint8_t overtaken_by = 0;  // fragments of the same owner, from newer_from on, that have an ACK
         std::uint32_t newer_from = 0;   // next fragment at the last sending
     };
 
     using Entry = OperationQueue::Entry;
 
-    // One of the packets with the floats of a fragment: each rank's travel in packets of their own.
+    // One of the packets with the floats of a fragment, which have the floats of one rank each.
     struct FloatPart {
         unsigned rank = 0;
         unsigned packet = 0;
@@ -203,7 +204,8 @@ class Worker {
         FloatPart next{};
     };
 
-    struct Sequence {
+    // A sequence number that Ring can persist.
+    struct QueuedFragment {
         std::uint32_t seq = 0;
         template <class Archive>
         void persist(Archive& archive) {
@@ -218,8 +220,8 @@ class Worker {
     void advance(Time now);
     void resend_overtaken();
     void congested_once();
-    void give_up_waiting();
-    [[nodiscard]] Duration lateness(Duration timeout) const;
+    void exclude_waiting_fragments();
+    [[nodiscard]] Duration timeout_jitter(Duration timeout) const;
     void arm(Time now);
     void queue_resend(std::uint32_t seq);
     void ask_for_oldest();
@@ -231,7 +233,7 @@ class Worker {
     [[nodiscard]] bool may_send_new();
     [[nodiscard]] bool waits_for_train(std::uint32_t room) const;
     std::uint32_t start_next_fragment(Time now);
-    // `part`: if the fragment travels as floats.
+    // `part`: only of a fragment that is sent as floats.
     std::size_t write_gradient(std::uint32_t seq, bool resend, FloatPart part, std::span<std::byte> buffer);
     // Both write words and return their number.
     std::size_t load_integers(Slot& slot, const FragmentCut::Range& range, std::span<std::byte> words);
@@ -252,7 +254,7 @@ class Worker {
     [[nodiscard]] bool may_stay_home(const Delivery& delivery) const;
     [[nodiscard]] bool lacks_own(const atp_header& ack) const;
     void start_at_home(std::uint32_t seq);
-    void pass_unfit(std::uint32_t acked);
+    void resume_readies(std::uint32_t acked);
     [[nodiscard]] double inverse_scale(std::uint8_t scale) const { return 1.0 / scale_from(scale, config_.scale); }
     // Header of the next packet about a fragment: counts as a sending.
     [[nodiscard]] atp_header header_for(std::uint32_t seq, std::uint8_t type);
@@ -281,8 +283,8 @@ class Worker {
     std::uint32_t measured_from_ = 0;   // earlier fragments were in flight at an expiry: not measured
     std::uint32_t late_from_ = 0;       // earlier fragments wait for other workers: no learning from them
     LossDetector losses_;
-    Ring<Sequence> resends_;
-    Ring<Sequence> probes_;
+    Ring<QueuedFragment> resends_;
+    Ring<QueuedFragment> probes_;
     FloatsLeft floats_left_;
     bool echo_ = false;  // the downlink was marked: set ECN_DOWN on the next gradient
     bool failed_ = false;
@@ -307,7 +309,7 @@ void Worker::persist(Archive& archive) {
         if (s.state == State::free) continue;
         archive.value(s.tensor), archive.value(s.mode), archive.value(s.resend_queued), archive.value(s.resent);
         archive.value(s.probed), archive.value(s.parts), archive.value(s.delivery.owner);
-        archive.value(s.delivery.one_sender), archive.value(s.quiet), archive.value(s.unfit);
+        archive.value(s.delivery.one_sender), archive.value(s.sends_no_lanes), archive.value(s.only_floats);
         archive.value(s.overtaken_by), archive.value(s.newer_from), archive.time(s.sent_at);
         archive.unread(s.sendings);
     }

@@ -40,8 +40,8 @@ void Worker::note_newer(std::uint32_t seq, const Delivery& delivery) {
 }
 
 void Worker::ask_for_overtaken(std::uint32_t seq) {
-    if (slot(seq).quiet) {
-        (void)probes_.push(Sequence{seq});  // the timer covers what finds no place
+    if (slot(seq).sends_no_lanes) {
+        (void)probes_.push(QueuedFragment{seq});  // the timer covers what finds no place
     } else {
         ++counters_.resent_newer;
         queue_resend(seq);

@@ -27,21 +27,21 @@ void Worker::start_at_home(std::uint32_t seq) {
     if (!operation.plain && !home_sum_.has_integers(*operation.tensor, operation.range(seq)) &&
         !ATP_BREAK(ready_before_scan)) {
         own.mode = Mode::floats;
-        own.unfit = true;
+        own.only_floats = true;
         if (!ready_.stopped()) ready_.stop_at(seq);
     } else if (ready_.stopped() || !announced) {
         own.mode = Mode::unaggregated;
     } else {
-        own.quiet = true;
+        own.sends_no_lanes = true;
         ready_.note_started(seq);
     }
 }
 
 // After the ACK of the fragment at which READYs stopped: they go on to the next one that this worker has to send.
-void Worker::pass_unfit(std::uint32_t acked) {
+void Worker::resume_readies(std::uint32_t acked) {
     ready_.go_on();
     for (std::uint32_t seq = acked + 1; seq != next_seq_ && !ready_.stopped(); ++seq) {
-        if (slot(seq).state == State::sent && slot(seq).unfit) ready_.stop_at(seq);
+        if (slot(seq).state == State::sent && slot(seq).only_floats) ready_.stop_at(seq);
     }
 }
 

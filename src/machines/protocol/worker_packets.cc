@@ -66,7 +66,7 @@ bool Worker::ack_fits(const wire::Packet& packet) const {
     }
     // Integers come in one packet, and not behind a part of another result.
     if (type != operation.form || slot(header.seq).parts != 0 || words != words_of(count, type)) return false;
-    if (lacks_own(header)) return !slot(header.seq).unfit && header.scale == operation.tensor->scale(first);
+    if (lacks_own(header)) return !slot(header.seq).only_floats && header.scale == operation.tensor->scale(first);
     if (type == ATP_DTYPE_INT32) return operation.plain;
     return header.scale == operation.tensor->scale(first);
 }
@@ -104,7 +104,7 @@ bool Worker::deliver(const wire::Packet& packet) {
     return parts == (1U << all) - 1U || ATP_BREAK(half_wide_result);
 }
 
-// Reads the fragment as integers. Narrow ones may travel as int32. If they do not fit, or could overflow in a switch,
+// Reads the fragment as integers. Narrow ones may be sent as int32. If they do not fit, or could overflow in a switch,
 // it raises the mode of the slot.
 std::size_t Worker::load_integers(Slot& slot, const FragmentCut::Range& range, std::span<std::byte> words) {
     const Entry& operation = operations_[slot.tensor];
