@@ -162,19 +162,19 @@ void deliver(const std::vector<Staged>& staged) {
         if (error) C10_THROW_ERROR(DistBackendError, message_of(*error));
     }
     const c10::InferenceMode mode;  // no gradients, and tensors made by inference_mode() are writable
-    const StreamOfItsOwn stream(staged);
+    const PooledStream stream(staged);
     for (const Staged& each : staged) copy_back(each);
     stream.synchronise();
 }
 
-StreamOfItsOwn::StreamOfItsOwn(const std::vector<Staged>& staged) {
+PooledStream::PooledStream(const std::vector<Staged>& staged) {
     const auto devices = devices_of(staged);
     if (devices.empty()) return;
     stream_ = VirtualGuardImpl(devices.front().type()).getStreamFromGlobalPool(devices.front());
     guard_.reset_stream(*stream_);
 }
 
-void StreamOfItsOwn::synchronise() const {
+void PooledStream::synchronise() const {
     if (stream_) VirtualGuardImpl(stream_->device_type()).synchronizeStream(*stream_);
 }
 

@@ -24,7 +24,7 @@ struct Staged {
     // the device's conversion between the two; the operation owns it; null: none
     staging::StagedTensor* converted = nullptr;
     at::Tensor input{};                // memory that the network reads, if that is another than `host`
-    std::vector<at::Tensor> inputs{};  // of the caller, likewise
+    std::vector<at::Tensor> inputs{};  // the caller's tensors whose elements `input` holds
     std::uint32_t divisor = 1;         // deliver() divides integers by this, rounding toward zero
 };
 
@@ -47,9 +47,9 @@ void wait_for_devices(const std::vector<Staged>& staged);
 
 // If a tensor is on a device, makes a pooled stream current, so that a wait for it does not wait for other streams'
 // work.
-class StreamOfItsOwn {
+class PooledStream {
   public:
-    explicit StreamOfItsOwn(const std::vector<Staged>& staged);
+    explicit PooledStream(const std::vector<Staged>& staged);
     void synchronise() const;
 
   private:

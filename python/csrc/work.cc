@@ -51,10 +51,10 @@ NetworkWork::~NetworkWork() { wait_for_devices(staged_); }
 void NetworkWork::watch(const c10::intrusive_ptr<NetworkWork>& work, bool awaited) {
     work->awaited_ = awaited;
     const comm::Handle operation = work->operation_;
-    operation->call_when_done([work] {
+    operation->set_callback([work] {
         if (!work->awaited_) post(work);
     });
-    if (!awaited) operation->leave_to_thread();
+    if (!awaited) operation->continue_without_caller();
 }
 
 void NetworkWork::post(const c10::intrusive_ptr<NetworkWork>& work) {
@@ -67,7 +67,7 @@ void NetworkWork::post(const c10::intrusive_ptr<NetworkWork>& work) {
 // If the operation ends meanwhile, both post, of which one has an effect.
 void NetworkWork::need_future() {
     if (!awaited_.exchange(false)) return;
-    if (!operation_->done()) return operation_->leave_to_thread();
+    if (!operation_->done()) return operation_->continue_without_caller();
     post(c10::intrusive_ptr<NetworkWork>::unsafe_reclaim_from_nonowning(this));
 }
 
@@ -156,7 +156,7 @@ void NetworkWork::complete_future() {
         future_->setError(exception_);
     } else {
         // the future records the current stream as the one that produces its value
-        const StreamOfItsOwn stream(staged_);
+        const PooledStream stream(staged_);
         future_->markCompleted(c10::IValue(outputs()));
     }
 }

@@ -98,10 +98,10 @@ TEST(FindEachOther, DedicatedServersMustBeNamedAndHaveAddresses) {
     meeting.groups = control::group_by_host(meeting.facts);
     comm::Options options;
     options.server = comm::ServerPlace::dedicated;
-    const auto unnamed = comm::find_each_other(job.zero, options, meeting, never);
+    const auto unnamed = comm::form_over_network(job.zero, options, meeting, never);
     EXPECT_TRUE(fails(unnamed, {.text = HasSubstr("the list of dedicated servers is empty")}));
     options.dedicated_servers = {"127.0.0.1:4790", "nobody.invalid:4790"};
-    EXPECT_TRUE(fails(comm::find_each_other(job.zero, options, meeting, never), {.reason = Reason::unknown_name}));
+    EXPECT_TRUE(fails(comm::form_over_network(job.zero, options, meeting, never), {.reason = Reason::unknown_name}));
 }
 
 // A switch notices within a second that its parent changed. Rank 1 sees another root at first.
@@ -123,7 +123,7 @@ TEST(FindEachOther, RanksThatSeeDifferentRootsAskTheirSwitchesAgain) {
         const std::uint64_t root = leave(control::rounds_network[0], 1);
         EXPECT_EQ(leave(control::rounds_network[1], root), root);
     });
-    const auto formed = comm::find_each_other(job.zero, options, meeting, patiently());
+    const auto formed = comm::form_over_network(job.zero, options, meeting, patiently());
     ASSERT_TRUE(formed) << to_string(formed.error());
     EXPECT_EQ(formed->plan.units, 1U);
     EXPECT_EQ(formed->channels.size(), 2U) << "one, and one for all-gathers";
@@ -274,11 +274,11 @@ TEST(Formation, RefusedSocketBuffersAreReportedOnce) {
     options.socket_buffer_bytes = 2'000'000'000;  // no kernel grants this
     const auto ranks = Job(1, {address_of(*node)}, options).formed();
     ASSERT_EQ(ranks.size(), 1U);
-    std::vector<std::string> without;
-    EXPECT_TRUE(eventually([&] { return !(without = ranks[0]->without()).empty(); }));
+    std::vector<std::string> missing;
+    EXPECT_TRUE(eventually([&] { return !(missing = ranks[0]->missing_features()).empty(); }));
     for (const std::string_view buffer : {"receive-buffer: ", "send-buffer: "}) {
         const auto is_of = [buffer](const std::string& text) { return text.starts_with(buffer); };
-        EXPECT_EQ(std::ranges::count_if(without, is_of), 1) << "once for any number of channels";
+        EXPECT_EQ(std::ranges::count_if(missing, is_of), 1) << "once for any number of channels";
     }
 }
 

@@ -18,7 +18,7 @@ namespace {
 class WatchingAttendant final : public WorkAttendant {
   public:
     void attend(Work& /*work*/, Time /*until*/) override { waits.set_value(); }
-    void attend_later() override {}
+    void continue_on_thread() override {}
     std::promise<void> waits;  // a caller does
 };
 
@@ -48,7 +48,7 @@ TEST(Operation, WaitWithAPastDeadlineReturnsNoOutcomeUntilTheOperationEnds) {
 class CountingAttendant final : public WorkAttendant {
   public:
     void attend(Work& /*work*/, Time /*until*/) override {}
-    void attend_later() override { ++calls; }
+    void continue_on_thread() override { ++calls; }
     int calls = 0;
 };
 
@@ -58,9 +58,9 @@ TEST(Operation, OnlyAWorkWithoutAWaitingCallerNeedsAThread) {
     work.add_slice(0, 1, 0);
     work.set_attendant(attendant);
     int done = 0;
-    work.call_when_done([&done] { ++done; });
+    work.set_callback([&done] { ++done; });
     EXPECT_EQ(attendant->calls, 0);
-    work.leave_to_thread();
+    work.continue_without_caller();
     EXPECT_EQ(attendant->calls, 1);
     EXPECT_EQ(done, 0);
     work.finish_part(std::nullopt);

@@ -27,7 +27,7 @@ std::uint64_t sent_to_groups(const switchd::SwitchNode& node) {
 void sum_by_group(comm::Communicator& communicator) {
     for (std::uint32_t round = 0; round < 50; ++round) expect_sum(communicator, many_windows, round);
     EXPECT_TRUE(eventually([&] { return communicator.results_by_group(); }));
-    EXPECT_TRUE(communicator.without().empty());
+    EXPECT_TRUE(communicator.missing_features().empty());
 }
 
 TEST(Multicast, ResultsOfAllChannelsGoToTheGroup) {

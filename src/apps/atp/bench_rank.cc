@@ -61,7 +61,7 @@ class Measurement {
         const BenchCounters counted = count();
         result.counters = growth(bench_fields, counted, std::exchange(counted_, counted));
         result.results_by_group = communicator_.results_by_group();
-        result.without = communicator_.without();
+        result.without = communicator_.missing_features();
         result.host_ranks = communicator_.formation().host_ranks;
         result.layout = communicator_.formation().layout;
         result.lanes = communicator_.formation().lanes;

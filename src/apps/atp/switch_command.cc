@@ -190,10 +190,10 @@ int run_switch(SwitchOptions options) {
     if (auto opened = open_trace(options); !opened) return misused(opened.error());
     const auto kernel = start_kernel_part(options);
     if (!kernel) return misused(kernel.error());
-    switchd::SwitchNode::Elsewhere elsewhere;
-    if (*kernel != nullptr) elsewhere = [&] { return (*kernel)->snapshot(); };
+    switchd::SwitchNode::KernelReporter report_kernel;
+    if (*kernel != nullptr) report_kernel = [&] { return (*kernel)->snapshot(); };
     auto node = switchd::SwitchNode::start(
-        options.config, [] { StopSignals::notify(); }, elsewhere);
+        options.config, [] { StopSignals::notify(); }, report_kernel);
     if (!node) return misused(node.error());
     print_start(**node, options);
     if (!show_output()) return exit_failed;

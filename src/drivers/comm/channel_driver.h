@@ -69,7 +69,7 @@ class ChannelDriver final : private ThreadedChannel {
 
     [[nodiscard]] ChannelCounters counters() const { return exchange_.counters(); }
     // What the kernel refused to the sockets, and why, as of the last publish().
-    [[nodiscard]] std::vector<std::string> without() const { return exchange_.without(); }
+    [[nodiscard]] std::vector<std::string> missing_features() const { return exchange_.missing_features(); }
     // The error that ended the channel; nullopt while it runs.
     [[nodiscard]] std::optional<Error> error() const { return exchange_.error(); }
 

@@ -45,7 +45,7 @@ ChannelCounters ChannelExchange::counters() const {
     return counters_;
 }
 
-std::vector<std::string> ChannelExchange::without() const {
+std::vector<std::string> ChannelExchange::missing_features() const {
     const std::scoped_lock lock(mutex_);
     std::vector<std::string> missing = report_.missing();
     if (!group_failure_.empty()) missing.push_back("multicast: " + group_failure_);

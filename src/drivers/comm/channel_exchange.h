@@ -52,7 +52,7 @@ class ChannelExchange {
     [[nodiscard]] std::optional<Error> error() const;  // that ended the channel; nullopt while it runs
     [[nodiscard]] std::string waiting() const;         // what is missing until the tree is ready; empty: not known
     [[nodiscard]] ChannelCounters counters() const;
-    [[nodiscard]] std::vector<std::string> without() const;
+    [[nodiscard]] std::vector<std::string> missing_features() const;
 
     // Moves all submitted parts to the end of `parts`. Returns the reason of an abort() until close().
     [[nodiscard]] std::optional<Error> take(std::deque<WorkPart>& parts);

@@ -34,8 +34,8 @@ void ChannelSet::submit(const Handle& work) {
     for (std::size_t i = 1; i <= used; ++i) channels_[(next_ + channels_.size() - i) % channels_.size()]->wake();
 }
 
-void ChannelSet::mark(const Handle& work) {
-    channels_[next_]->submit(work, 0);
+void ChannelSet::add_barrier(const Handle& barrier) {
+    channels_[next_]->submit(barrier, 0);
     channels_[next_]->wake();
 }
 

@@ -18,9 +18,9 @@ namespace atp::comm {
 // Channels of a rank that take the parts of operations in turn.
 //
 // Ownership: owns its channels. They share their threads.
-// Calling order: open(), start(), then submit() and mark(), then stop() or the destructor.
-// Threads: one thread opens. One at a time calls start(), submit() and mark(): all ranks need one order. Any thread
-//   calls the other functions, but stop() comes last.
+// Calling order: open(), start(), then submit() and add_barrier(), then stop() or the destructor.
+// Threads: one thread opens. One at a time calls start(), submit() and add_barrier(): all ranks need one order.
+//   Any thread calls the other functions, but stop() comes last.
 // Failure: open() returns the reason. Later each channel ends for itself, with an error for each of its parts.
 class ChannelSet {
   public:
@@ -32,8 +32,8 @@ class ChannelSet {
 
     // Each slice of the work goes to the next channel.
     void submit(const Handle& work);
-    // The only slice of the work goes to the channel that takes the next one.
-    void mark(const Handle& work);
+    // The only slice of `barrier` goes to the channel that takes the next slice.
+    void add_barrier(const Handle& barrier);
 
     void wake();
     void abort(const Error& reason);

@@ -104,7 +104,7 @@ Communicator::Communicator(std::uint32_t rank, std::uint32_t world, const Option
 Communicator::~Communicator() {
     feed_->close();
     if (host_ != nullptr) host_->stop();
-    if (!failed_) finish_marks();
+    if (!failed_) finish_order_barriers();
     channels_.stop();
     gathers_.stop();
     if (!failed_) end_service();
@@ -132,7 +132,7 @@ void Communicator::log_ready() {
                                                       {"window", formation_.window},
                                                       {"aggregators", formation_.aggregators},
                                                       {"levels", formation_.levels}}));
-    for (const std::string& text : without()) {
+    for (const std::string& text : missing_features()) {
         const observe::MissingFeature missing = observe::missing_feature(text);
         log_->write(observe::LogEvent::feature_missing, {{"name", missing.name}, {"reason", missing.reason}});
     }
@@ -167,13 +167,13 @@ void Communicator::log_failure(const Error& error) {
 void Communicator::log_slow(const std::string& text) {
     constexpr Duration pause = std::chrono::minutes(1);
     const Duration::rep now = net::now().time_since_epoch().count();
-    Duration::rep next = slow_next_;
-    if (now < next || !slow_next_.compare_exchange_strong(next, now + pause.count())) return;
+    Duration::rep next = logged_.next_slow;
+    if (now < next || !logged_.next_slow.compare_exchange_strong(next, now + pause.count())) return;
     log_reason(observe::LogEvent::rank_slow, text);
 }
 
 void Communicator::log_floats(const protocol::WorkerCounters& counters) {
-    if (floats_logged_.exchange(true)) return;
+    if (logged_.floats.exchange(true)) return;
     const bool fixed = options_.scaling == tensor::Scaling::fixed;
     log_reason(observe::LogEvent::float_fallback,
                fmt::format("{} packets of {} fragments have float32, which no switch adds, since numbers of some rank "
@@ -183,13 +183,13 @@ void Communicator::log_floats(const protocol::WorkerCounters& counters) {
 
 // Each channel learns it by itself.
 void Communicator::log_int32_lanes() {
-    if (int32_logged_.exchange(true)) return;
+    if (logged_.int32.exchange(true)) return;
     log_reason(observe::LogEvent::int32_fallback,
-               "a switch in the path adds only int32, so integers of int16 and int8 travel as int32");
+               "a switch in the path adds only int32, so integers of int16 and int8 are sent as int32");
 }
 
 void Communicator::log_type(numeric::ElementType type) {
-    if (type != numeric::ElementType::float64 || lowered_.exchange(true)) return;
+    if (type != numeric::ElementType::float64 || logged_.float64.exchange(true)) return;
     log_reason(observe::LogEvent::float64_rounded, "float64 is summed with the precision and the range of float32");
 }
 
@@ -241,7 +241,7 @@ void Communicator::submit_on_host(const Handle& work, tensor::NumberFitter::Fitt
     if (fitted.after == nullptr) return host_->submit(work, alignment);
     const Handle last = beside(std::move(fitted.after));
     work->add_part();
-    last->call_when_done([work, raw = last.get()] {
+    last->set_callback([work, raw = last.get()] {
         const auto outcome = raw->outcome();
         work->finish_part(outcome ? std::nullopt : std::optional(outcome.error()));
     });
@@ -275,25 +275,25 @@ void Communicator::submit_in_order(const Handle& work, std::uint16_t purpose) {
     const bool gathers = work->operation() == Operation::all_gather && !gathers_.empty();
     if (std::exchange(gathering_, gathers) != gathers) {
         ChannelSet& before = gathers ? channels_ : gathers_;
-        auto mark = std::make_shared<Work>(
+        auto barrier = std::make_shared<Work>(
             work->operation(), tensor::make_broadcast_tensor(nullptr, nullptr, ATP_LANE_BYTES), work->begun(), never);
-        mark->set_called(work->called());
-        mark->add_slice(0, 1, purpose);
-        mark->on_failure([this](const Error& error) { end_channels(error); });
-        before.mark(mark);
-        marks_[gathers ? 0 : 1] = std::move(mark);
+        barrier->set_called(work->called());
+        barrier->add_slice(0, 1, purpose);
+        barrier->on_failure([this](const Error& error) { end_channels(error); });
+        before.add_barrier(barrier);
+        order_barriers_[gathers ? 0 : 1] = std::move(barrier);
     }
     ChannelSet& set = gathers ? gathers_ : channels_;
     set.start();
     set.submit(work);
 }
 
-// No operation waits for the last marks, but those of other ranks do.
-void Communicator::finish_marks() {
+// No operation of this rank waits for its last barriers, but operations of other ranks do.
+void Communicator::finish_order_barriers() {
     constexpr Duration longest_wait = std::chrono::seconds(1);
     const Time until = net::now() + longest_wait;
-    for (const Handle& mark : marks_) {
-        if (mark != nullptr) static_cast<void>(mark->wait_until(until));
+    for (const Handle& barrier : order_barriers_) {
+        if (barrier != nullptr) static_cast<void>(barrier->wait_until(until));
     }
 }
 
@@ -392,10 +392,12 @@ bool Communicator::results_by_group() const {
     return !channels_.empty() && std::ranges::all_of(channels_.channels(), by_group);
 }
 
-std::vector<std::string> Communicator::without() const {
+std::vector<std::string> Communicator::missing_features() const {
     std::vector<std::string> all;
     for (const ChannelSet* const set : {&channels_, &gathers_}) {
-        for (const auto& channel : set->channels()) std::ranges::move(channel->without(), std::back_inserter(all));
+        for (const auto& channel : set->channels()) {
+            std::ranges::move(channel->missing_features(), std::back_inserter(all));
+        }
     }
     std::ranges::sort(all);
     all.erase(std::unique(all.begin(), all.end()), all.end());

@@ -68,12 +68,13 @@ struct Formation {
 // Group of ranks that sum tensors in the network.
 //
 // Ownership: owns its channels, with one thread each, or its part of the memory of a host. Borrows the memory of an
-// operation until Work::done(). Calling order: form() on every rank with equal options; then equal operations in equal
-// order on every rank; then the destructor. Operations return at once and run in the order of their calls. Threads: any
-// thread may call an operation. All ranks need the same order, so usually one thread calls them all. Failure: each
-// operation ends by its deadline, with a result or an error. The error names the operation, the peer and the elapsed
-// time. After an error no operation succeeds: the remaining ranks form another communicator with the next generation.
-// If ranks call different operations, the operation fails.
+//   operation until Work::done().
+// Calling order: form() on every rank with equal options; then equal operations in equal order on every rank; then the
+//   destructor. Operations return at once and run in the order of their calls.
+// Threads: any thread may call an operation. All ranks need the same order, so usually one thread calls them all.
+// Failure: each operation ends by its deadline, with a result or an error that names the operation, the peer and the
+//   elapsed time. If ranks call different operations, the operation fails. After an error no operation succeeds: the
+//   remaining ranks form another communicator with the next generation.
 class Communicator {
   public:
     // Forms on this host if all ranks can share its memory, otherwise over the network.
@@ -120,8 +121,8 @@ class Communicator {
     [[nodiscard]] Result<void> pull(std::uint64_t key, void* values, std::size_t elements, numeric::ElementType type);
 
     [[nodiscard]] const std::shared_ptr<Feed>& feed() const { return feed_; }
-    // Arguments of tensor::make_sum_tensor() for tensors of the caller. fits_numbers() is true if scaled values travel
-    // in another form than round(x * scale()) in 32 bits.
+    // Arguments of tensor::make_sum_tensor() for tensors of the caller. fits_numbers() is true if scaled values are
+    // sent in another form than round(x * scale()) in 32 bits.
     [[nodiscard]] bool fits_numbers() const {
         return options_.scaling == tensor::Scaling::dynamic || tensor::is_narrow(options_.lane_type);
     }
@@ -140,7 +141,7 @@ class Communicator {
     [[nodiscard]] bool results_by_group() const;
     // Features that the kernel refused to the sockets of this rank, and why: "gso: ...". Operations work without them,
     // but slower.
-    [[nodiscard]] std::vector<std::string> without() const;
+    [[nodiscard]] std::vector<std::string> missing_features() const;
     // nullptr: none. The last packets are in it after the destructor of this object.
     [[nodiscard]] const std::shared_ptr<observe::TraceFile>& trace() const { return trace_; }
 
@@ -173,11 +174,11 @@ class Communicator {
     // Floats pass all switches unadded, which a user must learn once.
     void log_floats(const protocol::WorkerCounters& counters);
     void log_int32_lanes();
-    // float64 travels as float32, which a user must learn once.
+    // float64 is sent as float32, which a user must learn once.
     void log_type(numeric::ElementType type);
     [[nodiscard]] Result<void> wait_ready(ChannelDriver& channel, store::Rendezvous& rendezvous, Time begin,
                                           Time deadline) const;
-    // What the ranks must call alike.
+    // What must be equal in the calls of all ranks.
     struct OperationCall {
         Operation operation = Operation::all_reduce;
         numeric::ElementType type = numeric::ElementType::int32;
@@ -201,7 +202,7 @@ class Communicator {
     void add_slices(Work& work, const protocol::Tensor& tensor, std::uint16_t purpose, std::uint64_t alignment) const;
     void add_beside(Work& work, std::unique_ptr<protocol::Tensor> tensor, std::uint16_t purpose) const;
     void submit_in_order(const Handle& work, std::uint16_t purpose);
-    void finish_marks();
+    void finish_order_barriers();
 
     struct DealtCall;
     // sharded.cc: operations whose parts have owners.
@@ -219,6 +220,14 @@ class Communicator {
     void wake_channels();
     void end_channels(const Error& reason);
 
+    // Lines that the log gets once, or not too often, although several threads find their reason.
+    struct Logged {
+        std::atomic<bool> float64{false};         // float64 is rounded
+        std::atomic<bool> floats{false};          // many fragments are sent as floats
+        std::atomic<bool> int32{false};           // narrow integers are sent as int32
+        std::atomic<Duration::rep> next_slow{0};  // earliest time of the next line about a slow rank
+    };
+
     std::uint32_t rank_;
     std::uint32_t world_;
     Options options_;
@@ -226,10 +235,7 @@ class Communicator {
     std::shared_ptr<observe::Log> log_;
     std::shared_ptr<observe::TraceFile> trace_;  // nullptr: none
     std::atomic<bool> failed_{false};            // the log has the first failure
-    std::atomic<bool> lowered_{false};           // the log says that float64 is rounded
-    std::atomic<bool> floats_logged_{false};     // the log says that many fragments travel as floats
-    std::atomic<bool> int32_logged_{false};      // the log says that narrow integers travel as int32
-    std::atomic<Duration::rep> slow_next_{0};    // earliest time of the next line about a slow rank
+    Logged logged_;
     std::shared_ptr<Feed> feed_ = std::make_shared<Feed>(*this);
     std::shared_ptr<HostDriver> host_;          // nullptr: this rank shares no memory
     std::optional<tensor::ChunkRules> chunks_;  // some ranks of the job share memory; nullopt: none do
@@ -239,11 +245,11 @@ class Communicator {
     // As many more, for all-gathers: these fill downlinks, while a reduce-scatter of other channels fills uplinks. They
     // join with the first all-gather. Empty if ranks share memory.
     ChannelSet gathers_;
-    std::mutex order_;               // gives all channels the operations in one order
-    std::uint64_t calls_ = 0;        // operations submitted; `order_` guards it, and all below
-    bool gathering_ = false;         // the last operation was one for gathers_
-    std::array<Handle, 2> marks_{};  // the last ones, in channels_ and in gathers_; nullptr: none
-    tensor::NumberFitter fitter_;    // `order_` guards it
+    std::mutex order_;                        // gives all channels the operations in one order
+    std::uint64_t calls_ = 0;                 // operations submitted; `order_` guards it, and all below
+    bool gathering_ = false;                  // the last operation was one for gathers_
+    std::array<Handle, 2> order_barriers_{};  // the last of submit_in_order() in channels_ and gathers_; nullptr: none
+    tensor::NumberFitter fitter_;             // `order_` guards it
     std::mutex keys_mutex_;
     std::map<std::uint64_t, Key> keys_;
 };

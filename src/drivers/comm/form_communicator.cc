@@ -154,7 +154,7 @@ void Communicator::share_network(Meeting& meeting) {
 
 Result<wire::JobPlan> Communicator::open_channels(store::Rendezvous& rendezvous, const Meeting& meeting,
                                                   Time deadline) {
-    auto formed = find_each_other(rendezvous, options_, meeting, deadline);
+    auto formed = form_over_network(rendezvous, options_, meeting, deadline);
     if (!formed) return tl::unexpected(formed.error());
     nodes_ = std::move(formed->nodes);
     log_->write(observe::LogEvent::layout_chosen, {{"rank", rank_}, {"reason", formed->layout}});

@@ -296,8 +296,8 @@ Result<void> prepare_network(store::Rendezvous& rendezvous, const wire::RankFact
                                        wire::ServerFacts{.address = control::endpoint_of(*address)});
 }
 
-Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& options, const Meeting& meeting,
-                               Time deadline) {
+Result<Formed> form_over_network(store::Rendezvous& rendezvous, const Options& options, const Meeting& meeting,
+                                 Time deadline) {
     return Forming(rendezvous, options, meeting, deadline).form();
 }
 

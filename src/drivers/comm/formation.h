@@ -29,9 +29,10 @@ struct Formed {
 [[nodiscard]] Result<void> prepare_network(store::Rendezvous& rendezvous, const wire::RankFacts& first,
                                            Options& options, Time deadline);
 
-// Called by the ranks that speak for their hosts. Waits for all of them up to the deadline. The error names the rank
-// or the switch that is missing or disagrees.
-[[nodiscard]] Result<Formed> find_each_other(store::Rendezvous& rendezvous, const Options& options,
-                                             const Meeting& meeting, Time deadline);
+// Agrees with the other ranks that speak for their hosts on the job and its plan, opens this rank's sockets, and starts
+// the servers and switches that it runs. Waits for all of these ranks up to the deadline. The error names the rank or
+// the switch that is missing or disagrees.
+[[nodiscard]] Result<Formed> form_over_network(store::Rendezvous& rendezvous, const Options& options,
+                                               const Meeting& meeting, Time deadline);
 
 }  // namespace atp::comm

@@ -102,7 +102,7 @@ void HostDriver::call_thread() {
     wake();
 }
 
-void HostDriver::attend_later() { call_thread(); }
+void HostDriver::continue_on_thread() { call_thread(); }
 
 void HostDriver::attend(Work& work, Time until) {
     while (!work.done()) {

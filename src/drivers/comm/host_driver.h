@@ -62,7 +62,7 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
     void stop();
 
     void attend(Work& work, Time until) override;
-    void attend_later() override;
+    void continue_on_thread() override;
 
     [[nodiscard]] unsigned ranks() const { return memory_->shape().ranks; }
     // Most lanes of a chunk.

@@ -56,11 +56,11 @@ Result<void> Work::outcome() const {
 }
 
 void Work::on_done(std::function<void()> callback) {
-    call_when_done(std::move(callback));
-    leave_to_thread();
+    set_callback(std::move(callback));
+    continue_without_caller();
 }
 
-void Work::call_when_done(std::function<void()> callback) {
+void Work::set_callback(std::function<void()> callback) {
     {
         const std::scoped_lock lock(mutex_);
         if (!done()) std::swap(callback_, callback);
@@ -68,9 +68,9 @@ void Work::call_when_done(std::function<void()> callback) {
     if (callback) callback();
 }
 
-void Work::leave_to_thread() {
+void Work::continue_without_caller() {
     if (done()) return;
-    if (const auto attendant = attendant_.lock()) attendant->attend_later();
+    if (const auto attendant = attendant_.lock()) attendant->continue_on_thread();
 }
 
 void Work::finish_part(std::optional<Error> error) {

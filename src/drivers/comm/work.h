@@ -20,14 +20,15 @@ namespace atp::comm {
 
 class Work;
 
-// An object that can make a work go on in the thread that waits for it.
+// Advances works, either on the thread that waits for one or on a thread of its own.
 class WorkAttendant {
   public:
     virtual ~WorkAttendant() = default;
-    // Works for `work` until it is done or `until`, or returns at once if another thread does.
+    // On the calling thread, advances `work` until it is done or until `until`. Returns at once if another thread
+    // advances it.
     virtual void attend(Work& work, Time until) = 0;
-    // No thread waits for the work: another one must go on.
-    virtual void attend_later() = 0;
+    // No caller waits for the work: the attendant's own thread advances it. Returns at once.
+    virtual void continue_on_thread() = 0;
 };
 
 // One collective operation of one rank, in flight on one or several channels.
@@ -56,12 +57,14 @@ class Work {
     [[nodiscard]] std::optional<Result<void>> wait_until(Time until);
     // Only after done().
     [[nodiscard]] Result<void> outcome() const;
-    // Calls `callback` once: at once if the operation is done, otherwise on a channel's thread, which it must not
-    // block.
+    // Calls `callback` once: on the calling thread, before this returns, if the operation is done; otherwise on the
+    // thread that ends its last part, which it must not block. No caller needs to wait.
     void on_done(std::function<void()> callback);
-    // The same in two steps, for a caller that will wait: until leave_to_thread(), no other thread need go on.
-    void call_when_done(std::function<void()> callback);
-    void leave_to_thread();
+    // on_done() in two steps, for a caller that will wait. set_callback() calls `callback` on the threads of on_done(),
+    // but an operation with an attendant advances only while a thread waits for it. continue_without_caller() returns
+    // at once and lets the attendant's thread advance it.
+    void set_callback(std::function<void()> callback);
+    void continue_without_caller();
 
     // Before any thread waits. nullptr: the work goes on by itself.
     void set_attendant(std::weak_ptr<WorkAttendant> attendant) { attendant_ = std::move(attendant); }

@@ -17,8 +17,8 @@
 namespace atp::doctor {
 namespace {
 
-// A worker's timer expires after 1 ms at the earliest (docs/spec/worker.md): a longer usual round trip is noticeable.
-constexpr Duration far = std::chrono::milliseconds(2);
+// A worker's timer expires after 1 ms at the earliest (docs/spec/worker.md): a longer median slows a job noticeably.
+constexpr Duration longest_usual_round_trip = std::chrono::milliseconds(2);
 // Resolution of measured sizes, in bytes.
 constexpr std::uint32_t found_to_within = 8;
 // Three newer results make a worker resend (docs/spec/worker.md#overtaken-fragments).
@@ -54,7 +54,7 @@ std::string raise_interface(const PathFacts& facts, std::uint32_t mtu) {
                        facts.interface.empty() ? "DEVICE" : facts.interface, mtu);
 }
 
-bool is(const PathFacts& facts, Reason reason) { return facts.silence && facts.silence->reason == reason; }
+bool failed_with(const PathFacts& facts, Reason reason) { return facts.silence && facts.silence->reason == reason; }
 
 double share(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -80,14 +80,17 @@ std::string direction_of_loss(const TrainReport& train) {
 Finding check_reachability(const PathFacts& facts) {
     Finding finding{.name = named(CheckName::reachability, facts), .found = "it answers"};
     // A switch that sends a refusal is reachable.
-    if (!facts.silence || is(facts, Reason::rejected) || is(facts, Reason::version_mismatch)) return finding;
+    if (!facts.silence || failed_with(facts, Reason::rejected) || failed_with(facts, Reason::version_mismatch)) {
+        return finding;
+    }
     finding.status = Status::fail;
     finding.found = to_string(*facts.silence);
-    finding.fix = is(facts, Reason::refused) ? fmt::format(
-                                                   "no process listens on that port: start `atp switch --listen "
-                                                   "0.0.0.0:{}` there, or correct the address",
-                                                   facts.address.port())
-                  : is(facts, Reason::unreachable)
+    finding.fix = failed_with(facts, Reason::refused)
+                      ? fmt::format(
+                            "no process listens on that port: start `atp switch --listen "
+                            "0.0.0.0:{}` there, or correct the address",
+                            facts.address.port())
+                  : failed_with(facts, Reason::unreachable)
                       ? "this host has no route to that address: correct the address or the routes (`ip route get`)"
                       : fmt::format(
                             "check that `atp switch` runs there and listens on that address, and that every firewall "
@@ -98,7 +101,7 @@ Finding check_reachability(const PathFacts& facts) {
 
 Finding check_version(const PathFacts& facts, const std::string& own_software) {
     Finding finding{.name = named(CheckName::version, facts), .found = facts.welcome.software};
-    if (is(facts, Reason::version_mismatch)) {
+    if (failed_with(facts, Reason::version_mismatch)) {
         finding.status = Status::fail;
         finding.found = fmt::format("{}; here is {}", facts.silence->text, own_software);
         finding.fix = "run the same version of atp on workers and switches";
@@ -113,7 +116,7 @@ Finding check_version(const PathFacts& facts, const std::string& own_software) {
 
 Finding check_tree(const PathFacts& facts) {
     Finding finding{.name = named(CheckName::tree, facts)};
-    if (is(facts, Reason::rejected)) {
+    if (failed_with(facts, Reason::rejected)) {
         finding.status = Status::fail;
         finding.found = facts.silence->text;
         const bool parent = facts.report && !facts.report->parent.empty();
@@ -147,7 +150,7 @@ Finding check_round_trip(const PathFacts& facts) {
         .name = named(CheckName::round_trip, facts),
         .found = fmt::format("{:.0f} / {:.0f} / {:.0f} us (least, median, most of {})", to_microseconds(trips.front()),
                              to_microseconds(median), to_microseconds(trips.back()), trips.size())};
-    if (median <= far) return finding;
+    if (median <= longest_usual_round_trip) return finding;
     finding.status = Status::warn;
     finding.found += ": long for aggregation in the network";
     finding.fix = "move the switch closer to the workers, and check that no other process uses its cores";
@@ -343,8 +346,8 @@ Finding check_emulation(const PathFacts& facts) {
 
 std::vector<Finding> check_path(const PathFacts& facts, const std::string& own_software) {
     std::vector<Finding> findings{check_reachability(facts)};
-    if (is(facts, Reason::version_mismatch)) findings.push_back(check_version(facts, own_software));
-    if (is(facts, Reason::rejected)) findings.push_back(check_tree(facts));
+    if (failed_with(facts, Reason::version_mismatch)) findings.push_back(check_version(facts, own_software));
+    if (failed_with(facts, Reason::rejected)) findings.push_back(check_tree(facts));
     if (facts.silence) return findings;
     findings.push_back(check_version(facts, own_software));
     findings.push_back(check_tree(facts));

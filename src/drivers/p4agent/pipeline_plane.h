@@ -24,9 +24,8 @@ namespace atp::p4agent {
 // Calling order: open() removes all jobs of an earlier agent, so that their next JOINs admit them again; then the calls
 //   of DataPlane.
 // Threads: one.
-// Failure: open() returns the reason. After a call without answer failed() is true, and the object is of no further
-// use:
-//   the caller opens another one.
+// Failure: open() returns the reason. After a call without an answer failed() is true: destroy the object, and
+//   open another one.
 class PipelinePlane final : public control::DataPlane {
   public:
     [[nodiscard]] static Result<std::unique_ptr<PipelinePlane>> open(const wire::Address& server);

@@ -38,7 +38,7 @@ struct Stage {
 //   of protocol::Tensor, the destructor. The destructor waits until the device has finished all steps.
 // Threads: any.
 // Failure: error() returns the device's first error. The feed gets that error too, which ends the operation. If floats
-//   cannot be fetched, their fragment travels as NaN.
+//   cannot be fetched, their fragment is sent as NaN.
 class StagedTensor final : public protocol::Tensor {
   public:
     StagedTensor(std::shared_ptr<DeviceQueue> device, const Stage& stage, std::shared_ptr<protocol::Waker> feed,

@@ -46,11 +46,11 @@ endpoint::NodeMachineConfig machine_config(const SwitchNodeConfig& config, std::
 }  // namespace
 
 Result<std::unique_ptr<SwitchNode>> SwitchNode::start(const SwitchNodeConfig& config, std::function<void()> failed,
-                                                      Elsewhere elsewhere) {
+                                                      KernelReporter report_kernel) {
     if (auto fits = check_memory(config); !fits) return tl::unexpected(fits.error());
     std::unique_ptr<SwitchNode> node(new SwitchNode(config));
     node->failed_ = std::move(failed);
-    node->elsewhere_ = std::move(elsewhere);
+    node->report_kernel_ = std::move(report_kernel);
     try {
         if (auto opened = node->open_shards(); !opened) return tl::unexpected(opened.error());
     } catch (const std::bad_alloc&) {
@@ -152,7 +152,7 @@ client::SwitchReport SwitchNode::snapshot() const {
         .memory_bytes = config_.memory_bytes};
     client::add_parts(config_.report_parts, report.parts);
     for (const auto& shard : shards_) report.shards.push_back(shard->snapshot());
-    if (elsewhere_) report.shards.push_back(elsewhere_());
+    if (report_kernel_) report.shards.push_back(report_kernel_());
     for (const client::ShardReport& shard : report.shards) report.memory_bytes += client::memory_of_kernel(shard);
     return report;
 }

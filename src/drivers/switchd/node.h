@@ -29,12 +29,12 @@ namespace atp::switchd {
 // Failure: start() returns the reason. If a shard ends later by itself, failure() returns its error.
 class SwitchNode {
   public:
-    // `failed`: called on a shard's thread when that shard ends by itself. `elsewhere`: called on any thread, for
-    // reports; returns the state of the kernel switch that works for this switch.
-    using Elsewhere = std::function<client::ShardReport()>;
+    // `failed`: called on a shard's thread when that shard ends by itself. `report_kernel`: called on any
+    // thread, for reports; returns the state of the kernel switch that works for this switch.
+    using KernelReporter = std::function<client::ShardReport()>;
     [[nodiscard]] static Result<std::unique_ptr<SwitchNode>> start(const SwitchNodeConfig& config,
                                                                    std::function<void()> failed = {},
-                                                                   Elsewhere elsewhere = {});
+                                                                   KernelReporter report_kernel = {});
     ~SwitchNode();
     SwitchNode(const SwitchNode&) = delete;
     SwitchNode& operator=(const SwitchNode&) = delete;
@@ -61,7 +61,7 @@ class SwitchNode {
     endpoint::NodeMachine machine_;  // on the first shard's thread
     std::vector<std::thread> threads_;
     std::function<void()> failed_;
-    Elsewhere elsewhere_;
+    KernelReporter report_kernel_;
     std::atomic<bool> stopping_{false};
     mutable std::mutex failure_mutex_;
     std::optional<Error> failure_;
