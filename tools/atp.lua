@@ -189,7 +189,7 @@ local MESSAGES = {
         { name = "ready", kind = "flag", text = "at each level up to the server all members are there, and the server exists", size = 1 },
         { name = "missing_units", kind = "u32", text = "units of which a member's JOIN is missing", size = 4, hex = true },
         { name = "missing_members", kind = "u32", text = "members of the receiver's unit whose JOIN is missing", size = 4, hex = true },
-        { name = "int32_lanes", kind = "flag", text = "if ready: integers of int16 and int8 travel as int32 in this incarnation", size = 1 },
+        { name = "int32_lanes", kind = "flag", text = "if ready: integers of int16 and int8 are sent as int32 in this incarnation", size = 1 },
         { name = "hold_ms", kind = "u32", text = "hold time of the sender in milliseconds; 0: not stated", size = 4 },
         { name = "pace", kind = "pace", text = "among all members, as far as the sender knows it" },
         { name = "edge_count", kind = "u8", text = "number of edges", size = 1, counts = "edges" },

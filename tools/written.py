@@ -138,7 +138,7 @@ def cpp_comment(text: str, indent: str = "") -> list[str]:
 
 def members(rows: list[tuple[str, str]], comment: Comment) -> list[str]:
     """Declarations with their meanings behind them. As clang-format aligns them, neighbours share a column while each
-    line fits; a longer meaning stands above its declaration."""
+    line fits; a longer meaning stands above its declaration. A declaration without a meaning has no comment."""
     lines: list[str] = []
     run: list[tuple[str, str]] = []
 
@@ -155,6 +155,10 @@ def members(rows: list[tuple[str, str]], comment: Comment) -> list[str]:
         run.clear()
 
     for row in rows:
+        if not row[1]:
+            close_run()
+            lines.append(f"    {row[0]}")
+            continue
         if not run or not fits([*run, row]):
             close_run()
         if fits([row]):

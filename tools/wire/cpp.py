@@ -9,6 +9,7 @@ from collections.abc import Callable
 from wire.definition import Constant, Enum, Field, Struct, Wire
 from written import WIDTH, cpp_comment, members
 
+ECHOES = ("of the JOIN", "of the request")  # meanings of fields that a message copies from another one
 CPP_TYPES = {
     "u8": "std::uint8_t", "u16": "std::uint16_t", "u32": "std::uint32_t", "u64": "std::uint64_t",
     "f64": "double", "flag": "bool", "text": "std::string",
@@ -56,11 +57,24 @@ def enumeration(enum: Enum) -> list[str]:
     return [*lines, "};"]
 
 
+def echoes_of(item: Struct) -> str:
+    """A sentence about the copied fields, which have no comments of their own: " It has the job of the JOIN."."""
+    sentences = ""
+    for meaning in ECHOES:
+        names = [each.name for each in item.members if each.meaning == meaning]
+        if names:
+            listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+            sentences += f" It has the {listed} {meaning}."
+    return sentences
+
+
 def struct(wire: Wire, item: Struct) -> list[str]:
     message = bool(item.number)
-    meaning = f"{item.upper}: {item.meaning}. Sent by: {item.sender}." if message else item.meaning
+    meaning = f"{item.upper}: {item.meaning}. Sent by: {item.sender}.{echoes_of(item)}" if message else item.meaning
     lines = [*cpp_comment(meaning), f"struct {item.cpp} {{"]
-    rows = [(f"{type_of(wire, each)} {each.name}{initialiser(wire, each)};", each.meaning) for each in item.members]
+    rows = [(f"{type_of(wire, each)} {each.name}{initialiser(wire, each)};",
+             "" if message and each.meaning in ECHOES else each.meaning)
+            for each in item.members]  # fmt: skip
     lines += members(rows, cpp_comment)
     functions = [item.cpp_member] if item.cpp_member else []
     if not message:

@@ -142,55 +142,57 @@ struct Join {
     std::vector<Statement> statements{};
 };
 
-// JOINED: state of the tree; `ready` if it is complete up to the server. Sent by: switch.
+// JOINED: state of the tree; `ready` if it is complete up to the server. Sent by: switch. It has the job and channel of
+// the JOIN.
 struct Joined {
-    std::uint64_t nonce = 0;    // of the JOIN; 0 in a JOINED to a group
-    std::uint32_t job = 0;      // of the JOIN
-    std::uint64_t token = 0;    // of the JOIN; in a JOINED to a group, the group number
-    std::uint16_t channel = 0;  // of the JOIN
-    std::uint32_t epoch = 0;    // of the last JOIN of the receiver; 0 in a JOINED to a group
-    std::uint32_t number = 0;   // number of this JOINED of the sending process, from 1
+    std::uint64_t nonce = 0;  // of the JOIN; 0 in a JOINED to a group
+    std::uint32_t job = 0;
+    std::uint64_t token = 0;  // of the JOIN; in a JOINED to a group, the group number
+    std::uint16_t channel = 0;
+    std::uint32_t epoch = 0;   // of the last JOIN of the receiver; 0 in a JOINED to a group
+    std::uint32_t number = 0;  // number of this JOINED of the sending process, from 1
     // random: results by group carry it instead of the token; 0: no results come by group
     std::uint64_t group_number = 0;
     bool ready = false;                   // at each level up to the server all members are there, and the server exists
     std::uint32_t missing_units = 0;      // units of which a member's JOIN is missing
     std::uint32_t missing_members = 0;    // members of the receiver's unit whose JOIN is missing
-    bool int32_lanes = false;             // if ready: integers of int16 and int8 travel as int32 in this incarnation
+    bool int32_lanes = false;             // if ready: integers of int16 and int8 are sent as int32 in this incarnation
     std::uint32_t hold_ms = 0;            // hold time of the sender in milliseconds; 0: not stated
     Pace pace{};                          // among all members, as far as the sender knows it
     std::vector<Edge> edges{};            // why the tree is no longer ready
     std::vector<Statement> statements{};  // of all members that have stated one
 };
 
-// REFUSED: the request is refused, with the reason. Sent by: switch.
+// REFUSED: the request is refused, with the reason. Sent by: switch. It has the nonce, job, token and channel of the
+// request.
 struct Refused {
-    std::uint64_t nonce = 0;              // of the request
-    std::uint32_t job = 0;                // of the request
-    std::uint64_t token = 0;              // of the request
-    std::uint16_t channel = 0;            // of the request
+    std::uint64_t nonce = 0;
+    std::uint32_t job = 0;
+    std::uint64_t token = 0;
+    std::uint16_t channel = 0;
     Refusal reason = Refusal::malformed;  // see REFUSED
     std::string text{};                   // for people
 };
 
-// LEAVE: a member leaves. Sent by: worker, switch.
+// LEAVE: a member leaves. Sent by: worker, switch. It has the nonce, job, token and channel of the JOIN.
 struct Leave {
-    std::uint64_t nonce = 0;    // of the JOIN
-    std::uint32_t job = 0;      // of the JOIN
-    std::uint64_t token = 0;    // of the JOIN
-    std::uint16_t channel = 0;  // of the JOIN
+    std::uint64_t nonce = 0;
+    std::uint32_t job = 0;
+    std::uint64_t token = 0;
+    std::uint16_t channel = 0;
     std::uint32_t epoch = 0;    // number of this JOIN or LEAVE of the sender in the channel, from 1
     std::uint8_t unit = 0;      // unit of the member
     std::uint8_t member = 0;    // bit of the member in its unit
     std::vector<Edge> edges{};  // why the member failed; none: it leaves in order
 };
 
-// RETRY: repeat the JOIN with this cookie. Sent by: switch.
+// RETRY: repeat the JOIN with this cookie. Sent by: switch. It has the nonce, job, token and channel of the JOIN.
 struct Retry {
-    std::uint64_t nonce = 0;    // of the JOIN
-    std::uint32_t job = 0;      // of the JOIN
-    std::uint64_t token = 0;    // of the JOIN
-    std::uint16_t channel = 0;  // of the JOIN
-    std::uint64_t cookie = 0;   // proves that the sender of the JOIN receives at its address
+    std::uint64_t nonce = 0;
+    std::uint32_t job = 0;
+    std::uint64_t token = 0;
+    std::uint16_t channel = 0;
+    std::uint64_t cookie = 0;  // proves that the sender of the JOIN receives at its address
 };
 
 // The name, such as "restarted"; "unknown" for other values.
