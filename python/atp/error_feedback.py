@@ -16,7 +16,7 @@ import torch.distributed as dist
 
 from . import _C
 
-# A larger number of units travels as a float32 without rounding.
+# A larger number of units is sent as a float32 without rounding.
 _INTEGERS = 2.0**31
 
 

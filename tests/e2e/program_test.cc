@@ -265,7 +265,7 @@ TEST(BenchFleet, EachSizeCountsItsOwnPackets) {
     }
 }
 
-// What it printed, behind the line in which ranks warn that float64 travels as float32.
+// What it printed, behind the line in which ranks warn that float64 is sent as float32.
 nlohmann::json json_of(Program& program) {
     EXPECT_EQ(program.status(), 0) << program.output();
     const std::string& output = program.output();
@@ -299,7 +299,7 @@ TEST(BenchFleet, EveryCollectiveOfEveryTypeIsVerified) {
     }
 }
 
-// With the scale that adapts, numbers of any magnitude travel as integers.
+// With the scale that adapts, numbers of any magnitude are sent as integers.
 TEST(BenchFleet, NumbersOfAnyMagnitudeFitIntegers) {
     for (const char* magnitude : {"1e-9", "1e4", "65536"}) {
         Program program({"bench", "--network", "--workers", "3", "--bytes", "100kB", "--magnitude", magnitude,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduce-scatters and reduces of 16-bit types, which travel as int16: over a switch, in shared memory, and with several
-// ranks on each of several hosts.
+// Reduce-scatters and reduces of 16-bit types, which are sent as int16: over a switch, in shared memory, and with
+// several ranks on each of several hosts.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -18,7 +18,7 @@ namespace {
 
 class Sharded : public testing::TestWithParam<Placement> {};
 
-// A value that no integer has, so that some fragments travel as floats.
+// A value that no integer has, so that some fragments are sent as floats.
 std::vector<float> input_of(std::uint32_t rank, std::size_t elements) {
     std::vector<float> values(elements);
     for (std::size_t at = 0; at < elements; ++at) {

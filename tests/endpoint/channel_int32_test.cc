@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A channel whose JOINED says that narrow integers travel as int32 (docs/spec/numbers.md#int32-paths).
+// A channel whose JOINED says that narrow integers are sent as int32 (docs/spec/numbers.md#int32-paths).
 #include <gtest/gtest.h>
 
 #include "channel_fixture.h"

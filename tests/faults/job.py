@@ -57,14 +57,14 @@ def describe(fault):
     return " ".join([type(fault).__name__.lower(), *values])
 
 
-def run_row(row, tools, patience_seconds=None):
+def run_row(row, tools, limit_seconds=None):
     """The readings of all ranks that the fault does not end. Raises network.Unavailable, faults.Unavailable or
     Unavailable if the row cannot run here, and processes.Failed if the job does not start."""
     if row.program == "rank_torch.py":
         _require_torch(tools)
     shape = topology.parse(row.shape)
     with network.build(shape, network.Links(None, None, QUEUE_BYTES)) as built:
-        job = Job(row, built, tools, patience_seconds or row.patience_seconds())
+        job = Job(row, built, tools, limit_seconds or row.limit_seconds())
         try:
             job.start()
             return job.readings(job.make_fault())
@@ -83,9 +83,9 @@ def _require_torch(tools):
 class Job:
     """The processes of one row. The caller must call end() in every case."""
 
-    def __init__(self, row, built, tools, patience_seconds):
+    def __init__(self, row, built, tools, limit_seconds):
         self._row = row
-        self._patience_seconds = patience_seconds
+        self._limit_seconds = limit_seconds
         self._built = built
         self._tools = tools
         self._hosts = built.topology.hosts
@@ -133,7 +133,7 @@ class Job:
         if self._row.cause is None:
             return self._readings_of_nothing(begin)
         reads = [self._ranks[number] for number in self._row.reads]
-        self._wait_or_give_up(lambda: all(self._has_ended(rank) for rank in reads), self._patience_seconds)
+        self._wait_or_give_up(lambda: all(self._has_ended(rank) for rank in reads), self._limit_seconds)
         readings = [self._reading(number, begin) for number in self._row.reads]
         if isinstance(self._row.fault, table.Stop) and self._row.fault.process.startswith("rank"):
             # What the stopped rank reads when it goes on is reported and not judged.
@@ -156,7 +156,7 @@ class Job:
                 self._has_ended(rank) or self._sums(rank) >= sums + SUMS_AFTER_FAULT
                 for rank, sums in zip(self._ranks, before)
             ),
-            self._patience_seconds,
+            self._limit_seconds,
         )
         readings = []
         for number, sums in enumerate(before):

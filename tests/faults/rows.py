@@ -110,7 +110,7 @@ class Row:
     def cause_of(self, rank):
         return self.causes.get(rank, self.cause)
 
-    def patience_seconds(self):
+    def limit_seconds(self):
         return EVIDENCE_SECONDS if self.evidence else SILENCE_SECONDS
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Narrow integers that travel as int32, since a switch in the path adds int32 lanes alone
+// Narrow integers that are sent as int32, because a switch on the path adds only int32 lanes
 // (docs/spec/numbers.md#int32-paths): the bits are those of the narrow form.
 #include <gtest/gtest.h>
 

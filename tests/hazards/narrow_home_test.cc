@@ -86,7 +86,7 @@ TEST(NarrowHome, BitsAreThoseOfAnAllReduceWhateverTheNumbersAndTheNetwork) {
             for (std::uint32_t seed = 1; seed <= 20; ++seed) {
                 SCOPED_TRACE(seed);
                 NetworkConfig each = config;
-                each.int32_lanes = seed % 4 == 0;  // narrow integers then travel as int32
+                each.int32_lanes = seed % 4 == 0;  // narrow integers are then sent as int32
                 NarrowHome job(each, form, 150 + seed, any_width);
                 const Faults faults{.loss = 0.05, .duplication = 0.05, .reordering = 0.2, .marking = 0.02};
                 ASSERT_TRUE(job.network.finish_among(faults, seed));

@@ -71,7 +71,7 @@ TEST_F(NumberFitterTest, SmallTensorsAreExactAndNeedNothing) {
         EXPECT_EQ(fitted.scales->scale(0), protocol::exact_scale);
         EXPECT_EQ(fitted.tensor->form(), ATP_DTYPE_INT32) << "floats need one packet then";
         std::vector<std::byte> lanes(elements * ATP_LANE_BYTES);
-        EXPECT_FALSE(fitted.tensor->load_integers(0, lanes)) << "even zeros travel as floats";
+        EXPECT_FALSE(fitted.tensor->load_integers(0, lanes)) << "even zeros are sent as floats";
     }
     std::vector<float> more(exact_elements + 1, 1.0F);
     EXPECT_FALSE(fitter

@@ -80,7 +80,7 @@ complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l no-ack-lists -d
 complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l pool -x -d 'Slots of the switch; each job has an equal part, rounded down to a power of two'
 complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l switchml-lanes -x -d 'Lanes of each packet; 366 fill an MTU'
 complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l switchml-timeout -x -d 'Time without a result after which a worker sends a packet again'
-complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l switchml-halves -d 'Lanes travel as float16 in half the bytes'
+complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l switchml-halves -d 'Lanes are sent as float16 in half the bytes'
 complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l switchml-mode -x -a 'lossless faithful offsets' -d 'lossless: no recovery, and no queue drops a packet; faithful: the paper\'s recovery, which a late duplicate deceives; offsets: recovery that compares offsets'
 complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l loss -x -d 'Share of the packets that every link loses'
 complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l lossy-worker -x -d 'rank: only the links of this worker\'s host lose packets, in every job'

@@ -20,7 +20,7 @@ class HealedRun {
 
     // Returns an empty text if every operation ended correctly and in time, otherwise the violation.
     std::string run(std::span<const std::uint32_t> state);
-    // As above. Also appends each step to `trace`.
+    // Also appends each step to `trace`.
     std::string run(std::span<const std::uint32_t> state, std::vector<TraceStep>& trace);
 
   private:

@@ -20,8 +20,8 @@ namespace {
 constexpr std::size_t pattern_words = 4096;
 constexpr std::int32_t int_max = std::numeric_limits<std::int32_t>::max();
 constexpr std::int32_t int_min = std::numeric_limits<std::int32_t>::min();
-constexpr std::uint64_t plain_draw = 0x706c61696e;  // a random stream apart from those of fragments
-constexpr std::uint64_t owned_draw = 0x6f776e6564;  // likewise
+constexpr std::uint64_t plain_draw = 0x706c61696e;  // of plain tensors: a random stream of their own
+constexpr std::uint64_t owned_draw = 0x6f776e6564;  // of tensors with owners
 
 // An element fits the 24 significant bits of a float32, and the sum over all workers fits `sum_bits`.
 unsigned bits_of_small_element(unsigned workers, unsigned sum_bits) {

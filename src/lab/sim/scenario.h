@@ -115,7 +115,7 @@ struct SwitchmlSpec {
     // Slots of the switch, divided equally among the jobs. 0: each job has the number of slots that the paper measured.
     std::uint32_t pool = 0;
     std::uint16_t lanes = switchml::paper_lanes;
-    bool halves = false;  // lanes travel as float16
+    bool halves = false;  // lanes are sent as float16
     switchml::Mode mode = switchml::Mode::compares_offsets;
     Duration timeout = std::chrono::milliseconds(1);
 

@@ -227,7 +227,7 @@ void add_switchml_rows(Rows& rows) {
             if (!s.systems.empty()) s.switchml.timeout = between(random, microseconds(200), milliseconds(2));
         }));
     rows.push_back(toggle<&Scenario::switchml, &SwitchmlSpec::halves>(
-        Group::switchml, "--switchml-halves", true, "lanes travel as float16 in half the bytes",
+        Group::switchml, "--switchml-halves", true, "lanes are sent as float16 in half the bytes",
         [](Random& random, Scenario& s) {
             if (!s.systems.empty()) s.switchml.halves = s.plain_share == 0 && random.chance(0.2);
         }));

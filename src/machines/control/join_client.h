@@ -208,7 +208,7 @@ class JoinClient {
     Time looked_at_{};                    // last handle_timeout(); Time{}: none
     Duration interval_{};                 // between the last JOIN and the next
     std::uint32_t missing_units_ = 0;     // of the last JOINED without `ready`
-    std::uint32_t missing_members_ = 0;   // likewise
+    std::uint32_t missing_members_ = 0;   // of that JOINED
     bool int32_lanes_ = false;
     bool receives_group_ = false;  // report of the JOIN that is due
     bool join_due_ = false;

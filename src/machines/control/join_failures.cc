@@ -52,12 +52,12 @@ wire::Edge JoinTree::edge_to_parent(const Branch& branch, wire::Evidence evidenc
 }
 
 // A member that leaves in order is no failure: its notice is member_left.
-void JoinTree::report_new_cause(const Branch& branch, const Before& before) {
+void JoinTree::report_new_cause(const Branch& branch, const BranchStatus& before) {
     const auto cause = branch.failures.first();
     if (cause && !before.cause && cause->evidence != wire::Evidence::left) report_failure(branch, *cause);
 }
 
-bool JoinTree::settle(Branch& branch, const Before& before, Time now) {
+bool JoinTree::settle(Branch& branch, const BranchStatus& before, Time now) {
     if (branch.ready()) branch.failures.clear();
     if (branch.ready() && !before.ready) report(TreeNotice::Kind::job_ready, branch);
     report_new_cause(branch, before);
@@ -74,7 +74,7 @@ bool JoinTree::settle(Branch& branch, const Before& before, Time now) {
 // which edge failed.
 bool JoinTree::detach(Branch& branch, const Branch::Position& position, std::uint32_t epoch, const wire::Edge& edge,
                       Time now) {
-    const Before was = before(branch);
+    const BranchStatus was = status_of(branch);
     const Branch::Child removed = *branch.at(position);
     branch.detach(position);
     departures_.note(key_of(branch.terms), position.key(), removed.nonce, epoch, now + config_.hold);
@@ -210,7 +210,7 @@ void JoinTree::examine_parent(Branch& branch, Time now) {
     if ((state == State::alive && !narrow) || ATP_CONTROL_BREAK(ignores_parent_loss)) return;
     const wire::Evidence evidence = narrow ? wire::Evidence::too_long : evidence_of(state);
     const Duration lasted = narrow ? branch.up_long_path.lasted(now) : branch.up_detector.lasted(now);
-    const Before was = before(branch);
+    const BranchStatus was = status_of(branch);
     report(TreeNotice::Kind::parent_lost, branch, branch.up, std::string(to_string(evidence)));
     branch.failures.note_parent(edge_to_parent(branch, evidence, lasted));
     branch.up_narrow = narrow;

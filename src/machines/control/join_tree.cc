@@ -80,7 +80,7 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
 
 void JoinTree::take_member(Branch& branch, const wire::Join& join, std::size_t bytes, const wire::Address& from,
                            Time now) {
-    const Before was = before(branch);
+    const BranchStatus was = status_of(branch);
     const bool was_member = branch.at(Branch::position_of(join)) != nullptr;
     // Only switches report edges in a JOIN.
     const Reporter reporter{.unit = join.units.front().unit, .address = from};
@@ -224,7 +224,7 @@ void JoinTree::handle_joined(const wire::Joined& joined, const wire::Address& fr
         ++counters_.stale;
         return;
     }
-    const Before was = before(*branch);
+    const BranchStatus was = status_of(*branch);
     if (joined.ready && !branch->up_ready) report(Notice::parent_ready, *branch, from);
     branch->up_detector.handle_received(now);
     branch->up_lost = false;

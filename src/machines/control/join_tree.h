@@ -170,17 +170,17 @@ class JoinTree {
     bool detach(Branch& branch, const Branch::Position& position, std::uint32_t epoch, const wire::Edge& edge,
                 Time now);
     // State of a branch before an input, so that settle() tells the children what changed.
-    struct Before {
+    struct BranchStatus {
         bool ready = false;
         std::optional<wire::Edge> cause{};
         std::optional<wire::Edge> own_cause{};
     };
-    [[nodiscard]] static Before before(const Branch& branch) {
+    [[nodiscard]] static BranchStatus status_of(const Branch& branch) {
         return {branch.ready(), branch.failures.first(), branch.failures.first_own()};
     }
     // Tells the neighbours of a branch what changed. True: all children were notified.
-    bool settle(Branch& branch, const Before& before, Time now);
-    void report_new_cause(const Branch& branch, const Before& before);
+    bool settle(Branch& branch, const BranchStatus& before, Time now);
+    void report_new_cause(const Branch& branch, const BranchStatus& before);
     void excuse_pause(Time now);
     void note_pause(Time now);
     // The child that reports an edge in its JOIN or LEAVE.

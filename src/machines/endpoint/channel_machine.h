@@ -41,7 +41,7 @@ struct ChannelMachineConfig {
     std::vector<std::vector<std::uint16_t>> ranks_of_workers{};
     std::optional<std::uint16_t> switch_rank{};  // whose process runs the switch; nullopt: no rank of this job
     std::optional<std::uint16_t> root_rank{};    // whose process runs the switch above that one
-    std::optional<std::uint16_t> server_rank{};  // likewise the parameter server
+    std::optional<std::uint16_t> server_rank{};  // whose process runs the parameter server
     std::uint64_t nonce = 0;                     // random: of the JOINs of this rank
     Secret secret{};                             // random: of the cookies for the switch whose server runs here
     std::shared_ptr<const protocol::Membership> membership;
@@ -76,7 +76,7 @@ struct ChannelEvent {
     std::uint64_t number = 0;  // differs: position of the operation among those in flight, from 0
     ChannelCause cause{};
     wire::Pace pace{};
-    bool int32_lanes = false;  // ready: narrow integers travel as int32, since a switch in the path adds no others
+    bool int32_lanes = false;  // ready: narrow integers are sent as int32, because a switch on the path adds no others
 };
 
 // One channel of one rank: the worker, the rank's membership in the tree of switches and, if the configuration requires

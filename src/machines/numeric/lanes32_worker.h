@@ -14,7 +14,7 @@ namespace atp::numeric {
 
 // Writes round(values[i] * scale), ties to even, as int32 lanes. The product is rounded to a float32 (24 significant
 // bits), which is the precision of the gradient. Returns false if a product is NaN, infinite, or at least 2^31 in
-// magnitude. The lanes are then invalid, and the fragment must travel as floats. Otherwise no lane is INT32_MIN, so a
+// magnitude. The lanes are then invalid, and the fragment must be sent as floats. Otherwise no lane is INT32_MIN, so a
 // target that reserves both extremes as sentinels finds one only after an overflow.
 [[nodiscard]] bool quantise(const float* values, std::size_t count, float scale, std::byte* wire);
 

@@ -15,8 +15,8 @@ namespace atp::numeric {
 // ranks is float32(double(sum of integers) / scale), any other is the exact sum of the floats, rounded once.
 // At most 65,536 ranks. Returns the largest magnitude of the sums; NaN if one of them is NaN.
 float sum_float_ranks(std::span<const std::byte* const> ranks, std::size_t count, double scale, std::byte* wire);
-// Likewise, but writes the sums of integers, as a worker sends them. An element that has no integer on some rank, or
-// whose sum leaves 32 bits, becomes INT32_MIN, which is no sum.
+// Takes the lanes of sum_float_ranks(), but writes the sums of integers, as a worker sends them. An element that has no
+// integer on some rank, or whose sum leaves 32 bits, becomes INT32_MIN, which is no sum.
 void scale_and_sum_ranks(std::span<const std::byte* const> ranks, std::size_t count, double scale, std::byte* wire);
 // int32 lanes, modulo 2^32.
 void sum_integer_ranks(std::span<const std::byte* const> ranks, std::size_t count, std::byte* wire);

@@ -11,7 +11,7 @@
 //     reads       whether it restores a state, as opposed to saving it
 //     value(T&)   for integers, enums, bools and trivially copyable records without padding
 //     time(Time&) for points in time, which an archive may store relative to now
-//     stamp_us(uint32_t&) for wrapping time stamps in microseconds, likewise
+//     stamp_us(uint32_t&) for wrapping time stamps in microseconds, which it may store relative to now too
 //     unread(T&)  for what only measurements of time, reports for users and pauses between repetitions read: an archive
 //                 may omit it, and then restores T{}
 //     bytes(span) for lanes

@@ -28,9 +28,9 @@ class OperationQueue {
     struct Entry {
         Tensor* tensor = nullptr;
         FragmentCut cut;     // of the tensor
-        bool plain = false;  // as the tensor says, and its form likewise
+        bool plain = false;  // Tensor::plain()
         std::uint8_t form = ATP_DTYPE_INT32;
-        bool widened = false;         // the tensor has a narrower form: its integers travel as int32
+        bool widened = false;         // the tensor has a narrower form: its integers are sent as int32
         std::uint32_t first_seq = 0;  // position of its first fragment in the stream
         std::uint32_t fragments = 0;
         std::uint32_t missing = 0;  // fragments without a result

@@ -65,7 +65,7 @@ enum atp_pass_kind {
     ATP_PASS_FETCH = 3,   /* resend or flush: takes the upper lanes */
     ATP_PASS_HARVEST = 4, /* the sum of a complete aggregator: takes the lower lanes */
     ATP_PASS_TAKE = 5,    /* the sum of a fetched aggregator: takes the lower lanes and frees */
-    ATP_PASS_RETURN = 6,  /* likewise, for a flush: the packet turns around */
+    ATP_PASS_RETURN = 6,  /* TAKE for a flush: the packet turns around */
 };
 
 /* A pass of a packet. `kind` and `seen` come with the packet. */

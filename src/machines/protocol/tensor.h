@@ -55,10 +55,10 @@ class Tensor {
     // Who sends the fragment that begins at this element, and who gets its result. A fragment with one sender requires
     // a plain tensor. load_integers() is called on senders only, store() on receivers only.
     [[nodiscard]] virtual Delivery delivery(std::uint64_t /*first*/) const { return {}; }
-    // True if the elements travel as floats by choice: load_integers() always returns false.
+    // True if the elements are sent as floats by choice: load_integers() always returns false.
     [[nodiscard]] virtual bool floats_only() const { return false; }
     // Writes elements first, first + 1, ... of one span as big-endian integers of type form(), as many as fit. Returns
-    // false if an element has no integer of that type at its scale (NaN, Inf, too large): the fragment then travels as
+    // false if an element has no integer of that type at its scale (NaN, Inf, too large): the fragment is then sent as
     // floats. A plain tensor never returns false.
     [[nodiscard]] virtual bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const = 0;
     // The same as float32.

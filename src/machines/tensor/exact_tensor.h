@@ -11,7 +11,7 @@
 
 namespace atp::tensor {
 
-// A tensor of few floats at protocol::exact_scale. They travel as float32 and their sums are exact, so they need
+// A tensor of few floats at protocol::exact_scale. They are sent as float32 and their sums are exact, so they need
 // neither a scale that suits them nor a vote about it.
 //
 // Ownership: owns the wrapped tensor, which must not be plain.

@@ -30,7 +30,7 @@ struct NumberTally {
 // cells.
 //
 // A scale leaves room for the sums to grow before they overflow. In int32 lanes, the largest number keeps all bits of
-// its float32. A number that is too large for its scale costs time and no precision: its fragment travels as floats.
+// its float32. A number that is too large for its scale costs time and no precision: its fragment is sent as floats.
 //
 // Ownership: owns the wrapped tensor, which must not be plain; shares the scales and the votes.
 // Calling order: that of protocol::Tensor. The destructor reports the tally.

@@ -97,7 +97,7 @@ class HostPart {
     std::uint64_t chunk_units_ = 0;  // of each chunk but the last
     std::uint64_t range_units_ = 0;  // of each range but the last
     std::uint64_t span_ = 0;         // units that one rank adds; 0: all have the scale of the job
-    std::uint64_t cell_ = 0;         // units with a scale of their own, which divide a span; 0: likewise
+    std::uint64_t cell_ = 0;         // units with a scale of their own, which divide a span; 0 if span_ is 0
     std::size_t unit_bytes_;         // of a lane, or of a native element
     protocol::NativeElements native_{};
     // Index of the only rank whose elements are not all zero; the number of ranks: it is on another host.

@@ -116,7 +116,7 @@ bool SpanScales::ready(std::uint64_t number) {
 // Several threads may follow at once: they write the same scales. That of the span comes last, and says that all are
 // known.
 bool SpanScales::follow(std::uint64_t number) {
-    if (!reference_->settled_or_wait(number)) return false;
+    if (!reference_->poll_settled(number)) return false;
     std::array<std::uint8_t, most_cells> next;
     const std::span scales = std::span(next).first(end_cell(number) - first_cell(number));
     reference_->next_scales(number, scales);
@@ -164,7 +164,7 @@ std::uint8_t SpanScales::exponent(std::uint64_t cell) const {
     return static_cast<std::uint8_t>(std::clamp(largest >> mantissa_bits, 1U, infinity_bits >> mantissa_bits));
 }
 
-void SpanScales::take(std::uint64_t number, std::uint8_t exponent) {
+void SpanScales::settle_cell(std::uint64_t number, std::uint8_t exponent) {
     record(number, std::uint32_t{exponent} << mantissa_bits);
     settle(number / cells_of_span_, std::min(cell(), elements_ - number * cell()));
 }
@@ -187,7 +187,7 @@ void SpanScales::next_scales(std::uint64_t span, std::span<std::uint8_t> scales)
 }
 
 // The span may settle between the first look and the store. After the store, settle() sees the flag.
-bool SpanScales::settled_or_wait(std::uint64_t span) {
+bool SpanScales::poll_settled(std::uint64_t span) {
     if (settled(span)) return true;
     waited_for_ = true;
     return settled(span);

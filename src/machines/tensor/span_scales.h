@@ -75,8 +75,8 @@ inline constexpr std::uint8_t finest_gain = protocol::scale_byte(100);
 // Ownership: owns the scales; shares `feed`, and its reference until forget_reference().
 // Calling order: ready() of a span until it returns true, then proposal(), coarsest() and decide(), which may be
 //   repeated, then scale(), cell_scale() and units() any number of times; record() for the sums of a cell, then
-//   settle() for these elements of its span, each once. A rank that lacks the sums of a cell calls take() instead. An
-//   operation without a reference is not ready before begin().
+//   settle() for these elements of its span, each once. A rank that lacks the sums of a cell calls settle_cell()
+//   instead. An operation without a reference is not ready before begin().
 // Threads: any. Failure: none.
 class SpanScales {
   public:
@@ -118,12 +118,12 @@ class SpanScales {
     // The sums of `count` elements of the span are recorded.
     void settle(std::uint64_t span, std::uint64_t count);
     // True: all sums of the span are recorded. After false, advance() of the feed is called as for ready().
-    [[nodiscard]] bool settled_or_wait(std::uint64_t span);
+    [[nodiscard]] bool poll_settled(std::uint64_t span);
     // What a later operation needs of the sums of a cell whose span is settled: the exponent of the largest magnitude,
     // as 8 bits of a float32. 0: all sums are 0. 255: one is infinite or NaN. Any other one is at least 1.
     [[nodiscard]] std::uint8_t exponent(std::uint64_t cell) const;
     // Records all sums of a cell by their exponent(), which another rank has, and settles them.
-    void take(std::uint64_t cell, std::uint8_t exponent);
+    void settle_cell(std::uint64_t cell, std::uint8_t exponent);
     // The operation needs its reference no more: it is done, and no other thread uses its tensor.
     void forget_reference() { reference_.reset(); }
 

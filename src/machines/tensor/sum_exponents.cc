@@ -11,7 +11,7 @@ bool SumExponents::ready(std::uint64_t first, std::uint64_t count) const {
     const std::uint64_t end = std::min((first + count) * cells_of_lane, scales_->cells());
     const std::uint64_t last_span = (end - 1) / cells_of_span;
     for (std::uint64_t span = first * cells_of_lane / cells_of_span; span <= last_span; ++span) {
-        if (!scales_->settled_or_wait(span)) return false;
+        if (!scales_->poll_settled(span)) return false;
     }
     return true;
 }
@@ -28,7 +28,7 @@ void SumExponents::store(std::uint64_t first, std::span<const std::byte> lanes) 
     std::uint64_t cell = first * cells_of_lane;
     for (const std::byte exponent : lanes) {
         if (cell == scales_->cells()) break;
-        scales_->take(cell, std::to_integer<std::uint8_t>(exponent));
+        scales_->settle_cell(cell, std::to_integer<std::uint8_t>(exponent));
         ++cell;
     }
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors over a caller's memory, one for each type of element. Each converts elements to lanes and sums to elements.
 //
-// float32, float64, float16, bfloat16 One lane each: the element as a float32, scaled to an integer. A float64 is
-// rounded to float32; the other types convert exactly. If an element of the fragment does not fit an integer, the
-// fragment carries float32. The float32 sum times `factor` is computed in float64. A float64 element stores that
-// product. A float32 element stores it rounded to float32. A 16-bit element stores that float32, rounded once more.
-// Infinities and NaN are preserved. int32 One plain lane. The sum is modulo 2^32. int64 Three plain lanes. The sum is
-// modulo 2^64 (see lanes_of_int64).
+// - float32, float64, float16, bfloat16: one lane, the element as a float32 that is scaled to an integer. A float64 is
+//   rounded to float32 first; the other types convert exactly. If an element of the fragment does not fit an integer,
+//   the fragment carries float32. The float32 sum is multiplied by `factor` in float64. A float64 element stores that
+//   product, a float32 element stores it rounded to float32, and a 16-bit element stores that float32 rounded once
+//   more. Infinities and NaN are preserved.
+// - int32: one plain lane. The sum is modulo 2^32.
+// - int64: three plain lanes. The sum is modulo 2^64 (see lanes_of_int64).
 //
 // Ownership: the caller owns the memory, which must outlive the tensor. `in` and `out` may be the same memory; any
 //   other overlap is forbidden. Both are aligned for their element.

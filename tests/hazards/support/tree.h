@@ -37,7 +37,7 @@ struct NetworkConfig {
     Duration ageing = std::chrono::milliseconds(500);
     protocol::CongestionConfig congestion;
     double scale = 1e8;
-    bool int32_lanes = false;     // narrow integers travel as int32
+    bool int32_lanes = false;     // narrow integers are sent as int32
     bool bounded = false;         // workers send no lane with which a sum could leave 32 bits
     std::uint32_t pipelines = 0;  // racks whose switch is a pipeline, one bit each
     bool root_is_pipeline = false;
