@@ -213,7 +213,7 @@ control AtpIngress(inout ingress_headers_t headers, inout pass_t pass,
     ATP_TABLE(times, 64, pass.work: exact; pass.tag: ternary;, time_touch; time_is_aged;)
     ATP_TABLE(marks_of, 64, pass.work: exact; pass.tag: ternary;, mark_write; mark_add;)
 
-    // ---- stages 4 to 11: lanes. `sets` decides for the lanes from stage 5 on, and the first lanes decide alike.
+    // ---- stages 4 to 11: lanes. `sets` decides for the lanes from stage 5 on, and the first lanes decide by the same rule.
 
     action gathered(bit<8> lanes_work) {
         pass.after = pass.before | pass.bit_of_set;

@@ -29,7 +29,7 @@ struct notes_t {
     bit<16> lanes;         // words behind the header
     bit<16> left;          // of them, not yet extracted
     bit<1> is_control;  // a control message, for the agent
-    bit<1> changed;     // header or lanes: the checksum is computed anew
+    bit<1> changed;     // header or lanes: the checksum is computed again
     ATP_NOTES_OF_PROGRAM
 }
 

@@ -145,13 +145,13 @@ bool is_active(const c10::intrusive_ptr<c10d::Backend>& backend) { return group_
 void shut_down(const c10::intrusive_ptr<c10d::Backend>& backend) { group_of(backend).shutdown(); }
 void abort(const c10::intrusive_ptr<c10d::Backend>& backend) { group_of(backend).abort(); }
 
-// None: the elements did not travel at scales of their own.
+// None: the elements were not sent at scales of their own.
 std::optional<at::Tensor> scales_of(const c10::intrusive_ptr<c10d::Work>& work) {
     const auto* own = dynamic_cast<const NetworkWork*>(work.get());
     return own == nullptr ? std::nullopt : own->scales();
 }
 
-// Elements with one scale. None as above.
+// Elements with one scale. None: the elements were not sent at scales of their own.
 std::optional<std::uint64_t> cell_of(const c10::intrusive_ptr<c10d::Work>& work) {
     const auto* own = dynamic_cast<const NetworkWork*>(work.get());
     return own == nullptr ? std::nullopt : own->cell();

@@ -51,10 +51,10 @@ class NetworkWork final : public c10d::Work {
     }
     std::uint64_t getSequencenumber() const override { return sequence_; }
 
-    // After the work succeeded: the scale of each cell of its elements (span_scales.h). Nullopt: they did not travel at
-    // such scales.
+    // After the work succeeded: the scale of each cell of its elements (span_scales.h). Nullopt: they were not sent
+    // at such scales.
     [[nodiscard]] std::optional<at::Tensor> scales() const;
-    // Elements of each cell but the last. Nullopt as above.
+    // Elements of each cell but the last. Nullopt: there are no cells.
     [[nodiscard]] std::optional<std::uint64_t> cell() const;
 
   private:

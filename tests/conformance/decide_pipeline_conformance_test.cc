@@ -113,7 +113,7 @@ TEST(PipelineVectors, UsualRowsAreTheSame) {
     EXPECT_GT(usual, 150U);
 }
 
-// The events of both are counted alike.
+// The events of both are counted by the same rule.
 TEST(PipelineVectors, RowsThatAreTheSameCountTheSameEvent) {
     for (const PipelineVector& vector : decide_pipeline_vectors()) {
         // A packet behind the last level, or of a place that is not served, is not judged.

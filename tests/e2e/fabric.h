@@ -82,7 +82,7 @@ void run_with(Job& job, const std::function<comm::Options(std::uint32_t)>& optio
 // Runs `body` in a thread for each number below `count`. Returns when all have ended.
 void each(std::uint32_t count, const std::function<void(std::uint32_t)>& body);
 
-// The UDP ports of this process on loopback, of ranks and switches alike.
+// The UDP ports of this process on loopback, of ranks and switches.
 [[nodiscard]] std::vector<wire::Address> open_ports();
 
 // Polls the condition. False if it does not become true within longest_wait.

@@ -521,6 +521,15 @@ class CheckWords(ToolTest):
         self.expect(0, arguments=("--shrink",))
         self.assertEqual(self.read("tools/word_exceptions.txt"), "parcel net 1\n")
 
+    def test_idiom_in_a_comment_is_reported(self) -> None:
+        self.write("src/drivers/net/socket.cc", 'auto likewise = "as above";  // it is sent as above-ground cable\n')
+        self.expect(1, 'socket.cc:1: a comment has "as above": write what it refers to', "1 violation")
+        self.write("src/drivers/net/socket.cc", 'auto text = "likewise";\n/* It travels\n * as a byte,\n   alike. */\n')
+        self.expect(1, 'socket.cc:2: a comment has "travels * as": write is sent as', ':4: a comment has "alike"')
+        self.write("src/drivers/net/socket.cc", "int as_above;  // above\n")
+        self.write("python/atp/a.py", 'likewise = "alike"\nfirst = 1  # computed anew\n')
+        self.expect(1, 'python/atp/a.py:2: a comment has "anew": write update, again', "1 violation")
+
     def test_missing_list_of_words_is_an_error(self) -> None:
         (self.root / "tools/forbidden_words.txt").unlink()
         self.expect(2, "names no word")

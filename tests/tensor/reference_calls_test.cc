@@ -87,7 +87,7 @@ TEST(ReferenceCalls, CallIsForgottenAfterManyOthers) {
     EXPECT_EQ(longer.add({.detail = 7}), none);
 }
 
-// The definition, without increments: compares each call's predecessors anew.
+// The definition, without increments: compares all predecessors of each call again.
 std::optional<std::uint64_t> by_definition(const std::vector<char>& calls) {
     const std::size_t last = calls.size() - 1;
     std::optional<std::uint64_t> best;

@@ -8,8 +8,8 @@
 namespace atp::apps {
 
 // The commit of the sources, as `git describe --always` names it; empty: built from sources without git.
-// cmake/write_revision.cmake writes the definition. Programs link it: a module that did would compile anew after each
-// commit.
+// cmake/write_revision.cmake writes the definition. Programs link it, because a module that did would compile again
+// after each commit.
 [[nodiscard]] const char* revision();
 
 // The text of --version: "atp 0.1.0 (66bf5bfe)".

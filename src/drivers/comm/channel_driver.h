@@ -23,9 +23,9 @@ namespace atp::comm {
 struct ChannelHooks {
     std::function<void(const Error&)> ended{};       // once; maybe in stop()
     std::function<void(const std::string&)> slow{};  // for whom the others wait
-    // Once: more than 1 % of its fragments travelled as floats.
+    // Once: more than 1 % of its fragments were sent as floats.
     std::function<void(const protocol::WorkerCounters&)> floats{};
-    // Once: a switch in the path adds int32 lanes alone.
+    // Once: a switch in the path adds only int32 lanes.
     std::function<void()> int32_lanes{};
 };
 

@@ -46,7 +46,7 @@ class ShardDriver final : public net::Actor {
     // A JOIN, LEAVE or answer for a channel of this shard, handled on its thread soon.
     void deliver(QueuedMessage queued_message);
     [[nodiscard]] client::ShardReport snapshot() const;
-    // Renews the snapshot; on the loop's thread.
+    // Updates the snapshot; on the loop's thread.
     void publish();
 
     [[nodiscard]] const wire::Address& local() const { return socket_->local(); }

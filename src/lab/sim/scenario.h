@@ -258,7 +258,7 @@ struct Scenario {
     // sends such fragments past the switches.
     bool reactive = false;
     double forward_share =
-        0;  // share of fragments, 0 to 1, that switches forward to the server, for every worker alike
+        0;  // share of fragments, 0 to 1, that switches forward to the server, the same for every worker
     Duration ageing = std::chrono::milliseconds(500);
     std::uint32_t initial_packets = 200;
     std::uint32_t train = 1;  // packets that a worker sends together, at most a quarter of its window

@@ -54,7 +54,7 @@ SwitchProcess::Counts SwitchProcess::counts() const {
     return counts;
 }
 
-// A job's counters begin anew with its next incarnation, and the old and the new one may overlap: what is less than
+// A job's counters restart with its next incarnation, and the old and the new one may overlap: what is less than
 // before was lost.
 void SwitchProcess::keep_closed(const Counts& before) {
     const Counts now = counts();

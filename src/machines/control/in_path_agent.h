@@ -58,7 +58,7 @@ class InPathAgent {
     };
     using Question = std::pair<std::uint64_t, ChannelKey>;  // nonce and channel of a JOIN
     struct Asked {
-        Time until;  // when an answer counts no more
+        Time until;  // when an answer no longer counts
         AdmittedPlace place;
     };
     static constexpr std::size_t most_questions = 4096;

@@ -70,7 +70,7 @@ struct Layout {
 // nullopt: these ranks cannot form this layout.
 [[nodiscard]] std::optional<Layout> layout_of(LayoutKind kind, std::span<const LayoutRank> ranks);
 // The one with the shortest time on its busiest link; of almost equal ones, the first in the order of LayoutKind. A
-// rate that is not named counts as the slowest named one of a host; if none is named, all links count alike. nullopt:
+// rate that is not named counts as the slowest named one of a host; if none is named, all links count equally. nullopt:
 // some rank names no switch, and some rank cannot serve.
 [[nodiscard]] std::optional<Layout> best_layout(std::span<const LayoutRank> ranks);
 

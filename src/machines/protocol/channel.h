@@ -43,7 +43,7 @@ struct ChannelConfig {
         if (indices != nullptr) return indices->index(*this, slot(seq), attempt);
         return aggregator_index(job, channel, slot(seq), attempt, aggregators);
     }
-    // Header of a packet about fragment `seq` that concerns all workers alike. The other fields are 0.
+    // Header of a packet about fragment `seq` that concerns all workers. The other fields are 0.
     [[nodiscard]] constexpr atp_header header_of(std::uint8_t type, std::uint32_t seq) const {
         atp_header header{};
         header.version = ATP_VERSION;

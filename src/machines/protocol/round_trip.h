@@ -18,7 +18,7 @@ class RoundTrip {
     void measure(Duration round_trip);
     // A fragment that was in flight at the last expiry took this long.
     void note_late(Duration round_trip);
-    // The timer expired: earlier late round trips count no more.
+    // The timer expired: earlier late round trips no longer count.
     void forget_late() { late_ = Duration::zero(); }
     // A result arrived twice, or without a PROBE: nothing was lost, but round trips are longer than the timeout.
     // measure() never learns such round trips, because the timer expires during each of them. The next timer therefore

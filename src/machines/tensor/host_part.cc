@@ -66,7 +66,7 @@ unsigned HostPart::index_of(std::uint32_t rank) const {
     return static_cast<unsigned>(std::ranges::find(rules_->ranks, rank) - rules_->ranks.begin());
 }
 
-// A chunk is a span, so its lanes and its units begin alike.
+// A chunk is a span, so its lanes and its units begin together.
 protocol::Delivery HostPart::delivery_of(std::uint64_t chunk) const {
     if (!owned_) return {};
     return tensor_->delivery(units_of(chunk).first);

@@ -124,7 +124,7 @@ class SpanScales {
     [[nodiscard]] std::uint8_t exponent(std::uint64_t cell) const;
     // Records all sums of a cell by their exponent(), which another rank has, and settles them.
     void settle_cell(std::uint64_t cell, std::uint8_t exponent);
-    // The operation needs its reference no more: it is done, and no other thread uses its tensor.
+    // The operation no longer needs its reference: it is done, and no other thread uses its tensor.
     void forget_reference() { reference_.reset(); }
 
   private:

@@ -72,7 +72,7 @@
 /* Types from here on are control messages, which share the port: wire/control.h. */
 #define ATP_TYPE_CONTROL 16u
 
-/* `worker` of a packet that has no single sender or receiver, and `peer` of one that concerns all workers alike. */
+/* `worker` of a packet that has no single sender or receiver, and `peer` of one that concerns all workers. */
 #define ATP_WORKER_ALL 0xFFFFu
 
 /* Argument of a WAIT for a mismatched fragment, which can never complete: workers use seq for different operations. */
