@@ -50,31 +50,34 @@ host::RankHost* AtpJob::host_of(const Endpoint& endpoint) const {
 // ------------------------------------------------------------------------------------------------------ Incarnations
 
 wire::ChannelTerms AtpJob::terms_of(unsigned channel) const {
-    const Scenario& s = shared_.scenario;
-    const std::uint32_t part = s.aggregators / s.jobs;
-    wire::ChannelTerms terms{.job = number(),
-                             .token = token_,
-                             .channel = static_cast<std::uint16_t>(channel),
-                             .lanes = s.lanes,
-                             .window_log2 = s.partition ? std::min(s.window_log2, slots_within(part)) : s.window_log2,
-                             .audit = s.audit,
-                             .aggregators = s.partition ? part : s.aggregators,
-                             .first_seq = s.first_seq,
-                             .mask1 = site().membership->all_units(),
-                             .scale = gradient_scale};
+    const Scenario& scenario = shared_.scenario;
+    const std::uint32_t part = scenario.aggregators / scenario.jobs;
+    wire::ChannelTerms terms{
+        .job = number(),
+        .token = token_,
+        .channel = static_cast<std::uint16_t>(channel),
+        .lanes = scenario.lanes,
+        .window_log2 = scenario.partition ? std::min(scenario.window_log2, slots_within(part)) : scenario.window_log2,
+        .audit = scenario.audit,
+        .aggregators = scenario.partition ? part : scenario.aggregators,
+        .first_seq = scenario.first_seq,
+        .mask1 = site().membership->all_units(),
+        .scale = gradient_scale};
     if (site().server_rank) {
         const Endpoint& server = endpoints_[endpoint_of(channel, *site().server_rank)];
         terms.server = control::endpoint_of(processes().address_of(server.process));
     } else if (site().server.exists()) {
         terms.server = control::endpoint_of(processes().switch_address(site().server));
     }
-    if (s.groups) terms.group = control::endpoint_of(processes().group_address(index_ * s.channels + channel));
+    if (scenario.groups) {
+        terms.group = control::endpoint_of(processes().group_address(index_ * scenario.channels + channel));
+    }
     if (site().root.exists()) terms.root = control::endpoint_of(processes().switch_address(site().root));
     return terms;
 }
 
 endpoint::ChannelMachineConfig AtpJob::config_of(unsigned channel, unsigned rank) {
-    const Scenario& s = shared_.scenario;
+    const Scenario& scenario = shared_.scenario;
     const protocol::Membership& members = *site().membership;
     const auto rank16 = static_cast<std::uint16_t>(rank);
     const protocol::Place& place = members.place(rank16);
@@ -91,7 +94,7 @@ endpoint::ChannelMachineConfig AtpJob::config_of(unsigned channel, unsigned rank
     config.nonce = random_.next();
     config.secret = {random_.next(), random_.next()};
     config.hosts_server = site().server_rank == rank;
-    config.has_group = s.groups;
+    config.has_group = scenario.groups;
     if (site().server_rank) config.server_rank = static_cast<std::uint16_t>(*site().server_rank);
     protocol::WorkerConfig& worker = config.worker;
     worker.channel = endpoint::channel_config(config.terms, processes().indices());
@@ -99,12 +102,12 @@ endpoint::ChannelMachineConfig AtpJob::config_of(unsigned channel, unsigned rank
     worker.place = place;
     worker.senders = protocol::SenderMasks(members, rank16);
     worker.scale = gradient_scale;
-    worker.congestion.initial_packets = s.initial_packets;
-    if (!s.congestion_control) worker.congestion.least_packets = UINT32_MAX;
-    worker.train = s.train;
-    worker.min_timeout = s.min_timeout;
-    worker.max_timeout = s.max_timeout;
-    if (!s.reactive) worker.bypass_above = protocol::bounded_magnitude(ranks());
+    worker.congestion.initial_packets = scenario.initial_packets;
+    if (!scenario.congestion_control) worker.congestion.least_packets = UINT32_MAX;
+    worker.train = scenario.train;
+    worker.min_timeout = scenario.min_timeout;
+    worker.max_timeout = scenario.max_timeout;
+    if (!scenario.reactive) worker.bypass_above = protocol::bounded_magnitude(ranks());
     worker.tensors = std::max(most_chunks, most_parts * static_cast<std::uint32_t>(workload_.buckets.size()));
     return config;
 }
@@ -362,11 +365,11 @@ void AtpJob::on_failed(std::uint32_t id, const endpoint::ChannelCause& cause, Ti
 }
 
 void AtpJob::check_deadline(unsigned rank, const protocol::WorkerEvent& event) {
-    const Scenario& s = shared_.scenario;
+    const Scenario& scenario = shared_.scenario;
     ++report_.timed_out;
-    const std::optional<Duration> deadline = s.effective_deadline();
+    const std::optional<Duration> deadline = scenario.effective_deadline();
     Duration paused{};
-    for (const Outage& outage : s.faults.outages) {
+    for (const Outage& outage : scenario.faults.outages) {
         if (outage.kind == Outage::Kind::pause) paused += outage.lasts;
     }
     if (deadline && event.elapsed <= *deadline + paused) return;

@@ -28,16 +28,17 @@ unsigned switch_of_worker(const TopologySpec& spec, unsigned rank) {
 unsigned main_switch(const TopologySpec& spec) { return count_switches(spec) - 1; }
 
 // Colocated servers use the hosts of the workers in turn.
-unsigned rank_of_server(const Scenario& s, unsigned job) { return job % s.workers_of(job); }
+unsigned rank_of_server(const Scenario& scenario, unsigned job) { return job % scenario.workers_of(job); }
 
-unsigned root_switch(const Scenario& s, unsigned job) {
-    return s.server == ServerPlacement::colocated ? switch_of_worker(s.topology, rank_of_server(s, job))
-                                                  : main_switch(s.topology);
+unsigned root_switch(const Scenario& scenario, unsigned job) {
+    return scenario.server == ServerPlacement::colocated
+               ? switch_of_worker(scenario.topology, rank_of_server(scenario, job))
+               : main_switch(scenario.topology);
 }
 
-bool all_beside_the_server(const Scenario& s, unsigned job) {
-    for (unsigned rank = 0; rank < s.workers_of(job); ++rank) {
-        if (switch_of_worker(s.topology, rank) != root_switch(s, job)) return false;
+bool all_beside_the_server(const Scenario& scenario, unsigned job) {
+    for (unsigned rank = 0; rank < scenario.workers_of(job); ++rank) {
+        if (switch_of_worker(scenario.topology, rank) != root_switch(scenario, job)) return false;
     }
     return true;
 }
@@ -195,15 +196,15 @@ unsigned count_switches(const TopologySpec& spec) {
     return 0;
 }
 
-std::optional<std::vector<protocol::Unit>> units_of(const Scenario& s, unsigned job) {
-    const unsigned root = root_switch(s, job);
+std::optional<std::vector<protocol::Unit>> units_of(const Scenario& scenario, unsigned job) {
+    const unsigned root = root_switch(scenario, job);
     // If all workers are next to the server, or only level 0 aggregates, the workers at the root are a rack like any
     // other. Otherwise each of them is a separate unit (ATP §3.2.2), which causes the factor of Figure 9.
-    const bool rack_at_root = all_beside_the_server(s, job) || s.aggregation == Aggregation::racks;
+    const bool rack_at_root = all_beside_the_server(scenario, job) || scenario.aggregation == Aggregation::racks;
     std::vector<protocol::Unit> units;
     std::map<unsigned, std::size_t> unit_of_switch;
-    for (unsigned rank = 0; rank < s.workers_of(job); ++rank) {
-        const unsigned at = switch_of_worker(s.topology, rank);
+    for (unsigned rank = 0; rank < scenario.workers_of(job); ++rank) {
+        const unsigned at = switch_of_worker(scenario.topology, rank);
         if (at == root && !rack_at_root) {
             units.push_back({.ranks = {static_cast<std::uint16_t>(rank)}, .direct = true});
             continue;

@@ -21,18 +21,18 @@ namespace {
 // A bucket is striped over all channels. A channel has a source of its own, at a scale at which all sums are exact.
 class SyntheticTensors final : public JobTensors {
   public:
-    SyntheticTensors(const Scenario& s, const TensorsOf& of)
+    SyntheticTensors(const Scenario& scenario, const TensorsOf& of)
         : JobTensors(of.workers), workload_(of.workload), tensors_(of.workers) {
         for (unsigned channel = 0; channel < of.channels; ++channel) {
             sources_.push_back(std::make_unique<GradientSource>(GradientShape{.key = mix64(of.key, channel),
                                                                               .workers = of.workers,
-                                                                              .payload_lanes = s.payload_lanes(),
-                                                                              .window = 1U << s.window_log2,
-                                                                              .float_share = s.float_share,
-                                                                              .overflow_share = s.overflow_share,
-                                                                              .plain_share = s.plain_share,
-                                                                              .owned_share = s.owned_share,
-                                                                              .sizes = s.gradients}));
+                                                                              .payload_lanes = scenario.payload_lanes(),
+                                                                              .window = 1U << scenario.window_log2,
+                                                                              .float_share = scenario.float_share,
+                                                                              .overflow_share = scenario.overflow_share,
+                                                                              .plain_share = scenario.plain_share,
+                                                                              .owned_share = scenario.owned_share,
+                                                                              .sizes = scenario.gradients}));
         }
     }
 
@@ -83,15 +83,15 @@ std::unique_ptr<JobTensors> tensors_of_ranks(const Scenario& scenario, const Ten
 // The ranks of a host sum in its memory first. The channels take chunks of their sums in turn.
 class HostTensors final : public JobTensors {
   public:
-    HostTensors(const Scenario& s, const TensorsOf& of)
+    HostTensors(const Scenario& scenario, const TensorsOf& of)
         : JobTensors(of.workers),
-          each_(s.ranks_of_host),
+          each_(scenario.ranks_of_host),
           channels_(of.channels),
           tensors_(tensors_of_ranks(
-              s, {.key = of.key, .workers = of.workers * each_, .channels = 1, .workload = of.workload})),
+              scenario, {.key = of.key, .workers = of.workers * each_, .channels = 1, .workload = of.workload})),
           parts_(std::size_t{of.workers} * each_) {
         for (unsigned worker = 0; worker < of.workers; ++worker) {
-            hosts_.push_back({.memory = std::make_unique<host::HostRanks>(config_of(s, of, worker))});
+            hosts_.push_back({.memory = std::make_unique<host::HostRanks>(config_of(scenario, of, worker))});
         }
     }
 
@@ -132,12 +132,13 @@ class HostTensors final : public JobTensors {
     };
 
     // With the memory of the product, but shorter ranges: small tensors have several.
-    [[nodiscard]] host::HostRanksConfig config_of(const Scenario& s, const TensorsOf& of, unsigned worker) const {
+    [[nodiscard]] host::HostRanksConfig config_of(const Scenario& scenario, const TensorsOf& of,
+                                                  unsigned worker) const {
         std::vector<std::uint16_t> numbers(each_);
         std::iota(numbers.begin(), numbers.end(), std::uint16_t{0});
         const control::HostMemoryPlan plan = control::plan_memory({.ranks = {of.workers, numbers}, .why_apart = {}});
         const tensor::ChunkRules chunks{
-            .payload_lanes = s.payload_lanes(), .channels = of.channels, .most_lanes = plan.chunk_lanes};
+            .payload_lanes = scenario.payload_lanes(), .channels = of.channels, .most_lanes = plan.chunk_lanes};
         return {.slots = plan.slots,
                 .rules = {.ranks = std::move(numbers),
                           .chunk_lanes = plan.chunk_lanes,

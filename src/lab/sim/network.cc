@@ -23,34 +23,35 @@ NodeId host_of(const Site& site, unsigned rank) {
     return rank < site.worker_hosts.size() ? site.worker_hosts[rank] : no_node;
 }
 
-double loss_of(const Scenario& s, const Fabric& fabric, const FabricLink& ends) {
-    if (!s.faults.lossy_worker) return s.faults.loss;
+double loss_of(const Scenario& scenario, const Fabric& fabric, const FabricLink& ends) {
+    if (!scenario.faults.lossy_worker) return scenario.faults.loss;
     const bool lossy = std::ranges::any_of(fabric.sites, [&](const Site& site) {
-        const NodeId host = host_of(site, *s.faults.lossy_worker);
+        const NodeId host = host_of(site, *scenario.faults.lossy_worker);
         return host == ends.from || host == ends.to;
     });
-    return lossy ? s.faults.loss : 0;
+    return lossy ? scenario.faults.loss : 0;
 }
 
-LinkConfig config_of(const Scenario& s, const Fabric& fabric, const FabricLink& ends) {
-    LinkConfig config{.rate_bits_per_s = s.rate_bits_per_s,
-                      .delay = s.delay,
-                      .loss = loss_of(s, fabric, ends),
+LinkConfig config_of(const Scenario& scenario, const Fabric& fabric, const FabricLink& ends) {
+    LinkConfig config{.rate_bits_per_s = scenario.rate_bits_per_s,
+                      .delay = scenario.delay,
+                      .loss = loss_of(scenario, fabric, ends),
                       .faulty = true,
                       .at_host = ends.kind != FabricLink::Kind::trunk};
     if (ends.kind == FabricLink::Kind::trunk) {
-        config.paths = s.paths;
-        config.path_skew = s.path_skew;
+        config.paths = scenario.paths;
+        config.path_skew = scenario.path_skew;
     }
     if (ends.kind != FabricLink::Kind::from_host) {
-        config.queue_bytes = s.queue_bytes;
-        config.ecn_bytes = s.ecn_bytes;
+        config.queue_bytes = scenario.queue_bytes;
+        config.ecn_bytes = scenario.ecn_bytes;
         return config;
     }
     for (const Site& site : fabric.sites) {
-        if (s.straggler && host_of(site, *s.straggler) == ends.from) {
+        if (scenario.straggler && host_of(site, *scenario.straggler) == ends.from) {
             config.rate_bits_per_s = std::max<std::int64_t>(
-                static_cast<std::int64_t>(static_cast<double>(s.rate_bits_per_s) / s.straggler_factor), 1000);
+                static_cast<std::int64_t>(static_cast<double>(scenario.rate_bits_per_s) / scenario.straggler_factor),
+                1000);
         }
     }
     return config;
@@ -58,13 +59,14 @@ LinkConfig config_of(const Scenario& s, const Fabric& fabric, const FabricLink& 
 
 // A control message may name all ranks of a job. The buffers have an odd number of cache lines, so that the first lines
 // of many packets do not compete for the same part of a cache.
-std::size_t longest_packet(const Scenario& s) {
+std::size_t longest_packet(const Scenario& scenario) {
     constexpr std::size_t line_bytes = 64;
-    const std::size_t control_bytes = 576 + std::size_t{4} * s.workers();
-    std::size_t bytes = std::max(control_bytes, ATP_HEADER_BYTES + std::size_t{s.lanes} * ATP_LANE_BYTES);
-    for (unsigned job = 0; job < s.jobs; ++job) {
-        if (s.system_of(job).kind == System::Kind::switchml)
-            bytes = std::max(bytes, s.switchml_config(job).packet_bytes());
+    const std::size_t control_bytes = 576 + std::size_t{4} * scenario.workers();
+    std::size_t bytes = std::max(control_bytes, ATP_HEADER_BYTES + std::size_t{scenario.lanes} * ATP_LANE_BYTES);
+    for (unsigned job = 0; job < scenario.jobs; ++job) {
+        if (scenario.system_of(job).kind == System::Kind::switchml) {
+            bytes = std::max(bytes, scenario.switchml_config(job).packet_bytes());
+        }
     }
     return ((bytes + line_bytes - 1) / line_bytes | 1U) * line_bytes;
 }

@@ -56,12 +56,12 @@ Processes::Processes(const Shared& shared, ProgramId id)
       ports_(shared.fabric.nodes.size()),
       paths_(shared),
       notes_sent_(shared.scenario.forward_share != 0 || shared.scenario.owned_share > 0) {
-    const Scenario& s = shared.scenario;
-    if (s.ack_lists && s.owned_share > 0) batch_time_ = usual_batch_time;
-    if (!s.partition && !s.linear) return;
-    indices_.emplace(s.linear);
-    for (unsigned job = 0; s.partition && job < s.jobs; ++job) {
-        indices_->give_part(s.first_job + job, s.aggregators / s.jobs * job);
+    const Scenario& scenario = shared.scenario;
+    if (scenario.ack_lists && scenario.owned_share > 0) batch_time_ = usual_batch_time;
+    if (!scenario.partition && !scenario.linear) return;
+    indices_.emplace(scenario.linear);
+    for (unsigned job = 0; scenario.partition && job < scenario.jobs; ++job) {
+        indices_->give_part(scenario.first_job + job, scenario.aggregators / scenario.jobs * job);
     }
 }
 
@@ -121,19 +121,19 @@ const wire::Address& Processes::switch_address(const SwitchPlace& place) {
 ProcessId Processes::start_switch(const SwitchPlace& place) {
     const auto [entry, is_new] = switches_.try_emplace({place.node, place.only_serves}, no_process);
     if (!is_new) return entry->second;
-    const Scenario& s = shared_.scenario;
+    const Scenario& scenario = shared_.scenario;
     const ProcessId process = entry->second = reserve(place.node);
     host::SwitchHostConfig config{.address = process_at(process).address};
-    config.shard.table = table_of(s);
+    config.shard.table = table_of(scenario);
     if (place.only_serves) config.shard.table.aggregators = 0;
-    config.shard.tree.jobs = incarnations_kept * s.jobs;
-    config.shard.tree.channels = incarnations_kept * s.jobs * s.channels;
+    config.shard.tree.jobs = incarnations_kept * scenario.jobs;
+    config.shard.tree.channels = incarnations_kept * scenario.jobs * scenario.channels;
     config.shard.tree.server_bytes = ~std::uint64_t{0} >> 1U;
     config.shard.indices = indices();
-    if (!s.ack_lists) config.shard.ack_hold = Duration::zero();
+    if (!scenario.ack_lists) config.shard.ack_hold = Duration::zero();
     process_at(process).at_switch =
         std::make_unique<SwitchProcess>(std::move(config), shared_.fabric.nodes[place.node].name, shared_.trace);
-    process_at(process).at_switch->start(mix64(mix64(s.seed, boot_stream), ++boots_));
+    process_at(process).at_switch->start(mix64(mix64(scenario.seed, boot_stream), ++boots_));
     return process;
 }
 
@@ -393,8 +393,8 @@ void Processes::bypass_forced(std::byte* packet) const {
     const std::uint64_t channel = wire::load_u16(packet + ATP_OFFSET_CHANNEL);
     const std::uint64_t fragment = channel << 32U | wire::load_u32(packet + ATP_OFFSET_SEQ);
     const std::uint32_t job = wire::load_u32(packet + ATP_OFFSET_JOB);
-    const Scenario& s = shared_.scenario;
-    if (share_of_one(mix64(mix64(s.seed, job), fragment)) >= s.forward_share) return;
+    const Scenario& scenario = shared_.scenario;
+    if (share_of_one(mix64(mix64(scenario.seed, job), fragment)) >= scenario.forward_share) return;
     const std::uint16_t flags = wire::load_u16(packet + ATP_OFFSET_FLAGS);
     wire::store_u16(packet + ATP_OFFSET_FLAGS, static_cast<std::uint16_t>(flags | ATP_FLAG_BYPASS));
     wire::store_u8(packet + ATP_OFFSET_HOP, static_cast<std::uint8_t>(wire::load_u8(packet + ATP_OFFSET_HOP) + 1));

@@ -227,40 +227,42 @@ std::string log_normal_text(const LogNormal& distribution) {
     return fmt::format("{}:{}", distribution.median, distribution.spread);
 }
 
-std::string text_of(const Scenario& s) {
+std::string text_of(const Scenario& scenario) {
     const auto plural = [](std::uint64_t count, std::string_view what) {
         return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
     };
-    std::string text =
-        fmt::format("{} of {} in {}", plural(s.jobs, "job"), plural(s.workers_of(0), "rank"), to_string(s.topology));
-    text += fmt::format(", {} of {} bytes in {} on {}", plural(s.iterations, "iteration"), s.bytes,
-                        plural(s.tensors, "tensor"), plural(s.channels, "channel"));
-    text += fmt::format(", {} lanes, window {}, {}", s.lanes, 1U << s.window_log2, plural(s.aggregators, "aggregator"));
+    std::string text = fmt::format("{} of {} in {}", plural(scenario.jobs, "job"),
+                                   plural(scenario.workers_of(0), "rank"), to_string(scenario.topology));
+    text += fmt::format(", {} of {} bytes in {} on {}", plural(scenario.iterations, "iteration"), scenario.bytes,
+                        plural(scenario.tensors, "tensor"), plural(scenario.channels, "channel"));
+    text += fmt::format(", {} lanes, window {}, {}", scenario.lanes, 1U << scenario.window_log2,
+                        plural(scenario.aggregators, "aggregator"));
     const auto add = [&](bool is_so, const std::string& part) { text += is_so ? ", " + part : ""; };
-    add(s.server == ServerPlacement::dedicated, "dedicated servers");
-    add(s.server == ServerPlacement::shared, "servers on one host");
-    add(s.server == ServerPlacement::colocated, "servers on hosts of workers");
-    add(s.aggregation == Aggregation::racks, "only racks aggregate");
-    add(s.aggregation == Aggregation::nowhere, "switches only forward");
-    add(s.in_path, "switches in the path");
-    add(s.groups, "results by group");
-    add(s.placement == Placement::separate && s.jobs > 1, "hosts apart");
-    add(!s.systems.empty(), "SwitchML");
-    add(s.first_seq != 0, fmt::format("first sequence number {:#x}", s.first_seq));
-    add(s.float_share > 0, fmt::format("{:.0f} % floats", 100 * s.float_share));
-    add(s.overflow_share > 0, fmt::format("{:.0f} % near overflow", 100 * s.overflow_share));
-    add(s.plain_share > 0, fmt::format("{:.0f} % integers", 100 * s.plain_share));
-    add(s.owned_share > 0, fmt::format("{:.0f} % with owners", 100 * s.owned_share));
-    add(s.scaling == tensor::Scaling::dynamic, "dynamic scaling");
-    add(s.lane_type == tensor::LaneType::int16, "int16");
-    add(s.lane_type == tensor::LaneType::int8, "int8");
-    add(s.int32_switch.has_value(), fmt::format("only int32 past s{}", s.int32_switch.value_or(0)));
-    add(s.train > 1, fmt::format("trains of {}", s.train));
-    add(s.paths > 1, plural(s.paths, "path"));
-    add(s.queue_bytes != Scenario{}.queue_bytes, fmt::format("queues of {} bytes", s.queue_bytes));
-    add(s.straggler.has_value(), fmt::format("rank {} slow", s.straggler.value_or(0)));
-    add(s.pause + s.stagger + s.start_spread != Duration::zero(), "pauses between sums and starts");
-    const Faults& f = s.faults;
+    add(scenario.server == ServerPlacement::dedicated, "dedicated servers");
+    add(scenario.server == ServerPlacement::shared, "servers on one host");
+    add(scenario.server == ServerPlacement::colocated, "servers on hosts of workers");
+    add(scenario.aggregation == Aggregation::racks, "only racks aggregate");
+    add(scenario.aggregation == Aggregation::nowhere, "switches only forward");
+    add(scenario.in_path, "switches in the path");
+    add(scenario.groups, "results by group");
+    add(scenario.placement == Placement::separate && scenario.jobs > 1, "hosts apart");
+    add(!scenario.systems.empty(), "SwitchML");
+    add(scenario.first_seq != 0, fmt::format("first sequence number {:#x}", scenario.first_seq));
+    add(scenario.float_share > 0, fmt::format("{:.0f} % floats", 100 * scenario.float_share));
+    add(scenario.overflow_share > 0, fmt::format("{:.0f} % near overflow", 100 * scenario.overflow_share));
+    add(scenario.plain_share > 0, fmt::format("{:.0f} % integers", 100 * scenario.plain_share));
+    add(scenario.owned_share > 0, fmt::format("{:.0f} % with owners", 100 * scenario.owned_share));
+    add(scenario.scaling == tensor::Scaling::dynamic, "dynamic scaling");
+    add(scenario.lane_type == tensor::LaneType::int16, "int16");
+    add(scenario.lane_type == tensor::LaneType::int8, "int8");
+    add(scenario.int32_switch.has_value(), fmt::format("only int32 past s{}", scenario.int32_switch.value_or(0)));
+    add(scenario.train > 1, fmt::format("trains of {}", scenario.train));
+    add(scenario.paths > 1, plural(scenario.paths, "path"));
+    add(scenario.queue_bytes != Scenario{}.queue_bytes, fmt::format("queues of {} bytes", scenario.queue_bytes));
+    add(scenario.straggler.has_value(), fmt::format("rank {} slow", scenario.straggler.value_or(0)));
+    add(scenario.pause + scenario.stagger + scenario.start_spread != Duration::zero(),
+        "pauses between sums and starts");
+    const Faults& f = scenario.faults;
     add(f.loss > 0, fmt::format("loss {} %", 100 * f.loss));
     add(f.duplicate > 0, fmt::format("duplicates {} %", 100 * f.duplicate));
     add(f.reorder > 0, fmt::format("{} % late by up to {:.3f} ms", 100 * f.reorder, to_milliseconds(f.reorder_delay)));

@@ -27,7 +27,7 @@ bool is_of_last_switch(const Outage& outage, const TopologySpec& topology) {
     return outage.index + 1 == count_switches(topology);
 }
 
-Outage draw_outage(Random& random, const Scenario& s) {
+Outage draw_outage(Random& random, const Scenario& scenario) {
     using Kind = Outage::Kind;
     static constexpr std::array kinds{Kind::crash, Kind::pause,  Kind::silence, Kind::leave,
                                       Kind::cut,   Kind::cut_up, Kind::cut_down};
@@ -37,12 +37,12 @@ Outage draw_outage(Random& random, const Scenario& s) {
     if (random.chance(0.6)) {
         outage.node = Outage::Node::worker;
         outage.kind = random.pick(kinds);
-        outage.index = static_cast<unsigned>(random.below(s.workers()));
+        outage.index = static_cast<unsigned>(random.below(scenario.workers()));
     } else {
-        outage.index = static_cast<unsigned>(random.below(count_switches(s.topology)));
+        outage.index = static_cast<unsigned>(random.below(count_switches(scenario.topology)));
         do {
             outage.kind = random.pick(kinds_of_switch);
-        } while (outage.kind >= Kind::cut && is_of_last_switch(outage, s.topology));
+        } while (outage.kind >= Kind::cut && is_of_last_switch(outage, scenario.topology));
     }
     outage.at = Time(std::chrono::seconds(1) + milliseconds_between(random, 0, 3500));
     outage.lasts =
@@ -54,40 +54,42 @@ Outage draw_outage(Random& random, const Scenario& s) {
 // error must name the outage.
 Scenario draw_outage_scenario(std::uint64_t seed, bool calm) {
     Random random(seed, outage_stream);
-    Scenario s;
-    s.seed = seed;
-    s.topology = random.chance(0.4) ? TopologySpec{.shape = TopologySpec::Shape::star,
-                                                   .first = static_cast<unsigned>(random.between(1, 4))}
-                                    : TopologySpec{.shape = TopologySpec::Shape::racks,
-                                                   .first = static_cast<unsigned>(random.between(2, 3)),
-                                                   .second = static_cast<unsigned>(random.between(1, 2))};
-    s.placement = random.chance(0.5) ? Placement::shared : Placement::separate;
-    s.jobs = random.chance(0.7) ? 1 : static_cast<unsigned>(random.between(2, 3));
-    s.lanes = 8;
-    s.window_log2 = static_cast<std::uint8_t>(random.between(1, 4));
-    s.aggregators = 64;
-    s.bytes = 4 * random.between(8, 60);
-    s.iterations = static_cast<unsigned>(random.between(20, 70));
-    s.pause = milliseconds(60);
-    s.owned_share = random.chance(0.3) ? 1 : 0;
-    s.start_spread = milliseconds_between(random, 1, 1000);
-    s.faults.loss = random.pick(std::array{0.0, 0.0, 0.001, 0.01});
-    s.faults.duplicate = random.pick(std::array{0.0, 0.01, 0.1, 0.5});
-    s.faults.reorder = random.pick(std::array{0.0, 0.1, 1.0});
-    s.faults.reorder_delay =
+    Scenario scenario;
+    scenario.seed = seed;
+    scenario.topology = random.chance(0.4) ? TopologySpec{.shape = TopologySpec::Shape::star,
+                                                          .first = static_cast<unsigned>(random.between(1, 4))}
+                                           : TopologySpec{.shape = TopologySpec::Shape::racks,
+                                                          .first = static_cast<unsigned>(random.between(2, 3)),
+                                                          .second = static_cast<unsigned>(random.between(1, 2))};
+    scenario.placement = random.chance(0.5) ? Placement::shared : Placement::separate;
+    scenario.jobs = random.chance(0.7) ? 1 : static_cast<unsigned>(random.between(2, 3));
+    scenario.lanes = 8;
+    scenario.window_log2 = static_cast<std::uint8_t>(random.between(1, 4));
+    scenario.aggregators = 64;
+    scenario.bytes = 4 * random.between(8, 60);
+    scenario.iterations = static_cast<unsigned>(random.between(20, 70));
+    scenario.pause = milliseconds(60);
+    scenario.owned_share = random.chance(0.3) ? 1 : 0;
+    scenario.start_spread = milliseconds_between(random, 1, 1000);
+    scenario.faults.loss = random.pick(std::array{0.0, 0.0, 0.001, 0.01});
+    scenario.faults.duplicate = random.pick(std::array{0.0, 0.01, 0.1, 0.5});
+    scenario.faults.reorder = random.pick(std::array{0.0, 0.1, 1.0});
+    scenario.faults.reorder_delay =
         random.pick(std::array<Duration, 4>{milliseconds(1), milliseconds(5), milliseconds(20), milliseconds(60)});
-    s.faults.limits_reports = random.chance(0.3);
-    if (!calm) s.faults.outages = {draw_outage(random, s)};
-    s.deadline = std::chrono::seconds(20);  // later than any process is taken for lost
-    s.time_limit = Time(std::chrono::seconds(120));
+    scenario.faults.limits_reports = random.chance(0.3);
+    if (!calm) scenario.faults.outages = {draw_outage(random, scenario)};
+    scenario.deadline = std::chrono::seconds(20);  // later than any process is taken for lost
+    scenario.time_limit = Time(std::chrono::seconds(120));
     if (random.chance(0.15)) {
-        draw_numbers(random, s, 600);
-        s.window_log2 = 4;  // so that no sum takes seconds
+        draw_numbers(random, scenario, 600);
+        scenario.window_log2 = 4;  // so that no sum takes seconds
     }
-    s.in_path = random.chance(0.1);
-    if (s.may_share_memory() && random.chance(0.1)) s.ranks_of_host = static_cast<unsigned>(random.between(2, 3));
-    s.groups = random.chance(0.2);
-    return s;
+    scenario.in_path = random.chance(0.1);
+    if (scenario.may_share_memory() && random.chance(0.1)) {
+        scenario.ranks_of_host = static_cast<unsigned>(random.between(2, 3));
+    }
+    scenario.groups = random.chance(0.2);
+    return scenario;
 }
 
 }  // namespace
@@ -102,12 +104,12 @@ Scenario draw_scenario(std::uint64_t seed, SwarmProfile profile) {
     // another scenario from the same seed.
     for (std::uint64_t attempt = 0;; ++attempt) {
         Random random(seed, swarm_stream + attempt);
-        Scenario s;
-        s.seed = seed;
+        Scenario scenario;
+        scenario.seed = seed;
         for (const ScenarioRow& row : scenario_table()) {
-            if (row.draw != nullptr) row.draw(random, s);
+            if (row.draw != nullptr) row.draw(random, scenario);
         }
-        if (!problem_of(s)) return s;
+        if (!problem_of(scenario)) return scenario;
     }
 }
 

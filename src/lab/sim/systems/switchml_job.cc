@@ -25,16 +25,16 @@ constexpr std::size_t errors_kept = 8;
 
 std::uint16_t slot_of(const std::byte* packet) { return wire::load_u16(packet + switchml::offset_slot); }
 
-GradientShape shape_of(const Scenario& s, unsigned index) {
-    const switchml::JobConfig config = s.switchml_config(index);
-    GradientShape shape{.key = mix64(s.seed, s.first_job + index),
+GradientShape shape_of(const Scenario& scenario, unsigned index) {
+    const switchml::JobConfig config = scenario.switchml_config(index);
+    GradientShape shape{.key = mix64(scenario.seed, scenario.first_job + index),
                         .workers = config.workers,
                         .payload_lanes = config.lanes,
                         .window = config.slots(),
-                        .float_share = s.float_share,
-                        .overflow_share = s.overflow_share,
-                        .plain_share = s.plain_share,
-                        .sizes = s.gradients};
+                        .float_share = scenario.float_share,
+                        .overflow_share = scenario.overflow_share,
+                        .plain_share = scenario.plain_share,
+                        .sizes = scenario.gradients};
     if (config.halves) shape.sum_bits = half_sum_bits;
     return shape;
 }
@@ -262,8 +262,8 @@ void SwitchmlJob::check(const JobReport& job) {
     if (config_.mode == Mode::compares_offsets) {
         expect_none("packets of fragments that no worker can have reached", own.count(SwitchEvent::ahead));
     }
-    const Scenario& s = shared_.scenario;
-    const bool all_fit = s.float_share == 0 && s.overflow_share == 0 && !s.gradients;
+    const Scenario& scenario = shared_.scenario;
+    const bool all_fit = scenario.float_share == 0 && scenario.overflow_share == 0 && !scenario.gradients;
     if (all_fit) expect_none("overflowed sums of values that cannot overflow", own.workers.overflowed);
     if (!job.finished) return;
     expect_none("packets without a result", own.workers.sent - own.workers.results);
