@@ -99,7 +99,7 @@ const bit<16> JOIN_BEGIN_BYTES = 123;
 
 header join_t {
     bit<976> before;
-    // a switch in the path of a member adds int32 lanes alone: set by that switch, or by a receiver of such a JOIN
+    // a switch in the path of a member adds only int32 lanes: set by that switch, or by a receiver of such a JOIN
     bit<8> int32_path;
 }
 // End of the written part.

@@ -169,7 +169,7 @@ local MESSAGES = {
         { name = "level", kind = "u8", text = "level of the receiver: 0 and 1 aggregate, 2 hosts the server only", size = 1, most = 2 },
         { name = "begun", kind = "flag", text = "the sender, or a member below it, received `ready` before: the server must know the channel", size = 1 },
         { name = "receives_group", kind = "flag", text = "a packet to the group of the terms arrived here recently", size = 1 },
-        { name = "int32_path", kind = "flag", text = "a switch in the path of a member adds int32 lanes alone: set by that switch, or by a receiver of such a JOIN", size = 1 },
+        { name = "int32_path", kind = "flag", text = "a switch in the path of a member adds only int32 lanes: set by that switch, or by a receiver of such a JOIN", size = 1 },
         { name = "unit_count", kind = "u8", text = "number of units", size = 1, counts = "units" },
         { name = "units", kind = "list", text = "the units that join", each = "unit", count = "unit_count" },
         { name = "pace", kind = "pace", text = "among the members below the sender" },

@@ -40,7 +40,7 @@ std::optional<std::string> obstacle_of_copies(const Tensors& tensors) {
 
 void check(bool fits, const char* text) { TORCH_CHECK_VALUE(fits, "atp: ", text); }
 
-// `outputs`: those of rank 0, then those of rank 1 and so on. The network compares the bytes of all of them alone.
+// `outputs`: those of rank 0, then those of rank 1 and so on. The network compares only the bytes of all of them.
 void check_outputs(const Tensors& outputs, const Tensors& inputs, int ranks) {
     bool fit = outputs.size() == inputs.size() * static_cast<std::size_t>(ranks);
     for (std::size_t i = 0; fit && i < outputs.size(); ++i) {

@@ -107,7 +107,7 @@ class Communicator {
     // Block r of `out` has bytes[r] bytes, which rank r passes as `in`. `bytes` is equal on all ranks.
     [[nodiscard]] Result<Handle> all_gather(const void* in, void* out, std::span<const std::size_t> bytes,
                                             Time deadline = never);
-    // The sum goes to `root` alone; the other ranks need no `out`.
+    // The sum goes only to `root`; the other ranks need no `out`.
     [[nodiscard]] Result<Handle> reduce(const Buffer& buffer, numeric::ElementType type, Reduction reduction,
                                         std::uint32_t root, Time deadline = never);
     // Copies the bytes of rank `root` to all ranks, in place.

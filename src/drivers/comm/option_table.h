@@ -34,7 +34,7 @@ enum class OptionType : std::uint8_t {
     multicast,
     time,  // 0 or longer
     wait,  // above 0
-    file,  // path; read by the PyTorch backend alone
+    file,  // path; read only by the PyTorch backend
 };
 
 enum class OptionScope : std::uint8_t {

@@ -63,7 +63,7 @@ tensor::DealtTensor::Rules Communicator::rules_of_deal(bool gathers, std::uint8_
             .in_memory = on_one_host};
 }
 
-// Other hosts know the host of the owner alone.
+// Other hosts know only the owner's host.
 tensor::DealtTensor::Block Communicator::block_of(std::unique_ptr<protocol::Tensor> tensor, std::uint32_t owner) const {
     return {.tensor = std::move(tensor),
             .owner = static_cast<std::uint16_t>(owner),

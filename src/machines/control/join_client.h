@@ -106,7 +106,7 @@ class JoinClient {
 
     // True: a message for this member. False: another type, or another job, token or channel.
     bool handle_message(std::span<const std::byte> bytes, const wire::Address& from, bool by_group, Time now);
-    // A packet of this channel. `was_asked_for`: a result that came to this member alone. `proven`: the packet has the
+    // A packet of this channel. `was_asked_for`: a result that came only to this member. `proven`: the packet has the
     // channel's token, or its protocol has none.
     void handle_data(const wire::Address& from, bool by_group, bool was_asked_for, bool proven, Time now);
     // A result of this channel. After a member left in order, the operations that it took part in still complete.

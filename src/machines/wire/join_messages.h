@@ -133,7 +133,7 @@ struct Join {
     std::uint8_t level = 0;    // level of the receiver: 0 and 1 aggregate, 2 hosts the server only
     bool begun = false;  // the sender, or a member below it, received `ready` before: the server must know the channel
     bool receives_group = false;  // a packet to the group of the terms arrived here recently
-    // a switch in the path of a member adds int32 lanes alone: set by that switch, or by a receiver of such a JOIN
+    // a switch in the path of a member adds only int32 lanes: set by that switch, or by a receiver of such a JOIN
     bool int32_path = false;
     std::vector<JoiningUnit> units{};  // the units that join
     Pace pace{};                       // among the members below the sender
