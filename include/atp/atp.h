@@ -26,9 +26,9 @@
  * Threads: functions of a communicator may be called from any thread, but in an order that is equal on all ranks. A
  * store serves one thread at a time, except for atp_store_in_memory().
  * Time: every wait has a deadline, and an operation ends by its deadline with a result or an error. Times are in
- * milliseconds.
- * Failure: after an operation failed, no further operation of that communicator succeeds. Destroy it, and create
- * another with the next `generation`, with the ranks that still run.
+ * milliseconds, unless a name ends in `_us`.
+ * Failure: after an operation that had begun failed, no further one of that communicator succeeds. Destroy it, and
+ * create another with the next `generation`, with the ranks that still run.
  * Compatibility: structs that may grow begin with their size, so a program and a library of different releases work
  * together. Numbers of enumerations never change their meaning.
  */
@@ -208,8 +208,8 @@ struct atp_options {
     /* Lanes of a packet (2 to 16,362). [0: as many as all paths carry] */
     uint32_t lanes;
     /*
-     * Maximum number of packets of a channel in flight (a power of two, 1 to 65,536). [0: as many as fit in 256 KiB,
-     * from 8 to 256]
+     * Maximum number of packets of a channel in flight (a power of two, 1 to 65,536). [0: the largest that fits in
+     * 256 KiB, from 8 to 256]
      */
     uint32_t window;
     /* Add an audit lane of four bytes to each packet; the server checks this lane before it adds. [0] */

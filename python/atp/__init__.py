@@ -8,7 +8,7 @@
 
 The network executes sums (all_reduce, reduce_scatter and reduce with SUM and AVG), all_gather, broadcast and barrier
 of CPU and CUDA tensors. Ranks on one machine sum in its memory. Otherwise the switch at ATP_SWITCH adds, or the hosts
-share the work. Gloo executes all other operations, and the logger `atp` reports each of them once.
+share the work. Gloo executes all other operations, and rank 0 logs each kind once (`operation delegated`).
 
 `atp.Options` has the settings. `atp.push()` and `atp.pull()` sum by key, like a parameter server.
 `atp.error_feedback_hook()` makes up for the rounding of narrow lanes. `atp.flight_records()` returns what PyTorch's
@@ -20,7 +20,7 @@ Raises:
     ValueError: a setting is wrong, and the text names it, its value and the accepted values; or a tensor has a wrong
         size, or the group another backend.
     TypeError: `pg_options` is not `atp.Options`, or keys do not support this kind of tensor.
-    RuntimeError: an operation that Gloo executes failed, or the installed torch lacks the Flight Recorder.
+    RuntimeError: an operation that Gloo executes failed, or this build lacks the Flight Recorder.
     ImportError: on `import atp`, because the backend was compiled for another release of PyTorch.
     KeyboardInterrupt: Ctrl-C while the rank waits.
 """

@@ -28,7 +28,7 @@ def flight_records(*, stacks: bool = True, only_active: bool = False) -> dict[st
         only_active: whether to leave out completed operations.
 
     Raises:
-        RuntimeError: the installed torch lacks the recorder.
+        RuntimeError: this build of `atp` lacks the recorder.
     """
     if not _C.has_flight_recorder():
         raise RuntimeError("this build of atp has no Flight Recorder, because torch lacked its headers")

@@ -117,7 +117,7 @@ void add_where(Command& command, const std::shared_ptr<BenchOptions>& options) {
         ->excludes(single)
         ->excludes(at_switch);
     here.number("--repeats", options->repeats, 1, 1000,
-                "Repetitions of the whole measurement, alternating with --peer [5 with --peer, else 1]")
+                "Repetitions of the whole measurement, alternating with --peer [5 with --peer or --ladder, else 1]")
         ->excludes(single);
 }
 

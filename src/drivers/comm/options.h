@@ -54,8 +54,8 @@ struct Options {
     std::uint32_t channels = 1;
     // Lanes of a packet (2 to 16,362). [0: as many as all paths carry]
     std::uint32_t lanes = 0;
-    // Maximum number of packets of a channel in flight (a power of two, 1 to 65,536). [0: as many as fit in 256 KiB,
-    // from 8 to 256]
+    // Maximum number of packets of a channel in flight (a power of two, 1 to 65,536). [0: the largest that fits in 256
+    // KiB, from 8 to 256]
     std::uint32_t window = 0;
     // Factor between a float32 value and its integer if scaling is fixed: x is sent as round(x * scale) (above 0).
     // [1e8]
