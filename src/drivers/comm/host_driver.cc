@@ -131,9 +131,10 @@ void HostDriver::stop() {
     if (thread_.joinable()) thread_.join();
     while (!try_begin_drive()) std::this_thread::yield();
     if (memory_->presence_of(memory_->rank()) == shm::Presence::here) {
-        if (open_works_ != 0)
+        if (open_works_ != 0) {
             // errors.md, runs, closed: your program destroyed the group or communicator
             fail({.operation = Operation::wait, .reason = Reason::closed, .text = "the communicator was closed"});
+        }
         memory_->set_presence(memory_->rank(), shm::Presence::left);
     }
     driving_ = false;

@@ -101,9 +101,10 @@ void try_buffer(const Descriptor& socket, const BufferOption& buffer, std::uint3
     const int granted = get_option(socket, SOL_SOCKET, buffer.option) / 2;
     const bool enough = granted >= requested;
     std::string text = fmt::format("{} bytes", granted);
-    if (!enough)
+    if (!enough) {
         // errors.md, none: the event `feature missing` and `atp doctor` have it
         text += fmt::format(" granted, {} requested: raise {}, or run with CAP_NET_ADMIN", requested, buffer.sysctl);
+    }
     report.set(buffer.feature, true, enough, std::move(text));
 }
 

@@ -241,9 +241,10 @@ Result<HostPort> split_host_port(std::string_view text) {
         return malformed(text, "an IPv6 address needs brackets");
     }
     const auto port = parse_port(text.substr(colon + 1));
-    if (!port)
+    if (!port) {
         // errors.md, calls, malformed
         return malformed(text, fmt::format("'{}' is not a port; use a number from 0 to 65535", text.substr(colon + 1)));
+    }
     return HostPort{host, *port};
 }
 
