@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 
 #include "support/gradients.h"
 #include "support/network.h"
@@ -35,7 +34,7 @@ class Stranger {
     }
 
   private:
-    void pass(Bytes bytes) { network_.hand_over(at_, server_node, std::move(bytes)); }
+    void pass(const Bytes& bytes) { network_.hand_over(at_, server_node, bytes); }
 
     Network& network_;
     Node at_;
