@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import os
 import random
+import re
 import signal
 import time
 from pathlib import Path
@@ -219,7 +220,8 @@ def test_killed_rank_is_named_with_its_process(tmp_path):
             assert f"of rank {victim}, on this host, has ended" in outcomes[rank].text
             latest_s = max(latest_s, float((folder / f"raised-{rank}").read_text()) - died)
     left = (set(os.listdir("/dev/shm")) | set(os.listdir("/tmp"))) - before
-    assert not [name for name in left if "atp" in name]
+    # Not the folders of networks that bench/cluster makes at the same time.
+    assert not [name for name in left if "atp" in name and not re.match(r"atp-\d+-\d+-", name)]
     print(f"{KILLS} kills, the latest error after {latest_s * 1000:.1f} ms")
 
 
