@@ -221,11 +221,12 @@ def close(found, expected) -> bool:
     return all(torch.allclose(a, b, atol=1e-5) for a, b in zip(found, expected, strict=True))
 
 
-def train_fsdp2(rank, size):
+def train_sharded(rank, size, *dimensions):
+    """FSDP2 over a mesh with these dimensions; with two of them HSDP, whose first one averages what the second shards."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
-    mesh = init_device_mesh("cpu", (size,))
+    mesh = init_device_mesh("cpu", dimensions, mesh_dim_names=("replicas", "shards")[-len(dimensions) :])
     log = Delegated.watch()
     model, inputs, targets = model_and_data(size)
     for layer in model:
@@ -236,6 +237,10 @@ def train_fsdp2(rank, size):
     train(model, torch.optim.SGD(model.parameters(), lr=0.1), inputs[own], targets[own])
     found = [parameter.full_tensor().detach() for parameter in model.parameters()]
     return close(found, alone(size)), log.lines
+
+
+def train_fsdp2(rank, size):
+    return train_sharded(rank, size, size)
 
 
 def test_fsdp2_trains_without_gloo():
@@ -243,21 +248,7 @@ def test_fsdp2_trains_without_gloo():
 
 
 def train_hybrid(rank, size):
-    """HSDP: the groups of the mesh's second dimension shard the model, those of the first one average its gradients."""
-    from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.fsdp import fully_shard
-
-    mesh = init_device_mesh("cpu", (2, size // 2), mesh_dim_names=("replicas", "shards"))
-    log = Delegated.watch()
-    model, inputs, targets = model_and_data(size)
-    for layer in model:
-        if list(layer.parameters()):
-            fully_shard(layer, mesh=mesh)
-    fully_shard(model, mesh=mesh)
-    own = slice(8 * rank, 8 * rank + 8)
-    train(model, torch.optim.SGD(model.parameters(), lr=0.1), inputs[own], targets[own])
-    found = [parameter.full_tensor().detach() for parameter in model.parameters()]
-    return close(found, alone(size)), log.lines
+    return train_sharded(rank, size, 2, size // 2)
 
 
 def test_hsdp_trains_without_gloo():
