@@ -60,7 +60,7 @@ enum atp_reason {
     ATP_REASON_IN_USE = 4,            /* another socket or program has the address, folder or interface */
     ATP_REASON_UNREACHABLE = 5,       /* no route, no such local address, or no answer from a switch or rank */
     ATP_REASON_REFUSED = 6,           /* no program listens there, or its process ended */
-    ATP_REASON_TOO_LARGE = 7,         /* a packet for the path, or a value for the store */
+    ATP_REASON_TOO_LARGE = 7,         /* a packet for the path, a value for the store, or a reduction */
     ATP_REASON_UNSUPPORTED = 8,       /* not possible with this type, option, build or kernel */
     ATP_REASON_EXHAUSTED = 9,         /* no descriptors, memory or buffers are left */
     ATP_REASON_TIMED_OUT = 10,        /* a deadline passed */
@@ -315,10 +315,19 @@ enum atp_element {
     ATP_ELEMENT_INT64 = 5     /* exact, modulo 2^64 */
 };
 
-/* What an operation computes of the ranks' tensors. */
+/*
+ * What an operation computes of the ranks' tensors. Only atp_all_reduce() and its variants have the minimum and what
+ * follows it, for up to 64 KiB of a rank in one call. They do not round float64.
+ */
 enum atp_reduction {
     ATP_REDUCTION_SUM = 0,
-    ATP_REDUCTION_AVERAGE = 1 /* the sum divided by the number of ranks; not of integers */
+    ATP_REDUCTION_AVERAGE = 1, /* the sum divided by the number of ranks; not of integers */
+    ATP_REDUCTION_MINIMUM = 2, /* NaN if a rank has NaN */
+    ATP_REDUCTION_MAXIMUM = 3, /* NaN if a rank has NaN */
+    ATP_REDUCTION_PRODUCT = 4, /* in the order of ranks; of integers modulo 2^32 or 2^64 */
+    ATP_REDUCTION_AND = 5,     /* of the bits of integers */
+    ATP_REDUCTION_OR = 6,      /* of the bits of integers */
+    ATP_REDUCTION_XOR = 7      /* of the bits of integers */
 };
 
 /*

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -13,6 +14,14 @@
 #include <vector>
 
 namespace atp::python {
+
+// Why no operation of a group in the network can succeed any more.
+enum class GroupError : std::uint8_t {
+    none,
+    timeout,
+    remote,  // another rank or a switch ended, or cannot be reached
+    other,
+};
 
 // Marks the time in which this thread runs callbacks of a future. Threads: one object belongs to one thread; scopes
 // nest.
@@ -49,9 +58,13 @@ class Completions : public std::enable_shared_from_this<Completions> {
     void post(std::function<void()> job);
     void stop();
 
-    // An operation of this group has failed: no later operation in the network can succeed.
-    void note_failure() { failed_ = true; }
-    [[nodiscard]] bool failed() const { return failed_; }
+    // An operation of this group has failed: no later operation in the network can succeed. The first failure counts.
+    void note_failure(GroupError failure) {
+        GroupError none = GroupError::none;
+        failure_.compare_exchange_strong(none, failure);
+    }
+    [[nodiscard]] GroupError failure() const { return failure_; }
+    [[nodiscard]] bool failed() const { return failure() != GroupError::none; }
 
   private:
     using Clock = std::chrono::steady_clock;
@@ -68,7 +81,7 @@ class Completions : public std::enable_shared_from_this<Completions> {
     std::size_t running_ = 0;  // jobs that have begun and are not done
     Clock::time_point last_begun_;
     bool stopping_ = false;
-    std::atomic<bool> failed_{false};
+    std::atomic<GroupError> failure_{GroupError::none};
     std::vector<std::thread> threads_;
 };
 

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "net/clock.h"
-#include "summable.h"
 
 namespace atp::python {
 namespace {
@@ -17,14 +16,18 @@ namespace {
 // Longest time for which the process that hosts the switch waits for the other ranks at shutdown.
 constexpr Duration longest_goodbye = std::chrono::seconds(10);
 
-// Gloo has no averages. `options` ask for the sum of the tensors, which this function divides: float64 is precise
-// enough.
+// Neither Gloo nor a fold has averages or factors. `options` then ask for the sum of the tensors, which this function
+// multiplies: float64 is precise enough.
 template <class CollectiveOptions>
 CollectiveOptions as_sum_of_parts(std::vector<at::Tensor>& tensors, CollectiveOptions options, int ranks) {
     const bool is_average = options.reduceOp == c10d::ReduceOp::AVG;
-    if (!is_average || tensors.empty() || tensors.front().scalar_type() != at::kDouble) return options;
+    const bool is_scaled = options.reduceOp == c10d::ReduceOp::PREMUL_SUM;
+    if (!(is_average || is_scaled) || tensors.empty()) return options;
+    if (tensors.front().scalar_type() != at::kDouble) return options;
     const at::NoGradGuard no_grad;
-    for (at::Tensor& tensor : tensors) tensor.div_(ranks);
+    for (at::Tensor& tensor : tensors) {
+        is_average ? tensor.div_(ranks) : tensor.mul_(factor_of(options.reduceOp));
+    }
     options.reduceOp = c10d::ReduceOp::SUM;
     return options;
 }
@@ -53,7 +56,7 @@ ProcessGroupAtp& group_of(const c10::intrusive_ptr<c10d::Backend>& backend) {
 ProcessGroupAtp::ProcessGroupAtp(std::shared_ptr<comm::Communicator> communicator,
                                  c10::intrusive_ptr<c10d::Store> store, c10::intrusive_ptr<c10d::Backend> fallback,
                                  GroupOptions options)
-    : c10d::Backend(static_cast<int>(communicator->rank()), static_cast<int>(communicator->world())),
+    : BackendWithErrors(static_cast<int>(communicator->rank()), static_cast<int>(communicator->world())),
       fallback_(std::move(fallback)),
       options_(std::move(options)),
       store_(std::move(store)),
@@ -98,7 +101,7 @@ void ProcessGroupAtp::setTimeout(std::chrono::milliseconds timeout) {
 }
 
 void ProcessGroupAtp::abort() {
-    completions_->note_failure();
+    completions_->note_failure(GroupError::other);
     c10::intrusive_ptr<c10d::Backend> fallback;
     {
         const std::scoped_lock lock(mutex_);
@@ -163,28 +166,47 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce_in_network(Tensors& tensors
     const at::ScalarType type_in_network = summed_type(tensors.front().scalar_type(), operation);
     std::vector<Staged> staged = stage(tensors, type_in_network);
     const auto element = *element_type_of(type_in_network);
-    const auto reduction = operation == c10d::ReduceOp::AVG ? comm::Reduction::average : comm::Reduction::sum;
-    auto begun = stager_.all_reduce(*communicator, staged, element, reduction, deadline_of(timeout));
+    auto begun = stager_.all_reduce(*communicator, staged, element, summing_of(operation), deadline_of(timeout));
     return hand_out(std::move(begun), std::move(staged), type, title, awaited);
 }
 
+ProcessGroupAtp::WorkPointer ProcessGroupAtp::fold_on_ranks(Tensors& tensors, const Fold& fold, const Call& call) {
+    const auto communicator = require_communicator();
+    std::vector<Staged> staged = stage(tensors, tensors.front().scalar_type());
+    bring_to_host(staged);
+    auto begun = communicator->all_reduce(buffers_of(staged), fold.type, fold.operation, deadline_of(call.timeout));
+    return hand_out(std::move(begun), std::move(staged), call.type, call.title, call.awaited);
+}
+
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
-    const auto why = tensors.size() == 1 ? obstacle(tensors, options.reduceOp) : "several tensors in one call";
-    if (why) {
-        return delegate("all_reduce", *why)->allreduce(tensors, as_sum_of_parts(tensors, options, getSize()));
+    const bool is_one = tensors.size() == 1;
+    const auto why = is_one ? obstacle(tensors, options.reduceOp) : "several tensors in one call";
+    if (!why) {
+        return reduce_in_network(tensors, options.reduceOp, options.timeout, c10d::OpType::ALLREDUCE, "atp:all_reduce",
+                                 is_awaited(options));
     }
-    return reduce_in_network(tensors, options.reduceOp, options.timeout, c10d::OpType::ALLREDUCE, "atp:all_reduce",
-                             is_awaited(options));
+    const auto fold = is_one ? fold_of(tensors, options.reduceOp) : std::nullopt;
+    const auto own = as_sum_of_parts(tensors, options, getSize());
+    if (!fold || !fold->fits) return delegate("all_reduce", reason_of(*why, fold))->allreduce(tensors, own);
+    return fold_on_ranks(tensors, *fold,
+                         {options.timeout, c10d::OpType::ALLREDUCE, "atp:all_reduce", is_awaited(options)});
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::allreduce_coalesced(Tensors& tensors,
                                                                   const c10d::AllreduceCoalescedOptions& options) {
-    if (const auto why = obstacle(tensors, options.reduceOp)) {
-        const auto own = as_sum_of_parts(tensors, options, getSize());
-        return delegate("all_reduce_coalesced", *why)->allreduce_coalesced(tensors, own);
+    const auto why = obstacle(tensors, options.reduceOp);
+    if (!why) {
+        return reduce_in_network(tensors, options.reduceOp, options.timeout, c10d::OpType::ALLREDUCE_COALESCED,
+                                 "atp:all_reduce_coalesced", is_awaited(options));
     }
-    return reduce_in_network(tensors, options.reduceOp, options.timeout, c10d::OpType::ALLREDUCE_COALESCED,
-                             "atp:all_reduce_coalesced", is_awaited(options));
+    const auto fold = fold_of(tensors, options.reduceOp);
+    const auto own = as_sum_of_parts(tensors, options, getSize());
+    if (!fold || !fold->fits) {
+        return delegate("all_reduce_coalesced", reason_of(*why, fold))->allreduce_coalesced(tensors, own);
+    }
+    return fold_on_ranks(
+        tensors, *fold,
+        {options.timeout, c10d::OpType::ALLREDUCE_COALESCED, "atp:all_reduce_coalesced", is_awaited(options)});
 }
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {

@@ -19,6 +19,7 @@
 #include "flight_recorder.h"
 #include "staging.h"
 #include "store_adapter.h"
+#include "summable.h"
 #include "work.h"
 
 namespace atp::python {
@@ -32,15 +33,41 @@ struct GroupOptions {
     std::function<void(const std::string& operation, const std::string& reason)> delegated;
 };
 
-// PyTorch's backend `atp`: executes sums, reduce-scatters, all-gathers, broadcasts and barriers in the network and all
-// other operations with the fallback backend.
+// c10d::Backend. Only later releases declare getError() and the enumeration of its results.
+template <class Base>
+class BackendWithErrors : public Base {
+  public:
+    using Base::Base;
+    [[nodiscard]] virtual GroupError failure() const = 0;
+};
+template <class Base>
+requires requires(Base& base) { base.getError(); }
+class BackendWithErrors<Base> : public Base {
+  public:
+    using Base::Base;
+    [[nodiscard]] virtual GroupError failure() const = 0;
+
+    using ErrorType = decltype(std::declval<Base&>().getError());
+    ErrorType getError() override {
+        switch (failure()) {
+            case GroupError::none: return ErrorType::SUCCESS;
+            case GroupError::timeout: return ErrorType::TIMEOUT;
+            case GroupError::remote: return ErrorType::REMOTE_ERROR;
+            case GroupError::other: break;
+        }
+        return ErrorType::COMM_ERROR;
+    }
+};
+
+// PyTorch's backend `atp`: executes sums, reduce-scatters, all-gathers, broadcasts, barriers and small reductions of
+// other kinds in the network, and all other operations with the fallback backend.
 //
 // Ownership: owns the communicator and Completions; shares the store and the fallback.
 // Calling order: the constructor, with a newly formed communicator; collectives, in the same order on every rank; then
 //   shutdown() or abort(). The destructor waits for no other rank.
 // Threads: any. The caller must release Python's lock before each call.
 // Failure: works fail as NetworkWork documents. After one failure, every later operation in the network fails as well.
-class ProcessGroupAtp final : public c10d::Backend {
+class ProcessGroupAtp final : public BackendWithErrors<c10d::Backend> {
   public:
     ProcessGroupAtp(std::shared_ptr<comm::Communicator> communicator, c10::intrusive_ptr<c10d::Store> store,
                     c10::intrusive_ptr<c10d::Backend> fallback, GroupOptions options);
@@ -61,6 +88,7 @@ class ProcessGroupAtp final : public c10d::Backend {
     void shutdown();
     // NOLINTEND(modernize-use-override)
 
+    [[nodiscard]] GroupError failure() const override { return completions_->failure(); }
     // False after shutdown() or abort().
     [[nodiscard]] bool active() const { return communicator() != nullptr; }
 
@@ -116,6 +144,7 @@ class ProcessGroupAtp final : public c10d::Backend {
         const char* title;
         bool awaited;
     };
+    WorkPointer fold_on_ranks(Tensors& tensors, const Fold& fold, const Call& call);
     WorkPointer gather_in_network(const Tensors& outputs, const Tensors& inputs, const Call& call);
     // `counts`: elements that each rank gets.
     WorkPointer scatter_in_network(const Tensors& outputs, const Tensors& inputs,

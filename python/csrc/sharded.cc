@@ -7,16 +7,11 @@
 #include <utility>
 
 #include "process_group.h"
-#include "summable.h"
 
 namespace atp::python {
 namespace {
 
 using Tensors = std::vector<at::Tensor>;
-
-comm::Reduction reduction_of(const c10d::ReduceOp& operation) {
-    return operation == c10d::ReduceOp::AVG ? comm::Reduction::average : comm::Reduction::sum;
-}
 
 // Why the network cannot reduce these tensors to parts; empty if it can.
 std::optional<std::string> obstacle_of_parts(const Tensors& tensors, const c10d::ReduceOp& operation) {
@@ -123,7 +118,7 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::scatter_in_network(const Tensors& 
     for (const at::Tensor& output : outputs) own += static_cast<std::size_t>(output.numel());
     check(own == counts[static_cast<std::size_t>(getRank())], "the output of a reduce-scatter has another size");
     auto begun = communicator->reduce_scatter(input.data_ptr(), staged.front().host.data_ptr(), counts,
-                                              *element_type_of(input.scalar_type()), reduction_of(operation),
+                                              *element_type_of(input.scalar_type()), summing_of(operation),
                                               deadline_of(call.timeout));
     return hand_out(std::move(begun), std::move(staged), call.type, call.title, call.awaited);
 }
@@ -252,7 +247,7 @@ ProcessGroupAtp::WorkPointer ProcessGroupAtp::reduce(Tensors& tensors, const c10
     staged.input = on_host(tensor);
     const auto elements = static_cast<std::size_t>(tensor.numel());
     auto begun = communicator->reduce({staged.input.data_ptr(), is_root ? staged.host.data_ptr() : nullptr, elements},
-                                      *element_type_of(tensor.scalar_type()), reduction_of(options.reduceOp),
+                                      *element_type_of(tensor.scalar_type()), summing_of(options.reduceOp),
                                       static_cast<std::uint32_t>(options.rootRank), deadline_of(options.timeout));
     return hand_out(std::move(begun), {std::move(staged)}, c10d::OpType::REDUCE, "atp:reduce", is_awaited(options));
 }

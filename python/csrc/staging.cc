@@ -33,16 +33,6 @@ Staged stage_one(const at::Tensor& tensor, at::ScalarType type) {
     return {.tensor = tensor, .memory = memory, .host = memory};
 }
 
-std::vector<comm::Buffer> buffers_of(const std::vector<Staged>& staged) {
-    std::vector<comm::Buffer> buffers;
-    buffers.reserve(staged.size());
-    for (const Staged& each : staged) {
-        void* memory = each.host.data_ptr();
-        buffers.push_back({.in = memory, .out = memory, .elements = static_cast<std::size_t>(each.host.numel())});
-    }
-    return buffers;
-}
-
 // Orders everything that the queue loads from now on after the work that the current stream already has.
 Result<void> load_after_current_stream(staging::DeviceQueue& queue, c10::Device device) {
     const VirtualGuardImpl guard(device.type());
@@ -55,13 +45,13 @@ Result<void> load_after_current_stream(staging::DeviceQueue& queue, c10::Device 
 
 std::unique_ptr<staging::StagedTensor> convert(Staged& staged, const std::shared_ptr<staging::DeviceQueue>& queue,
                                                const comm::Communicator& communicator, numeric::ElementType type,
-                                               comm::Reduction reduction) {
+                                               const comm::Summing& summing) {
     const auto elements = static_cast<std::size_t>(staged.memory.numel());
     staged.host = at::empty({staged.memory.numel()}, at::TensorOptions().dtype(at::kInt).pinned_memory(true));
     const staging::Stage stage{
         .elements = {.type = type, .data = staged.memory.data_ptr(), .count = elements},
         .scale = communicator.scale(),
-        .factor = communicator.factor(reduction),
+        .factor = communicator.factor(summing),
         .lanes = {static_cast<std::byte*>(staged.host.data_ptr()), elements * ATP_LANE_BYTES},
     };
     auto tensor = std::make_unique<staging::StagedTensor>(queue, stage, communicator.feed());
@@ -72,7 +62,7 @@ std::unique_ptr<staging::StagedTensor> convert(Staged& staged, const std::shared
 // All tensors must be on one device.
 Result<comm::Handle> all_reduce_converted(comm::Communicator& communicator, std::vector<Staged>& staged,
                                           const std::shared_ptr<staging::DeviceQueue>& queue, numeric::ElementType type,
-                                          comm::Reduction reduction, Time deadline) {
+                                          const comm::Summing& summing, Time deadline) {
     const c10::Device device = staged.front().memory.device();
     const c10::DeviceGuard guard(device);  // the queue changes the current device and does not restore it
     if (auto ordered = load_after_current_stream(*queue, device); !ordered) return tl::unexpected(ordered.error());
@@ -80,12 +70,12 @@ Result<comm::Handle> all_reduce_converted(comm::Communicator& communicator, std:
     std::uint64_t elements = 0;
     for (Staged& each : staged) {
         if (each.memory.numel() == 0) continue;
-        auto tensor = convert(each, queue, communicator, type, reduction);
+        auto tensor = convert(each, queue, communicator, type, summing);
         tensor->begin();
         elements += tensor->size();
         tensors.push_back(std::move(tensor));
     }
-    return communicator.all_reduce(std::move(tensors), elements, type, reduction, deadline);
+    return communicator.all_reduce(std::move(tensors), elements, type, summing, deadline);
 }
 
 Result<comm::Handle> average_integers(comm::Communicator& communicator, std::vector<Staged>& staged,
@@ -184,6 +174,16 @@ void wait_for_devices(const std::vector<Staged>& staged) {
     }
 }
 
+std::vector<comm::Buffer> buffers_of(const std::vector<Staged>& staged) {
+    std::vector<comm::Buffer> buffers;
+    buffers.reserve(staged.size());
+    for (const Staged& each : staged) {
+        void* memory = each.host.data_ptr();
+        buffers.push_back({.in = memory, .out = memory, .elements = static_cast<std::size_t>(each.host.numel())});
+    }
+    return buffers;
+}
+
 std::vector<at::Tensor> tensors_of(const std::vector<Staged>& staged) {
     std::vector<at::Tensor> tensors;
     tensors.reserve(staged.size());
@@ -206,18 +206,18 @@ std::vector<c10::Device> devices_of(const std::vector<Staged>& staged) {
 }
 
 Result<comm::Handle> Stager::all_reduce(comm::Communicator& communicator, std::vector<Staged>& staged,
-                                        numeric::ElementType type, comm::Reduction reduction, Time deadline) {
+                                        numeric::ElementType type, const comm::Summing& summing, Time deadline) {
     const c10::Device device = staged.front().memory.device();
     if (!device.is_cpu() && !numeric::is_integer(type) && !communicator.fits_numbers()) {
         if (const Queue queue = queue_of(device)) {
-            return all_reduce_converted(communicator, staged, queue, type, reduction, deadline);
+            return all_reduce_converted(communicator, staged, queue, type, summing, deadline);
         }
     }
     bring_to_host(staged);
-    if (numeric::is_integer(type) && reduction == comm::Reduction::average) {
+    if (numeric::is_integer(type) && summing.reduction == comm::Reduction::average) {
         return average_integers(communicator, staged, type, deadline);
     }
-    return communicator.all_reduce(buffers_of(staged), type, reduction, deadline);
+    return communicator.all_reduce(buffers_of(staged), type, summing, deadline);
 }
 
 Stager::Queue Stager::queue_of(c10::Device device) {

@@ -57,6 +57,8 @@ class PooledStream {
     c10::OptionalStreamGuard guard_;
 };
 
+// Of the host.
+[[nodiscard]] std::vector<comm::Buffer> buffers_of(const std::vector<Staged>& staged);
 [[nodiscard]] std::vector<at::Tensor> tensors_of(const std::vector<Staged>& staged);
 // What the operation reads, for profilers: the inputs, or `tensor` of each where it is the input.
 [[nodiscard]] std::vector<at::Tensor> inputs_of(const std::vector<Staged>& staged);
@@ -75,7 +77,8 @@ class Stager {
   public:
     // The caller keeps `staged` until the operation and its devices are done.
     [[nodiscard]] Result<comm::Handle> all_reduce(comm::Communicator& communicator, std::vector<Staged>& staged,
-                                                  numeric::ElementType type, comm::Reduction reduction, Time deadline);
+                                                  numeric::ElementType type, const comm::Summing& summing,
+                                                  Time deadline);
 
   private:
     using Queue = std::shared_ptr<staging::DeviceQueue>;

@@ -18,6 +18,17 @@ std::exception_ptr exception_of(const Error& error) {
         c10::DistBackendError({__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)}, message_of(error)));
 }
 
+GroupError error_of_group(const Error& error) {
+    switch (error.reason) {
+        case Reason::timed_out: return GroupError::timeout;
+        case Reason::unreachable:
+        case Reason::refused: return GroupError::remote;
+        // an abort by this rank concerns no peer
+        case Reason::closed: return error.peer.empty() ? GroupError::other : GroupError::remote;
+        default: return GroupError::other;
+    }
+}
+
 c10::intrusive_ptr<c10::ivalue::Future> make_future(std::vector<c10::Device> devices) {
     return c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()), std::move(devices));
 }
@@ -136,7 +147,7 @@ void NetworkWork::settle() {
             }
         } else {
             exception = exception_of(outcome.error());
-            completions_->note_failure();
+            completions_->note_failure(error_of_group(outcome.error()));
         }
         record_.end(!exception);
         if (exception) write_flight_records_after_failure(*group_);

@@ -76,6 +76,27 @@ static void check_sums(atp_communicator* communicator) {
     free(out);
 }
 
+static void check_folds(atp_communicator* communicator, uint32_t rank) {
+    const double own[2] = {1.0 + (double)rank * 1e-12, -(double)rank};
+    const int32_t bits[2] = {rank == 0 ? 6 : 3, -1};
+    const int32_t factors[2] = {rank == 0 ? INT32_MAX : 2, 3};
+    double of_doubles[2];
+    int32_t of_integers[2];
+    struct atp_error error;
+    SUCCEED(atp_all_reduce(communicator, own, of_doubles, 2, ATP_ELEMENT_FLOAT64, ATP_REDUCTION_MAXIMUM, 0, &error));
+    REQUIRE(of_doubles[0] == 1.0 + 1e-12 && of_doubles[1] == 0);
+    SUCCEED(atp_all_reduce(communicator, own, of_doubles, 2, ATP_ELEMENT_FLOAT64, ATP_REDUCTION_MINIMUM, 0, &error));
+    REQUIRE(of_doubles[0] == 1.0 && of_doubles[1] == -1);
+    SUCCEED(atp_all_reduce(communicator, factors, of_integers, 2, ATP_ELEMENT_INT32, ATP_REDUCTION_PRODUCT, 0, &error));
+    REQUIRE(of_integers[0] == -2 && of_integers[1] == 9);
+    SUCCEED(atp_all_reduce(communicator, bits, of_integers, 2, ATP_ELEMENT_INT32, ATP_REDUCTION_AND, 0, &error));
+    REQUIRE(of_integers[0] == 2 && of_integers[1] == -1);
+    SUCCEED(atp_all_reduce(communicator, bits, of_integers, 2, ATP_ELEMENT_INT32, ATP_REDUCTION_OR, 0, &error));
+    REQUIRE(of_integers[0] == 7 && of_integers[1] == -1);
+    SUCCEED(atp_all_reduce(communicator, bits, of_integers, 2, ATP_ELEMENT_INT32, ATP_REDUCTION_XOR, 0, &error));
+    REQUIRE(of_integers[0] == 5 && of_integers[1] == 0);
+}
+
 static void check_parts(atp_communicator* communicator, uint32_t rank) {
     const size_t counts[RANKS] = {2, 1};
     const size_t bytes[RANKS] = {4, 3};
@@ -115,6 +136,7 @@ static void check_others(atp_communicator* communicator) {
     if (rank == 1) strcpy(text, "twelve bytes");
     SUCCEED(atp_broadcast(communicator, text, sizeof text, 1, 0, &error));
     check_parts(communicator, rank);
+    check_folds(communicator, rank);
     REQUIRE(strcmp(text, "twelve bytes") == 0);
     SUCCEED(atp_barrier(communicator, 0, &error));
     values[0] = values[1] = values[2] = 1.5 + rank;
@@ -158,6 +180,14 @@ static void check_refusals(atp_communicator* communicator) {
     REQUIRE(error.reason == ATP_REASON_UNSUPPORTED && error.operation == ATP_OPERATION_ALL_REDUCE);
     REQUIRE(strstr(error.text, "int32") != NULL);
     REQUIRE(atp_all_reduce(communicator, &number, &number, 1, 99, ATP_REDUCTION_SUM, 0, NULL) == ATP_REASON_MALFORMED);
+    REQUIRE(atp_all_reduce(communicator, &number, &number, 16385, ATP_ELEMENT_INT32, ATP_REDUCTION_MAXIMUM, 0,
+                           &error) == ATP_REASON_TOO_LARGE);
+    REQUIRE(strcmp(error.text, "the maximum of 16385 int32 exceeds 65536 bytes: split it into several operations") ==
+            0);
+    REQUIRE(atp_all_reduce(communicator, &number, &number, 1, ATP_ELEMENT_FLOAT32, ATP_REDUCTION_XOR, 0, NULL) ==
+            ATP_REASON_UNSUPPORTED);
+    REQUIRE(atp_reduce(communicator, &number, &number, 1, ATP_ELEMENT_INT32, ATP_REDUCTION_MAXIMUM, 0, 0, &error) ==
+            ATP_REASON_UNSUPPORTED);
     REQUIRE(atp_broadcast_async(communicator, &number, 4, RANKS, 0, &work, &error) == ATP_REASON_MALFORMED);
     REQUIRE(work == NULL);
     REQUIRE(atp_barrier(NULL, 0, &error) == ATP_REASON_MALFORMED);

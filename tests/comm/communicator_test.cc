@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ using comm::Buffer;
 using comm::Communicator;
 using comm::Reduction;
 using numeric::ElementType;
+using numeric::FoldOperation;
+using numeric::FoldType;
 using testing::HasSubstr;
 using Sizes = std::vector<std::size_t>;
 
@@ -54,6 +57,9 @@ TEST_F(OneRank, WrongArgumentsAreRefusedWithTheReason) {
     const std::string null = "a buffer is NULL, but its size is above 0";
     const std::string no_average = "elements of type int32 have no average: use a sum, and divide the result";
     const std::string no_root = "root 1 is out of range; a world of 1 ranks counts from 0";
+    const auto fold = [&](const Buffer& buffer, FoldType type, FoldOperation operation) {
+        return one.all_reduce(std::span(&buffer, 1), type, operation);
+    };
     struct Row {
         Result<comm::Handle> work;
         Operation operation;
@@ -65,6 +71,14 @@ TEST_F(OneRank, WrongArgumentsAreRefusedWithTheReason) {
          no_average},
         {one.all_reduce({nullptr, some, 4}, floats, sum), Operation::all_reduce, Reason::malformed, null},
         {one.all_reduce({some, nullptr, 4}, floats, sum), Operation::all_reduce, Reason::malformed, null},
+        {one.all_reduce({some, some, 4}, ElementType::int32, comm::Summing::scaled_by(2)), Operation::all_reduce,
+         Reason::unsupported, no_average},
+        {fold({some, some, 4}, FoldType::float32, FoldOperation::bit_or), Operation::all_reduce, Reason::unsupported,
+         "elements of type float32 have no bitwise or: use a type of integers"},
+        {fold({nullptr, some, 4}, FoldType::float32, FoldOperation::maximum), Operation::all_reduce, Reason::malformed,
+         null},
+        {fold({some, some, 8193}, FoldType::float64, FoldOperation::product), Operation::all_reduce, Reason::too_large,
+         "the product of 8193 float64 exceeds 65536 bytes: split it into several operations"},
         {one.broadcast(some, 4, 1), Operation::broadcast, Reason::malformed, no_root},
         {one.broadcast(nullptr, 4, 0), Operation::broadcast, Reason::malformed, null},
         {scatter(some, some, {4}, ElementType::int32, average), Operation::reduce_scatter, Reason::unsupported,
@@ -93,6 +107,7 @@ TEST_F(OneRank, WrongArgumentsAreRefusedWithTheReason) {
 TEST_F(OneRank, OperationsWithoutElementsAreDoneAtOnce) {
     Communicator& one = *communicator;
     for (const auto& work : {one.all_reduce(std::span<const Buffer>{}, ElementType::float32, Reduction::sum),
+                             one.all_reduce(std::span<const Buffer>{}, FoldType::int8, FoldOperation::maximum),
                              one.all_reduce({nullptr, nullptr, 0}, ElementType::float32, Reduction::sum),
                              one.broadcast(nullptr, 0, 0), one.all_gather(nullptr, nullptr, Sizes{0}),
                              one.reduce_scatter(nullptr, nullptr, Sizes{0}, ElementType::float32, Reduction::sum),

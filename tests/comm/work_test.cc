@@ -5,6 +5,7 @@
 
 #include <future>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include "base/hash.h"
@@ -70,6 +71,34 @@ TEST(Operation, OnlyAWorkWithoutAWaitingCallerNeedsAThread) {
     EXPECT_EQ(attendant->calls, 1) << "a work that is done needs no thread";
 }
 
+TEST(Operation, LastStepRunsOnceAllPartsHaveSucceededAndBeforeTheEnd) {
+    Work work(Operation::all_reduce, tensor::make_broadcast_tensor(nullptr, nullptr, 8), net::now(), never);
+    std::string order;
+    work.add_slice(0, 1, 0);
+    work.set_last_step([&] { order += work.done() ? "done" : "step"; });
+    work.add_slice(1, 1, 0);
+    work.set_callback([&] { order += ", callback"; });
+    work.finish_part(std::nullopt);
+    EXPECT_EQ(order, "");
+    work.finish_part(std::nullopt);
+    EXPECT_EQ(order, "step, callback");
+    EXPECT_TRUE(work.done());
+    EXPECT_TRUE(work.outcome());
+}
+
+TEST(Operation, LastStepIsLeftOutAfterAnError) {
+    Work work(Operation::all_reduce, tensor::make_broadcast_tensor(nullptr, nullptr, 8), net::now(), never);
+    bool stepped = false;
+    work.add_slice(0, 1, 0);
+    work.add_slice(1, 1, 0);
+    work.set_last_step([&] { stepped = true; });
+    work.finish_part(Error{.operation = Operation::all_reduce, .reason = Reason::refused});
+    work.finish_part(std::nullopt);
+    EXPECT_TRUE(work.done());
+    EXPECT_FALSE(work.outcome());
+    EXPECT_FALSE(stepped);
+}
+
 // Ranks of different builds share a job: a change of one of these numbers breaks such jobs.
 TEST(Purpose, NumbersOfOperationsTypesAndReductionsMatchTheProtocol) {
     EXPECT_EQ(static_cast<unsigned>(Operation::all_reduce), 12U);
@@ -85,6 +114,7 @@ TEST(Purpose, NumbersOfOperationsTypesAndReductionsMatchTheProtocol) {
     EXPECT_EQ(numeric::element_types.size(), 6U) << "a new type needs a number here and in docs/spec/numbers.md";
     EXPECT_EQ(static_cast<unsigned>(Reduction::sum), 0U);
     EXPECT_EQ(static_cast<unsigned>(Reduction::average), 1U);
+    EXPECT_EQ(static_cast<unsigned>(Reduction::scaled), 2U);
 }
 
 // Computed independently of this code, from the formula in docs/spec/numbers.md.
@@ -97,6 +127,12 @@ TEST(Purpose, HashesMatchTheProtocol) {
     EXPECT_EQ(purpose_of(Operation::broadcast, 100, 3), 17103U);
     EXPECT_EQ(purpose_of(Operation::barrier, 1, 0), 18295U);
     EXPECT_EQ(purpose_of(Operation::push, 1000, sum_of_floats ^ mix(7)), 58047U);
+    const std::uint32_t maximum = detail_of(numeric::FoldType::float32, numeric::FoldOperation::maximum);
+    EXPECT_EQ(purpose_of(Operation::all_reduce, 1, mix(maximum + 1)), 14696U);
+    const std::uint32_t minimum = detail_of(numeric::FoldType::boolean, numeric::FoldOperation::minimum);
+    EXPECT_EQ(purpose_of(Operation::all_reduce, 30, mix(mix(minimum + 10) + 20)), 55012U);
+    const std::uint32_t scaled = detail_of(numeric::ElementType::float32, Summing::scaled_by(1.0 / 3));
+    EXPECT_EQ(purpose_of(Operation::all_reduce, 300, mix(scaled + 300)), 3186U);
     const std::uint32_t average_of_longs = detail_of(numeric::ElementType::int64, Reduction::average);
     EXPECT_EQ(purpose_of(Operation::all_reduce, (5ULL << 32U) + 7, average_of_longs), 28486U);
 }

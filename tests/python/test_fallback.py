@@ -174,9 +174,9 @@ def note_what_is_delegated(rank, size):
     def delegate():
         for _ in range(3):
             dist.all_reduce(torch.ones(1))
-            dist.all_reduce(torch.ones(1), dist.ReduceOp.MAX)
-            dist.all_reduce(torch.ones(1, dtype=torch.uint8))
-            dist.all_reduce(torch.ones(1, dtype=torch.float64), dist.ReduceOp.AVG)
+            dist.all_reduce(torch.ones(20_000), dist.ReduceOp.MAX)
+            dist.all_reduce(torch.ones(70_000, dtype=torch.uint8))
+            dist.all_reduce(torch.ones(9000, dtype=torch.float64), dist.ReduceOp.AVG)
             dist.reduce(torch.ones(1), dst=0, op=dist.ReduceOp.MAX)
             dist.gather(torch.ones(1), [torch.zeros(1) for _ in range(size)] if rank == 0 else None, dst=0)
 
@@ -186,20 +186,14 @@ def note_what_is_delegated(rank, size):
 def test_each_delegated_operation_is_logged_once_by_one_rank():
     assert values_of(run_ranks(note_what_is_delegated, 2)) == [
         [
-            (
-                "WARNING",
-                'operation delegated name="all_reduce" backend=gloo reason="operation other than SUM and AVG"',
-            ),
-            ("WARNING", 'operation delegated name="all_reduce" backend=gloo reason="Byte tensors"'),
+            ("WARNING", 'operation delegated name="all_reduce" backend=gloo reason="more than 64 KiB: MAX"'),
+            ("WARNING", 'operation delegated name="all_reduce" backend=gloo reason="more than 64 KiB: Byte tensors"'),
             (
                 "WARNING",
                 'operation delegated name="all_reduce" backend=gloo '
-                'reason="float64, which the network rounds to float32"',
+                'reason="more than 64 KiB: float64, which the network rounds to float32"',
             ),
-            (
-                "WARNING",
-                'operation delegated name="reduce" backend=gloo reason="operation other than SUM and AVG"',
-            ),
+            ("WARNING", 'operation delegated name="reduce" backend=gloo reason="MAX"'),
             ("INFO", 'operation delegated name="gather" backend=gloo'),
         ],
         [],

@@ -61,20 +61,31 @@ auto summing(int element, int reduction, const Begin& begin) {
         const auto type = atp::capi::element_from(element);
         const auto how = atp::capi::reduction_from(reduction);
         if (type && how) return begin(communicator, *type, *how);
+        if (type && atp::capi::fold_operation_from(reduction)) {
+            // errors.md, calls, unsupported
+            return atp::fail(atp::Operation::parse, atp::Reason::unsupported, {},
+                             "only an all_reduce has this `reduction`: use a sum or an average");
+        }
         // errors.md, calls, malformed
         return tl::unexpected(malformed("`element` or `reduction` is out of range; use the constants of atp.h"));
     };
 }
 
 auto all_reduce(const atp_buffer* buffers, std::size_t count, int element, int reduction, std::int64_t timeout_ms) {
-    return summing(element, reduction, [=](Communicator& communicator, auto type, auto how) -> Begun {
+    const auto all = [=](Communicator& communicator, auto type, auto how) -> Begun {
         if (buffers == nullptr && count != 0) {
             return tl::unexpected(malformed("`buffers` is NULL, but `count` is above 0"));
         }
         std::vector<atp::comm::Buffer> list(count);
         for (std::size_t i = 0; i < count; ++i) list[i] = {buffers[i].in, buffers[i].out, buffers[i].elements};
         return communicator.all_reduce(list, type, how, deadline_from(timeout_ms));
-    });
+    };
+    return [=](Communicator& communicator) -> Begun {
+        const auto type = atp::capi::element_from(element);
+        const auto fold = atp::capi::fold_operation_from(reduction);
+        if (type && fold) return all(communicator, atp::numeric::fold_type_of(*type), *fold);
+        return summing(element, reduction, all)(communicator);
+    };
 }
 
 auto reduce_scatter(const void* in, void* out, const std::size_t* counts, int element, int reduction,

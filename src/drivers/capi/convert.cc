@@ -230,6 +230,18 @@ std::optional<comm::Reduction> reduction_from(int reduction) {
     }
 }
 
+std::optional<numeric::FoldOperation> fold_operation_from(int reduction) {
+    switch (reduction) {
+        case ATP_REDUCTION_MINIMUM: return numeric::FoldOperation::minimum;
+        case ATP_REDUCTION_MAXIMUM: return numeric::FoldOperation::maximum;
+        case ATP_REDUCTION_PRODUCT: return numeric::FoldOperation::product;
+        case ATP_REDUCTION_AND: return numeric::FoldOperation::bit_and;
+        case ATP_REDUCTION_OR: return numeric::FoldOperation::bit_or;
+        case ATP_REDUCTION_XOR: return numeric::FoldOperation::bit_xor;
+        default: return std::nullopt;
+    }
+}
+
 Time deadline_from(std::int64_t timeout_ms) { return timeout_ms <= 0 ? never : net::now() + timeout_from(timeout_ms); }
 
 }  // namespace atp::capi

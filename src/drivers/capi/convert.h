@@ -13,6 +13,7 @@
 #include "comm/communicator.h"
 #include "comm/options.h"
 #include "numeric/element_type.h"
+#include "numeric/fold.h"
 
 namespace atp::capi {
 
@@ -24,6 +25,7 @@ int report(const Error& error, atp_error* to);
 [[nodiscard]] Result<comm::Options> options_from(const atp_options* options);
 [[nodiscard]] std::optional<numeric::ElementType> element_from(int element);
 [[nodiscard]] std::optional<comm::Reduction> reduction_from(int reduction);
+[[nodiscard]] std::optional<numeric::FoldOperation> fold_operation_from(int reduction);
 // `never` means: use the communicator's own timeout.
 [[nodiscard]] Time deadline_from(std::int64_t timeout_ms);
 

@@ -65,7 +65,7 @@ std::uint64_t alignment_of(numeric::ElementType type) {
 
 // "5 + 7 float32 (average)": the elements of each tensor. Other ranks may read it if they called something else.
 std::string text_of(std::span<const std::unique_ptr<protocol::Tensor>> tensors, std::uint64_t elements,
-                    numeric::ElementType type, Reduction reduction) {
+                    numeric::ElementType type, const Summing& summing) {
     constexpr std::size_t most_listed = 4;
     const std::uint64_t lanes = type == numeric::ElementType::int64 ? tensor::lanes_of_int64 : 1;
     std::string sizes = fmt::format("{}", elements);
@@ -77,7 +77,7 @@ std::string text_of(std::span<const std::unique_ptr<protocol::Tensor>> tensors, 
             sizes += fmt::format("{}{}", sizes.empty() ? "" : " + ", tensor->size() / lanes);
         }
     }
-    return fmt::format("{} {} ({})", sizes, to_string(type), reduction == Reduction::sum ? "sum" : "average");
+    return fmt::format("{} {} ({})", sizes, to_string(type), to_string(summing));
 }
 
 }  // namespace
@@ -89,8 +89,24 @@ std::uint16_t purpose_of(Operation operation, std::uint64_t elements, std::uint3
     return static_cast<std::uint16_t>(hash ^ (hash >> 16U));
 }
 
-std::uint32_t detail_of(numeric::ElementType type, Reduction reduction) {
-    return (static_cast<std::uint32_t>(type) << 8U) | static_cast<std::uint32_t>(reduction);
+std::string to_string(const Summing& summing) {
+    switch (summing.reduction) {
+        case Reduction::sum: return "sum";
+        case Reduction::average: return "average";
+        case Reduction::scaled: break;
+    }
+    return fmt::format("sum times {:g}", summing.factor);
+}
+
+std::uint32_t detail_of(numeric::ElementType type, const Summing& summing) {
+    const std::uint32_t base = (static_cast<std::uint32_t>(type) << 8U) | static_cast<std::uint32_t>(summing.reduction);
+    if (summing.reduction != Reduction::scaled) return base;
+    const auto factor = std::bit_cast<std::uint64_t>(summing.factor);
+    return mix(mix(base + static_cast<std::uint32_t>(factor)) + static_cast<std::uint32_t>(factor >> 32U));
+}
+
+std::uint32_t detail_of(numeric::FoldType type, numeric::FoldOperation operation) {
+    return (static_cast<std::uint32_t>(type) << 8U) | static_cast<std::uint32_t>(operation);
 }
 
 Communicator::Communicator(std::uint32_t rank, std::uint32_t world, const Options& options)
@@ -218,11 +234,13 @@ Handle Communicator::submit_fitted(const OperationCall& call, tensor::NumberFitt
     const std::uint16_t purpose_beside = purpose_of(call.operation, call.elements, mix(call.detail));
     if (host_ != nullptr) {
         work->add_slice(0, whole.size(), purpose);
+        if (call.last_step) work->set_last_step(call.last_step);
         submit_on_host(work, std::move(fitted), purpose_beside, call.alignment);
     } else {
         for (auto& first : fitted.before) add_beside(*work, std::move(first), purpose_beside);
         add_slices(*work, whole, purpose, call.alignment);
         if (fitted.after != nullptr) add_beside(*work, std::move(fitted.after), purpose_beside);
+        if (call.last_step) work->set_last_step(call.last_step);
         submit_in_order(work, purpose);
     }
     return work;
@@ -297,14 +315,14 @@ void Communicator::finish_order_barriers() {
     }
 }
 
-Result<Handle> Communicator::all_reduce(const Buffer& buffer, numeric::ElementType type, Reduction reduction,
+Result<Handle> Communicator::all_reduce(const Buffer& buffer, numeric::ElementType type, const Summing& summing,
                                         Time deadline) {
-    return all_reduce(std::span(&buffer, 1), type, reduction, deadline);
+    return all_reduce(std::span(&buffer, 1), type, summing, deadline);
 }
 
-Result<Handle> Communicator::all_reduce(std::span<const Buffer> buffers, numeric::ElementType type, Reduction reduction,
-                                        Time deadline) {
-    if (reduction == Reduction::average && numeric::is_integer(type)) {
+Result<Handle> Communicator::all_reduce(std::span<const Buffer> buffers, numeric::ElementType type,
+                                        const Summing& summing, Time deadline) {
+    if (summing.reduction != Reduction::sum && numeric::is_integer(type)) {
         return refuse(
             Operation::all_reduce, Reason::unsupported,
             // errors.md, calls, unsupported
@@ -319,20 +337,20 @@ Result<Handle> Communicator::all_reduce(std::span<const Buffer> buffers, numeric
             return refuse(Operation::all_reduce, Reason::malformed, "a buffer is NULL, but its size is above 0");
         }
         elements += buffer.elements;
-        const double by = numeric::is_integer(type) ? 1.0 : factor(reduction);
+        const double by = numeric::is_integer(type) ? 1.0 : factor(summing);
         tensors.push_back(tensor::make_sum_tensor(type, buffer.in, buffer.out, buffer.elements, scale(), by));
     }
-    return all_reduce(std::move(tensors), elements, type, reduction, deadline);
+    return all_reduce(std::move(tensors), elements, type, summing, deadline);
 }
 
 Result<Handle> Communicator::all_reduce(std::vector<std::unique_ptr<protocol::Tensor>> tensors, std::uint64_t elements,
-                                        numeric::ElementType type, Reduction reduction, Time deadline) {
+                                        numeric::ElementType type, const Summing& summing, Time deadline) {
     constexpr Operation operation = Operation::all_reduce;
     log_type(type);
     if (tensors.empty()) return std::make_shared<Work>(operation, nullptr, net::now(), net::now());
-    std::uint32_t detail = detail_of(type, reduction);  // the boundaries between tensors are mixed in below
+    std::uint32_t detail = detail_of(type, summing);  // the boundaries between tensors are mixed in below
     for (const auto& tensor : tensors) detail = mix(detail + static_cast<std::uint32_t>(tensor->size()));
-    std::string called = fmt::format("{} of {}", to_string(operation), text_of(tensors, elements, type, reduction));
+    std::string called = fmt::format("{} of {}", to_string(operation), text_of(tensors, elements, type, summing));
     std::unique_ptr<protocol::Tensor> whole =
         tensors.size() == 1 ? std::move(tensors.front()) : std::make_unique<tensor::TensorGroup>(std::move(tensors));
     return submit({operation, type, elements, detail, std::move(called), alignment_of(type)}, std::move(whole),

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,6 +23,7 @@
 #include "comm/options.h"
 #include "comm/work.h"
 #include "numeric/element_type.h"
+#include "numeric/fold.h"
 #include "observe/log.h"
 #include "observe/trace_file.h"
 #include "store/rendezvous.h"
@@ -33,13 +35,34 @@
 
 namespace atp::comm {
 
-// The values are hashed into packets and are part of the protocol: docs/spec/numbers.md#purpose-of-an-operation.
-enum class Reduction : std::uint8_t { sum = 0, average = 1 };
+// The values are hashed into packets and are part of the protocol: docs/spec/numbers.md#purpose-of-an-operation. Those
+// of numeric::FoldOperation follow.
+enum class Reduction : std::uint8_t { sum = 0, average = 1, scaled = 2 };
+
+// What the network adds, and by what each rank multiplies the sum.
+struct Summing {
+    Summing(Reduction kind) : reduction(kind) {}  // NOLINT(google-explicit-constructor): usually all that there is
+    // The factor must be equal on all ranks.
+    [[nodiscard]] static Summing scaled_by(double factor) {
+        Summing summing(Reduction::scaled);
+        summing.factor = factor;
+        return summing;
+    }
+
+    Reduction reduction;
+    double factor = 1;  // of Reduction::scaled
+};
+// "sum", "average" or "sum times 0.5".
+[[nodiscard]] std::string to_string(const Summing& summing);
 
 // Purpose field of every gradient of an operation. `elements`: number of elements of the whole operation, over all
 // tensors and channels. `detail`: detail_of() mixed with the size of each tensor, or the root of a broadcast.
 [[nodiscard]] std::uint16_t purpose_of(Operation operation, std::uint64_t elements, std::uint32_t detail);
-[[nodiscard]] std::uint32_t detail_of(numeric::ElementType type, Reduction reduction);
+[[nodiscard]] std::uint32_t detail_of(numeric::ElementType type, const Summing& summing);
+[[nodiscard]] std::uint32_t detail_of(numeric::FoldType type, numeric::FoldOperation operation);
+
+// Limit of a rank's bytes in an operation that the ranks fold: each rank receives those of all ranks.
+inline constexpr std::size_t longest_fold = std::size_t{64} << 10U;
 
 // Elements in the caller's memory. `in` and `out` are equal or do not overlap.
 struct Buffer {
@@ -90,25 +113,30 @@ class Communicator {
     [[nodiscard]] const Formation& formation() const { return formation_; }
 
     // A deadline of `never` means Options::timeout from now on. An average of integers is refused.
-    [[nodiscard]] Result<Handle> all_reduce(const Buffer& buffer, numeric::ElementType type, Reduction reduction,
+    [[nodiscard]] Result<Handle> all_reduce(const Buffer& buffer, numeric::ElementType type, const Summing& summing,
                                             Time deadline = never);
     // Several tensors as one operation: small tensors share packets.
     [[nodiscard]] Result<Handle> all_reduce(std::span<const Buffer> buffers, numeric::ElementType type,
-                                            Reduction reduction, Time deadline = never);
+                                            const Summing& summing, Time deadline = never);
+    // What no switch can add: gathers up to longest_fold bytes of each rank, which each rank folds in rank order, so
+    // that all ranks have equal bits.
+    [[nodiscard]] Result<Handle> all_reduce(std::span<const Buffer> buffers, numeric::FoldType type,
+                                            numeric::FoldOperation operation, Time deadline = never);
     // Tensors of the caller, whose elements become ready as the caller notifies feed(). The tensors apply factor()
     // themselves. Integer tensors receive the sum, also for an average.
     [[nodiscard]] Result<Handle> all_reduce(std::vector<std::unique_ptr<protocol::Tensor>> tensors,
-                                            std::uint64_t elements, numeric::ElementType type, Reduction reduction,
+                                            std::uint64_t elements, numeric::ElementType type, const Summing& summing,
                                             Time deadline = never);
     // Block r of `in` has counts[r] elements, and its sum goes to `out` of rank r. Blocks follow each other. `counts`
     // is equal on all ranks.
     [[nodiscard]] Result<Handle> reduce_scatter(const void* in, void* out, std::span<const std::size_t> counts,
-                                                numeric::ElementType type, Reduction reduction, Time deadline = never);
+                                                numeric::ElementType type, const Summing& summing,
+                                                Time deadline = never);
     // Block r of `out` has bytes[r] bytes, which rank r passes as `in`. `bytes` is equal on all ranks.
     [[nodiscard]] Result<Handle> all_gather(const void* in, void* out, std::span<const std::size_t> bytes,
                                             Time deadline = never);
     // The sum goes only to `root`; the other ranks need no `out`.
-    [[nodiscard]] Result<Handle> reduce(const Buffer& buffer, numeric::ElementType type, Reduction reduction,
+    [[nodiscard]] Result<Handle> reduce(const Buffer& buffer, numeric::ElementType type, const Summing& summing,
                                         std::uint32_t root, Time deadline = never);
     // Copies the bytes of rank `root` to all ranks, in place.
     [[nodiscard]] Result<Handle> broadcast(void* data, std::size_t bytes, std::uint32_t root, Time deadline = never);
@@ -127,8 +155,8 @@ class Communicator {
         return options_.scaling == tensor::Scaling::dynamic || tensor::is_narrow(options_.lane_type);
     }
     [[nodiscard]] float scale() const { return static_cast<float>(options_.scale); }
-    [[nodiscard]] double factor(Reduction reduction) const {
-        return reduction == Reduction::average ? 1.0 / world_ : 1.0;
+    [[nodiscard]] double factor(const Summing& summing) const {
+        return summing.reduction == Reduction::average ? 1.0 / world_ : summing.factor;
     }
 
     // Ends the channels of this rank. Operations in flight fail with Reason::closed.
@@ -186,6 +214,7 @@ class Communicator {
         std::uint32_t detail = 0;
         std::string text{};
         std::uint64_t alignment = 1;  // a tensor is cut at multiples of it
+        std::function<void()> last_step{};
     };
     [[nodiscard]] Result<Handle> submit(const OperationCall& call, std::unique_ptr<protocol::Tensor> tensor,
                                         Time deadline);

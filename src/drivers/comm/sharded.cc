@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations whose parts have owners: reduce-scatter, all-gather and reduce.
+// Operations whose parts have owners: reduce-scatter, all-gather, reduce, and an all-reduce that gathers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,20 +28,55 @@ std::size_t sum_of(std::span<const std::size_t> sizes) {
     return std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
 }
 
-// "5 + 7": what each rank gets or sends. Other ranks may read it if they called something else.
-std::string text_of(std::span<const std::size_t> sizes) {
-    if (std::ranges::all_of(sizes, [&](std::size_t size) { return size == sizes.front(); })) {
-        return fmt::format("{} times {}", sizes.size(), sizes.front());
-    }
+// "5 + 7". Other ranks may read it if they called something else.
+std::string list_of(std::span<const std::size_t> sizes) {
     constexpr std::size_t most_listed = 4;
     const auto listed = sizes.first(std::min(sizes.size(), most_listed));
     return fmt::format("{}{}", fmt::join(listed, " + "), sizes.size() > most_listed ? " + ..." : "");
 }
 
-std::optional<std::string> objection_to(numeric::ElementType type, Reduction reduction) {
-    if (reduction == Reduction::sum || !numeric::is_integer(type)) return std::nullopt;
+// What each rank gets or sends.
+std::string text_of(std::span<const std::size_t> sizes) {
+    if (std::ranges::any_of(sizes, [&](std::size_t size) { return size != sizes.front(); })) return list_of(sizes);
+    return fmt::format("{} times {}", sizes.size(), sizes.front());
+}
+
+std::optional<std::string> objection_to(numeric::ElementType type, const Summing& summing) {
+    if (summing.reduction == Reduction::sum || !numeric::is_integer(type)) return std::nullopt;
     return fmt::format("elements of type {} have no average: use a sum, and divide the result", to_string(type));
 }
+
+// The elements of all ranks, one rank's behind those of the one before.
+struct Gathered {
+    numeric::FoldType type = numeric::FoldType::float32;
+    numeric::FoldOperation operation = numeric::FoldOperation::sum;
+    std::vector<Buffer> buffers{};
+    std::size_t bytes_of_rank = 0;
+    std::vector<std::byte> bytes{};
+
+    [[nodiscard]] std::span<std::byte> of_rank(std::size_t rank) {
+        return std::span(bytes).subspan(rank * bytes_of_rank, bytes_of_rank);
+    }
+    void read(std::span<std::byte> own) const {
+        for (const Buffer& buffer : buffers) {
+            const std::size_t size = buffer.elements * bytes_of(type);
+            std::memcpy(own.data(), buffer.in, size);
+            own = own.subspan(size);
+        }
+    }
+    void fold_all() {
+        const std::span<std::byte> result = of_rank(0);
+        for (std::size_t at = bytes_of_rank; at < bytes.size(); at += bytes_of_rank) {
+            numeric::fold(type, operation, result, std::span(bytes).subspan(at, bytes_of_rank));
+        }
+        const std::byte* from = result.data();
+        for (const Buffer& buffer : buffers) {
+            const std::size_t size = buffer.elements * bytes_of(type);
+            std::memcpy(buffer.out, from, size);
+            from += size;
+        }
+    }
+};
 
 }  // namespace
 
@@ -53,6 +88,8 @@ struct Communicator::DealtCall {
     std::uint64_t elements = 0;
     std::uint32_t detail = 0;
     std::string called;
+    bool gathers = false;  // each block comes from its owner
+    std::function<void()> last_step{};
 };
 
 tensor::DealtTensor::Rules Communicator::rules_of_deal(bool gathers, std::uint8_t form) const {
@@ -71,15 +108,15 @@ tensor::DealtTensor::Block Communicator::block_of(std::unique_ptr<protocol::Tens
 }
 
 Result<Handle> Communicator::submit_dealt(DealtCall call, Time deadline) {
-    const bool gathers = call.operation == Operation::all_gather;
-    const bool is_plain = gathers || numeric::is_integer(call.type);
+    const bool is_plain = call.gathers || numeric::is_integer(call.type);
     const std::uint8_t form = is_plain ? std::uint8_t{ATP_DTYPE_INT32} : fitter_.form_of(call.type, call.elements);
-    const tensor::DealtTensor::Rules rules = rules_of_deal(gathers, form);
+    const tensor::DealtTensor::Rules rules = rules_of_deal(call.gathers, form);
     OperationCall own{.operation = call.operation,
                       .type = call.type,
                       .elements = call.elements,
                       .detail = call.detail,
-                      .text = std::move(call.called)};
+                      .text = std::move(call.called),
+                      .last_step = std::move(call.last_step)};
     const std::size_t blocks = call.blocks.size();
     const std::scoped_lock lock(order_);
     tensor::NumberFitter::Fitted fitted;
@@ -94,9 +131,9 @@ Result<Handle> Communicator::submit_dealt(DealtCall call, Time deadline) {
 }
 
 Result<Handle> Communicator::reduce_scatter(const void* in, void* out, std::span<const std::size_t> counts,
-                                            numeric::ElementType type, Reduction reduction, Time deadline) {
+                                            numeric::ElementType type, const Summing& summing, Time deadline) {
     constexpr Operation operation = Operation::reduce_scatter;
-    if (const auto objection = objection_to(type, reduction)) {
+    if (const auto objection = objection_to(type, summing)) {
         return refuse(operation, Reason::unsupported, *objection);
     }
     if (counts.size() != world_) {
@@ -110,14 +147,14 @@ Result<Handle> Communicator::reduce_scatter(const void* in, void* out, std::span
         return refuse(operation, Reason::malformed, "a buffer is NULL, but its size is above 0");
     }
     log_type(type);
-    const double by = numeric::is_integer(type) ? 1.0 : factor(reduction);
+    const double by = numeric::is_integer(type) ? 1.0 : factor(summing);
     DealtCall call{.operation = operation,
                    .type = type,
                    .blocks = {},
                    .elements = elements,
-                   .detail = detail_of_blocks(detail_of(type, reduction), counts),
+                   .detail = detail_of_blocks(detail_of(type, summing), counts),
                    .called = fmt::format("{} of {} {} ({})", to_string(operation), text_of(counts), to_string(type),
-                                         reduction == Reduction::sum ? "sum" : "average")};
+                                         to_string(summing))};
     const auto* block = static_cast<const std::byte*>(in);
     for (std::uint32_t owner = 0; owner < world_; ++owner) {
         void* const result = owner == rank_ ? out : nullptr;
@@ -144,7 +181,8 @@ Result<Handle> Communicator::all_gather(const void* in, void* out, std::span<con
                    .blocks = {},
                    .elements = all,
                    .detail = detail_of_blocks(0, bytes),
-                   .called = fmt::format("{} of {} bytes", to_string(operation), text_of(bytes))};
+                   .called = fmt::format("{} of {} bytes", to_string(operation), text_of(bytes)),
+                   .gathers = true};
     auto* block = static_cast<std::byte*>(out);
     for (std::uint32_t owner = 0; owner < world_; ++owner) {
         const bool mine = owner == rank_;
@@ -156,10 +194,10 @@ Result<Handle> Communicator::all_gather(const void* in, void* out, std::span<con
     return submit_dealt(std::move(call), deadline);
 }
 
-Result<Handle> Communicator::reduce(const Buffer& buffer, numeric::ElementType type, Reduction reduction,
+Result<Handle> Communicator::reduce(const Buffer& buffer, numeric::ElementType type, const Summing& summing,
                                     std::uint32_t root, Time deadline) {
     constexpr Operation operation = Operation::reduce;
-    if (const auto objection = objection_to(type, reduction)) {
+    if (const auto objection = objection_to(type, summing)) {
         return refuse(operation, Reason::unsupported, *objection);
     }
     if (root >= world_) {
@@ -171,17 +209,65 @@ Result<Handle> Communicator::reduce(const Buffer& buffer, numeric::ElementType t
         return refuse(operation, Reason::malformed, "a buffer is NULL, but its size is above 0");
     }
     log_type(type);
-    const double by = numeric::is_integer(type) ? 1.0 : factor(reduction);
+    const double by = numeric::is_integer(type) ? 1.0 : factor(summing);
     DealtCall call{.operation = operation,
                    .type = type,
                    .blocks = {},
                    .elements = buffer.elements,
-                   .detail = mix(detail_of(type, reduction) + root),
+                   .detail = mix(detail_of(type, summing) + root),
                    .called = fmt::format("{} of {} {} to root {} ({})", to_string(operation), buffer.elements,
-                                         to_string(type), root, reduction == Reduction::sum ? "sum" : "average")};
+                                         to_string(type), root, to_string(summing))};
     void* const result = root == rank_ ? buffer.out : nullptr;
     call.blocks.push_back(
         block_of(tensor::make_sum_tensor(type, buffer.in, result, buffer.elements, scale(), by), root));
+    return submit_dealt(std::move(call), deadline);
+}
+
+Result<Handle> Communicator::all_reduce(std::span<const Buffer> buffers, numeric::FoldType type,
+                                        numeric::FoldOperation fold, Time deadline) {
+    constexpr Operation operation = Operation::all_reduce;
+    if (!numeric::can_fold(type, fold)) {
+        return refuse(
+            operation, Reason::unsupported,
+            // errors.md, calls, unsupported
+            fmt::format("elements of type {} have no {}: use a type of integers", to_string(type), to_string(fold)));
+    }
+    const auto gathered = std::make_shared<Gathered>(Gathered{.type = type, .operation = fold});
+    std::vector<std::size_t> sizes;
+    for (const Buffer& buffer : buffers) {
+        if (buffer.elements == 0) continue;
+        if (buffer.in == nullptr || buffer.out == nullptr) {
+            return refuse(operation, Reason::malformed, "a buffer is NULL, but its size is above 0");
+        }
+        gathered->buffers.push_back(buffer);
+        sizes.push_back(buffer.elements);
+    }
+    const std::size_t elements = sum_of(sizes);
+    if (elements == 0) return std::make_shared<Work>(operation, nullptr, net::now(), net::now());
+    if (elements > longest_fold / bytes_of(type)) {
+        return refuse(operation, Reason::too_large,
+                      // errors.md, calls, too large
+                      fmt::format("the {} of {} {} exceeds {} bytes: split it into several operations", to_string(fold),
+                                  elements, to_string(type), longest_fold));
+    }
+    gathered->bytes_of_rank = elements * bytes_of(type);
+    gathered->bytes.resize(world_ * gathered->bytes_of_rank);
+    gathered->read(gathered->of_rank(rank_));
+    DealtCall call{.operation = operation,
+                   .blocks = {},
+                   .elements = elements,
+                   .detail = detail_of_blocks(detail_of(type, fold), sizes),
+                   .called = fmt::format("{} of {} {} ({})", to_string(operation), list_of(sizes), to_string(type),
+                                         to_string(fold)),
+                   .gathers = true,
+                   .last_step = [gathered] { gathered->fold_all(); }};
+    for (std::uint32_t owner = 0; owner < world_; ++owner) {
+        std::byte* const block = gathered->of_rank(owner).data();
+        const bool mine = owner == rank_;
+        call.blocks.push_back(block_of(
+            tensor::make_broadcast_tensor(mine ? block : nullptr, mine ? nullptr : block, gathered->bytes_of_rank),
+            owner));
+    }
     return submit_dealt(std::move(call), deadline);
 }
 

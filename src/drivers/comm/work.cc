@@ -13,15 +13,15 @@ Work::Work(Operation operation, std::unique_ptr<protocol::Tensor> tensor, Time b
 
 void Work::add_slice(std::uint64_t first, std::uint64_t size, std::uint16_t purpose) {
     slices_.emplace_back(*tensor_, first, size, purpose);
-    parts_left_.store(static_cast<std::uint32_t>(slices_.size()), std::memory_order_release);
+    add_part();
 }
 
 void Work::add_beside(std::unique_ptr<protocol::Tensor> tensor, std::uint64_t step, std::uint16_t purpose) {
     protocol::Tensor& beside = *beside_.emplace_back(std::move(tensor));
     for (std::uint64_t first = 0; first < beside.size(); first += step) {
         slices_.emplace_back(beside, first, std::min(step, beside.size() - first), purpose);
+        add_part();
     }
-    parts_left_.store(static_cast<std::uint32_t>(slices_.size()), std::memory_order_release);
 }
 
 Result<void> Work::wait() {
@@ -83,6 +83,10 @@ void Work::finish_part(std::optional<Error> error) {
     }
     // Called before the part is finished, because the communicator may end after that.
     if (first && failed_) failed_(*error);
+    if (last_step_) {
+        if (parts_left_.fetch_sub(1, std::memory_order_acq_rel) != 2) return;
+        if (outcome()) last_step_();  // the only part that is left
+    }
     {
         const std::scoped_lock lock(mutex_);
         if (parts_left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;

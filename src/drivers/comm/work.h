@@ -48,6 +48,12 @@ class Work {
     void add_beside(std::unique_ptr<protocol::Tensor> tensor, std::uint64_t step, std::uint16_t purpose);
     // A part without a slice, which finish_part() ends as it does the others.
     void add_part() { parts_left_.fetch_add(1, std::memory_order_release); }
+    // Only before any channel gets a part: `step` runs once all parts have succeeded, and before the work is done, on
+    // the thread that ends the last of them. It must not fail.
+    void set_last_step(std::function<void()> step) {
+        last_step_ = std::move(step);
+        add_part();
+    }
     [[nodiscard]] std::vector<tensor::Slice>& slices() { return slices_; }
 
     [[nodiscard]] bool done() const { return parts_left_.load(std::memory_order_acquire) == 0; }
@@ -101,6 +107,7 @@ class Work {
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::optional<Error> error_;
+    std::function<void()> last_step_;
     std::function<void()> callback_;
     std::function<void(const Error&)> failed_;
 };
