@@ -99,8 +99,9 @@ TEST_P(Folded, OtherOperationsPassBetween) {
     });
 }
 
-// Only the reduction, only the type, or only the kind of call differs.
-TEST_P(Folded, DifferentReductionsFailWithBothNames) {
+// Only the reduction or only the type differs. An owner sends its block without waiting for others, so a rank may learn
+// of it only in its next operation.
+TEST_P(Folded, DifferentReductionsFailAtTheLatestInTheNextOperation) {
     struct Row {
         FoldType type;
         FoldOperation operation;
@@ -112,13 +113,13 @@ TEST_P(Folded, DifferentReductionsFailWithBothNames) {
             float value = 1;
             const comm::Buffer buffer{&value, &value, 1};
             const bool odd = communicator.rank() == 1;
-            const Error error =
-                error_of(communicator.all_reduce(std::span(&buffer, 1), odd ? row.type : FoldType::float32,
-                                                 odd ? row.operation : FoldOperation::maximum));
-            EXPECT_EQ(error.reason, Reason::mismatched) << to_string(error);
+            const auto work = communicator.all_reduce(std::span(&buffer, 1), odd ? row.type : FoldType::float32,
+                                                      odd ? row.operation : FoldOperation::maximum);
+            const bool late = work && (*work)->wait();
+            const Error error = error_of(late ? communicator.barrier() : work);
+            EXPECT_TRUE(error.reason == Reason::mismatched || error.reason == Reason::closed) << to_string(error);
             EXPECT_TRUE(says(error, "make all ranks call the same")) << to_string(error);
             EXPECT_TRUE(says(error, row.name)) << to_string(error);
-            EXPECT_EQ(value, 1) << "something came of it";
         });
     }
 }
