@@ -75,7 +75,10 @@ TEST(Operation, LastStepRunsOnceAllPartsHaveSucceededAndBeforeTheEnd) {
     Work work(Operation::all_reduce, tensor::make_broadcast_tensor(nullptr, nullptr, 8), net::now(), never);
     std::string order;
     work.add_slice(0, 1, 0);
-    work.set_last_step([&] { order += work.done() ? "done" : "step"; });
+    work.set_last_step([&]() -> std::optional<Error> {
+        order += work.done() ? "done" : "step";
+        return std::nullopt;
+    });
     work.add_slice(1, 1, 0);
     work.set_callback([&] { order += ", callback"; });
     work.finish_part(std::nullopt);
@@ -91,7 +94,10 @@ TEST(Operation, LastStepIsLeftOutAfterAnError) {
     bool stepped = false;
     work.add_slice(0, 1, 0);
     work.add_slice(1, 1, 0);
-    work.set_last_step([&] { stepped = true; });
+    work.set_last_step([&]() -> std::optional<Error> {
+        stepped = true;
+        return std::nullopt;
+    });
     work.finish_part(Error{.operation = Operation::all_reduce, .reason = Reason::refused});
     work.finish_part(std::nullopt);
     EXPECT_TRUE(work.done());

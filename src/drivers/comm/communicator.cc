@@ -240,7 +240,10 @@ Handle Communicator::submit_fitted(const OperationCall& call, tensor::NumberFitt
         for (auto& first : fitted.before) add_beside(*work, std::move(first), purpose_beside);
         add_slices(*work, whole, purpose, call.alignment);
         if (fitted.after != nullptr) add_beside(*work, std::move(fitted.after), purpose_beside);
-        if (call.last_step) work->set_last_step(call.last_step);
+        if (call.last_step) {
+            work->set_last_step(call.last_step);
+            work->on_failure([this](const Error& error) { end_channels(error); });
+        }
         submit_in_order(work, purpose);
     }
     return work;

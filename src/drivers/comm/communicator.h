@@ -214,7 +214,7 @@ class Communicator {
         std::uint32_t detail = 0;
         std::string text{};
         std::uint64_t alignment = 1;  // a tensor is cut at multiples of it
-        std::function<void()> last_step{};
+        std::function<std::optional<Error>()> last_step{};
     };
     [[nodiscard]] Result<Handle> submit(const OperationCall& call, std::unique_ptr<protocol::Tensor> tensor,
                                         Time deadline);

@@ -46,8 +46,20 @@ std::optional<std::string> objection_to(numeric::ElementType type, const Summing
     return fmt::format("elements of type {} have no average: use a sum, and divide the result", to_string(type));
 }
 
-// The elements of all ranks, one rank's behind those of the one before.
+// Precedes the elements of a rank, because an all-gather of few bytes does not compare what the ranks call.
+struct FoldHeader {
+    std::uint32_t detail = 0;
+    numeric::FoldType type = numeric::FoldType::float32;
+    numeric::FoldOperation operation = numeric::FoldOperation::sum;
+    std::uint16_t zero = 0;
+
+    [[nodiscard]] bool operator==(const FoldHeader&) const = default;
+};
+static_assert(sizeof(FoldHeader) == 8, "elements of 8 bytes stay aligned");
+
+// The header and the elements of all ranks, one rank's behind those of the one before.
 struct Gathered {
+    FoldHeader header{};
     numeric::FoldType type = numeric::FoldType::float32;
     numeric::FoldOperation operation = numeric::FoldOperation::sum;
     std::vector<Buffer> buffers{};
@@ -58,16 +70,31 @@ struct Gathered {
         return std::span(bytes).subspan(rank * bytes_of_rank, bytes_of_rank);
     }
     void read(std::span<std::byte> own) const {
+        std::memcpy(own.data(), &header, sizeof header);
+        own = own.subspan(sizeof header);
         for (const Buffer& buffer : buffers) {
             const std::size_t size = buffer.elements * bytes_of(type);
             std::memcpy(own.data(), buffer.in, size);
             own = own.subspan(size);
         }
     }
-    void fold_all() {
-        const std::span<std::byte> result = of_rank(0);
-        for (std::size_t at = bytes_of_rank; at < bytes.size(); at += bytes_of_rank) {
-            numeric::fold(type, operation, result, std::span(bytes).subspan(at, bytes_of_rank));
+    std::optional<Error> fold_all(std::size_t ranks) {
+        for (std::size_t rank = 0; rank < ranks; ++rank) {
+            FoldHeader other;
+            std::memcpy(&other, of_rank(rank).data(), sizeof other);
+            if (other == header) continue;
+            return Error{.operation = Operation::all_reduce,
+                         .reason = Reason::mismatched,
+                         .peer = fmt::format("rank {}", rank),
+                         // errors.md, none: as the text of a sum that differs
+                         .text = fmt::format("rank {} called an all_reduce of {} ({}), this rank one of {} ({}): make "
+                                             "all ranks call the same sequence with equal types and sizes",
+                                             rank, to_string(other.type), to_string(other.operation), to_string(type),
+                                             to_string(operation))};
+        }
+        const std::span<std::byte> result = of_rank(0).subspan(sizeof header);
+        for (std::size_t rank = 1; rank < ranks; ++rank) {
+            numeric::fold(type, operation, result, of_rank(rank).subspan(sizeof header));
         }
         const std::byte* from = result.data();
         for (const Buffer& buffer : buffers) {
@@ -75,6 +102,7 @@ struct Gathered {
             std::memcpy(buffer.out, from, size);
             from += size;
         }
+        return std::nullopt;
     }
 };
 
@@ -89,7 +117,7 @@ struct Communicator::DealtCall {
     std::uint32_t detail = 0;
     std::string called;
     bool gathers = false;  // each block comes from its owner
-    std::function<void()> last_step{};
+    std::function<std::optional<Error>()> last_step{};
 };
 
 tensor::DealtTensor::Rules Communicator::rules_of_deal(bool gathers, std::uint8_t form) const {
@@ -250,17 +278,19 @@ Result<Handle> Communicator::all_reduce(std::span<const Buffer> buffers, numeric
                       fmt::format("the {} of {} {} exceeds {} bytes: split it into several operations", to_string(fold),
                                   elements, to_string(type), longest_fold));
     }
-    gathered->bytes_of_rank = elements * bytes_of(type);
+    const std::uint32_t detail = detail_of_blocks(detail_of(type, fold), sizes);
+    gathered->header = {.detail = detail, .type = type, .operation = fold};
+    gathered->bytes_of_rank = (sizeof(FoldHeader) + elements * bytes_of(type) + 7U) / 8U * 8U;
     gathered->bytes.resize(world_ * gathered->bytes_of_rank);
     gathered->read(gathered->of_rank(rank_));
     DealtCall call{.operation = operation,
                    .blocks = {},
                    .elements = elements,
-                   .detail = detail_of_blocks(detail_of(type, fold), sizes),
+                   .detail = detail,
                    .called = fmt::format("{} of {} {} ({})", to_string(operation), list_of(sizes), to_string(type),
                                          to_string(fold)),
                    .gathers = true,
-                   .last_step = [gathered] { gathered->fold_all(); }};
+                   .last_step = [gathered, ranks = world_] { return gathered->fold_all(ranks); }};
     for (std::uint32_t owner = 0; owner < world_; ++owner) {
         std::byte* const block = gathered->of_rank(owner).data();
         const bool mine = owner == rank_;

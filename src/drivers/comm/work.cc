@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "net/clock.h"
 
@@ -85,7 +86,8 @@ void Work::finish_part(std::optional<Error> error) {
     if (first && failed_) failed_(*error);
     if (last_step_) {
         if (parts_left_.fetch_sub(1, std::memory_order_acq_rel) != 2) return;
-        if (outcome()) last_step_();  // the only part that is left
+        const auto step = std::exchange(last_step_, nullptr);  // the only part that is left
+        return finish_part(outcome() ? step() : std::nullopt);
     }
     {
         const std::scoped_lock lock(mutex_);

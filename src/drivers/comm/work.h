@@ -49,8 +49,8 @@ class Work {
     // A part without a slice, which finish_part() ends as it does the others.
     void add_part() { parts_left_.fetch_add(1, std::memory_order_release); }
     // Only before any channel gets a part: `step` runs once all parts have succeeded, and before the work is done, on
-    // the thread that ends the last of them. It must not fail.
-    void set_last_step(std::function<void()> step) {
+    // the thread that ends the last of them. Its error is the outcome.
+    void set_last_step(std::function<std::optional<Error>()> step) {
         last_step_ = std::move(step);
         add_part();
     }
@@ -107,7 +107,7 @@ class Work {
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::optional<Error> error_;
-    std::function<void()> last_step_;
+    std::function<std::optional<Error>()> last_step_;
     std::function<void()> callback_;
     std::function<void(const Error&)> failed_;
 };

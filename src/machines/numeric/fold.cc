@@ -166,7 +166,9 @@ FoldType fold_type_of(ElementType type) { return static_cast<FoldType>(type); }
 
 std::size_t bytes_of(FoldType type) { return describe(type).bytes; }
 
-std::string_view to_string(FoldType type) { return describe(type).name; }
+std::string_view to_string(FoldType type) {
+    return static_cast<std::size_t>(type) < types_of_folds.size() ? describe(type).name : "unknown";
+}
 
 std::string_view to_string(FoldOperation operation) {
     switch (operation) {

@@ -43,6 +43,7 @@ enum class FoldOperation : std::uint8_t {
 [[nodiscard]] FoldType fold_type_of(ElementType type);
 // Size of one element in memory, in bytes; also its alignment.
 [[nodiscard]] std::size_t bytes_of(FoldType type);
+// "unknown" for values that a peer may send, but that have no meaning.
 [[nodiscard]] std::string_view to_string(FoldType type);
 [[nodiscard]] std::string_view to_string(FoldOperation operation);
 // False: the operation combines bits, but the elements are floats.
