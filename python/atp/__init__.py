@@ -8,8 +8,8 @@
 
 The network executes sums (all_reduce, reduce_scatter and reduce with SUM and AVG), all_gather, broadcast, barrier, and
 up to 64 KiB other reductions of all_reduce, for CPU and CUDA tensors. Ranks on one machine sum in its memory. Otherwise
-the switch at ATP_SWITCH adds, or the hosts share the work. Gloo executes all other operations, and rank 0 logs each kind
-once (`operation delegated`).
+the switch at ATP_SWITCH adds, or the hosts share the work. Gloo executes all other operations, and rank 0 logs each
+kind once (`operation delegated`).
 
 `atp.Options` has the settings. `atp.push()` and `atp.pull()` sum by key, like a parameter server.
 `atp.error_feedback_hook()` makes up for the rounding of narrow lanes. `atp.flight_records()` returns what PyTorch's
