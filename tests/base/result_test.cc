@@ -21,6 +21,16 @@ TEST(Error, PrintsOperationPeerReasonAndTime) {
     EXPECT_EQ(to_string(Error{Operation::parse, Reason::malformed, 0, "x", {}, ""}), "parse x: malformed");
 }
 
+TEST(Error, BlamesRanksOrAPlace) {
+    const Error of_rank = fail_by_rank(Operation::join, Reason::refused, 3, "it ended").value();
+    EXPECT_EQ(to_string(of_rank), "join rank 3: refused: it ended");
+    EXPECT_EQ(of_rank.ranks, std::vector<std::uint32_t>{3});
+    EXPECT_EQ(of_rank.place(), "");
+    EXPECT_EQ(fail(Operation::join, Reason::refused, "10.0.0.1:4790", "").value().place(), "10.0.0.1:4790");
+    EXPECT_EQ(list_of_ranks(std::vector<std::uint32_t>{1, 2}), "ranks 1, 2");
+    EXPECT_EQ(list_of_ranks({}), "");
+}
+
 TEST(Error, RecoverableIsTrueForErrorsThatARetryCanResolve) {
     EXPECT_EQ(reason_of(EMSGSIZE), Reason::too_large);
     EXPECT_EQ(reason_of(ENOBUFS), Reason::exhausted);

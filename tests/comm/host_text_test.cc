@@ -36,8 +36,12 @@ TEST_F(HostText, LostRankIsNamedWithItsProcessAndReason) {
         std::string note;
         Error expected;
     };
-    const Error of_network{
-        .operation = Operation::wait, .reason = Reason::timed_out, .peer = "rank 2", .text = "it is\nsilent"};
+    const Error of_network{.operation = Operation::wait,
+                           .reason = Reason::timed_out,
+                           .peer = "rank 2",
+                           .text = "it is\nsilent",
+                           .ranks = {2},
+                           .address = "10.0.0.1:4790"};
     const Error of_rank{.operation = Operation::wait, .reason = Reason::mismatched, .text = "its calls differ"};
     const std::vector<Row> rows{
         {shm::Presence::ended,
@@ -47,9 +51,7 @@ TEST_F(HostText, LostRankIsNamedWithItsProcessAndReason) {
          note_of(of_rank),
          {.reason = Reason::closed, .text = "rank 7 (process 4711) ended the job: its calls differ"}},
         {shm::Presence::left, "", {.reason = Reason::closed, .text = "rank 7 (process 4711) left the job"}},
-        {shm::Presence::ended,
-         note_of(of_network),
-         {.reason = Reason::timed_out, .peer = "rank 2", .text = "it is\nsilent"}},
+        {shm::Presence::ended, note_of(of_network), of_network},
     };
     for (const Row& row : rows) {
         memory.clear();
@@ -60,6 +62,8 @@ TEST_F(HostText, LostRankIsNamedWithItsProcessAndReason) {
         EXPECT_EQ(error.reason, row.expected.reason);
         EXPECT_EQ(error.peer, row.expected.peer.empty() ? "rank 7" : row.expected.peer);
         EXPECT_EQ(error.text, row.expected.text);
+        EXPECT_EQ(error.ranks, row.expected.ranks.empty() ? std::vector<std::uint32_t>{7} : row.expected.ranks);
+        EXPECT_EQ(error.address, row.expected.address);
     }
 }
 
@@ -69,6 +73,7 @@ TEST_F(HostText, DifferentCallsAreBothNamed) {
     const Error error = error_of_mismatch(*memory[0], ranks, {.slot = 0, .rank = 2});
     EXPECT_EQ(error.reason, Reason::mismatched);
     EXPECT_EQ(error.peer, "rank 9");
+    EXPECT_EQ(error.ranks, std::vector<std::uint32_t>{9});
     EXPECT_EQ(error.text,
               "rank 9 called broadcast as call 3, but rank 4 called barrier as call 3: make all ranks call the same "
               "sequence with equal types and sizes");
@@ -80,6 +85,7 @@ TEST_F(HostText, SilentRanksAreListedWithoutThisOne) {
         const Error error = error_of_silence(*memory[0], ranks, 0);
         EXPECT_EQ(error.reason, Reason::timed_out);
         EXPECT_EQ(error.peer, expected);
+        EXPECT_EQ(list_of_ranks(error.ranks), expected);
         EXPECT_EQ(error.text.find("raise the timeout") != std::string::npos, expected.empty()) << error.text;
         memory[1 + (expected == "rank 9" ? 1 : 0)]->arrive(0);
     }

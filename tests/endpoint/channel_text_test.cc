@@ -58,20 +58,20 @@ TEST(ChannelText, OperationsOfAnEndedChannelHaveItsErrorWithTheirOwnNameAndTime)
 
 TEST(ChannelText, ListOfRanksNamesEachRankOnce) {
     const ChannelMachineConfig config = config_of(two_racks(), 1);
-    EXPECT_EQ(list_of_ranks(config, 0x1, 0x2), "rank 1");
-    EXPECT_EQ(list_of_ranks(config, 0x1, 0), "ranks 0, 1, 2");
-    EXPECT_EQ(list_of_ranks(config, 0x3, 0), "ranks 0, 1, 2, 3");
-    EXPECT_EQ(list_of_ranks(config, 0x8, 0), "") << "no such unit";
-    EXPECT_EQ(list_of_ranks(config, 0, 0x1), "");
+    EXPECT_EQ(list_of_ranks(ranks_in(config, 0x1, 0x2)), "rank 1");
+    EXPECT_EQ(list_of_ranks(ranks_in(config, 0x1, 0)), "ranks 0, 1, 2");
+    EXPECT_EQ(list_of_ranks(ranks_in(config, 0x3, 0)), "ranks 0, 1, 2, 3");
+    EXPECT_EQ(list_of_ranks(ranks_in(config, 0x8, 0)), "") << "no such unit";
+    EXPECT_EQ(list_of_ranks(ranks_in(config, 0, 0x1)), "");
 }
 
 // docs/spec/hazards.md#h46
 TEST(ChannelText, H46_WorkerThatStandsForSeveralRanksIsNamedByAllOfThem) {
     ChannelMachineConfig config = config_of(two_racks(), 1);
     config.ranks_of_workers = {{0, 1}, {2, 3}, {4, 5, 6}, {7}};
-    EXPECT_EQ(list_of_ranks(config, 0x1, 0x2), "ranks 2, 3");
-    EXPECT_EQ(list_of_ranks(config, 0x1, 0x4), "ranks 4, 5, 6");
-    EXPECT_EQ(list_of_ranks(config, 0x2, 0), "rank 7");
+    EXPECT_EQ(list_of_ranks(ranks_in(config, 0x1, 0x2)), "ranks 2, 3");
+    EXPECT_EQ(list_of_ranks(ranks_in(config, 0x1, 0x4)), "ranks 4, 5, 6");
+    EXPECT_EQ(list_of_ranks(ranks_in(config, 0x2, 0)), "rank 7");
 }
 
 TEST(ChannelText, SlowRankIsNamedWithItsShareAndTheTimeOfTheOthers) {
@@ -95,6 +95,7 @@ TEST(ChannelText, DifferentCallNamesTheOtherRankIfOnlyOneCalledSomethingElse) {
     EXPECT_EQ(error_of(cause, config).text,
               "ranks 1, 5 called broadcast as call 3, ranks 0, 4 barrier as call 3" + advice);
     cause.statements.front().count = 3;
+    EXPECT_EQ(error_of(cause, config).ranks, (std::vector<std::uint32_t>{1, 5}));
     EXPECT_EQ(error_of(cause, config).text,
               "ranks 1, 5 called broadcast as call 3, the others barrier as call 3" + advice);
 }
@@ -170,6 +171,8 @@ TEST(ChannelText, LostRanksAndALostServerAreNamed) {
         EXPECT_EQ(error.reason, Reason::failed);
         EXPECT_GT(error.elapsed, seconds(3));
         EXPECT_EQ(error.peer, server ? to_string(switch_address) : "rank 3");
+        EXPECT_EQ(error.ranks, server ? std::vector<std::uint32_t>{} : std::vector<std::uint32_t>{3});
+        EXPECT_EQ(error.place(), server ? to_string(switch_address) : "");
         EXPECT_THAT(error.text, HasSubstr(server ? "the parameter server stopped responding" : "rank 3 left the job"));
     }
 }

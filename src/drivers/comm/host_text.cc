@@ -15,10 +15,12 @@ constexpr std::string_view parts_end = "\n";
 
 std::string name_of(RankNumbers ranks, unsigned rank) { return fmt::format("rank {}", ranks[rank]); }
 
-std::string list_of(RankNumbers ranks, const std::vector<unsigned>& listed) {
-    std::string list;
-    for (const unsigned rank : listed) list += fmt::format("{}{}", list.empty() ? "" : ", ", ranks[rank]);
-    return (listed.size() == 1 ? "rank " : "ranks ") + list;
+// Of a part of a note, with blanks between the numbers.
+std::vector<std::uint32_t> numbers_in(std::string_view text) {
+    std::vector<std::uint32_t> numbers;
+    const char* const end = text.data() + text.size();
+    for (const char* at = text.data(); at < end; ++at) at = std::from_chars(at, end, numbers.emplace_back()).ptr;
+    return numbers;
 }
 
 // The part of the note up to the next end, which is removed.
@@ -31,17 +33,16 @@ std::string_view take_part(std::string_view& note) {
 
 }  // namespace
 
-// The number of the reason, the peer and the text.
+// The number of the reason, the peer, its ranks, its address and the text.
 std::string note_of(const Error& error) {
-    std::string note = std::to_string(static_cast<unsigned>(error.reason));
-    note.append(parts_end).append(error.peer).append(parts_end).append(error.text);
-    return note;
+    return fmt::format("{1}{0}{2}{0}{3}{0}{4}{0}{5}", parts_end, static_cast<unsigned>(error.reason), error.peer,
+                       fmt::join(error.ranks, " "), error.address, error.text);
 }
 
 Error error_of_lost(const shm::HostMemory& memory, RankNumbers ranks, unsigned lost) {
     const std::string rank = name_of(ranks, lost);
     const std::uint32_t process = memory.process_of(lost);
-    Error error{.operation = Operation::wait, .reason = Reason::closed, .peer = rank};
+    Error error{.operation = Operation::wait, .reason = Reason::closed, .peer = rank, .ranks = {ranks[lost]}};
     const std::string note = memory.why_of(lost);
     if (memory.presence_of(lost) == shm::Presence::left) {
         // errors.md, runs, closed: that rank, on this host, raised an error or ended early
@@ -54,14 +55,16 @@ Error error_of_lost(const shm::HostMemory& memory, RankNumbers ranks, unsigned l
         return error;
     }
     std::string_view left(note);
-    const std::string_view number = take_part(left);
-    unsigned reason = 0;
-    std::from_chars(number.data(), number.data() + number.size(), reason);
+    const std::vector<std::uint32_t> reason = numbers_in(take_part(left));
     const std::string_view peer = take_part(left);
+    const std::vector<std::uint32_t> blamed = numbers_in(take_part(left));
+    const std::string_view address = take_part(left);
     // A network, or a rank, that ends the job for one rank of a host ends it for all of them.
     if (!peer.empty()) {
-        error.reason = static_cast<Reason>(reason);
+        error.reason = reason.empty() ? Reason::failed : static_cast<Reason>(reason.front());
         error.peer = peer;
+        error.ranks = blamed;
+        error.address = address;
         error.text = left;
         return error;
     }
@@ -80,7 +83,8 @@ Error error_of_mismatch(const shm::HostMemory& memory, RankNumbers ranks, const 
         .text = fmt::format("{} called {}, but {} called {}: make all ranks call the same sequence with equal types "
                             "and sizes",
                             other, memory.call_of(action.slot, action.rank), name_of(ranks, memory.rank()),
-                            memory.call_of(action.slot, memory.rank()))};
+                            memory.call_of(action.slot, memory.rank())),
+        .ranks = {ranks[action.rank]}};
 }
 
 Error error_of_silence(const shm::HostMemory& memory, RankNumbers ranks, std::uint64_t chunk) {
@@ -91,7 +95,8 @@ Error error_of_silence(const shm::HostMemory& memory, RankNumbers ranks, std::ui
         // errors.md, runs, timed out: the timeout is too short, or the network loses many packets
         error.text = "timed out although all ranks of this host called it: raise the timeout";
     } else {
-        error.peer = list_of(ranks, missing);
+        for (const unsigned rank : missing) error.ranks.push_back(ranks[rank]);
+        error.peer = list_of_ranks(error.ranks);
         // errors.md, runs, timed out: the named ranks did not call the operation
         error.text = "no data of this operation arrived from them: check that these processes run and call it";
     }

@@ -170,6 +170,7 @@ Failure Rendezvous::missing_parties(std::string_view name, const std::vector<std
     for (std::size_t at = 0; at < ranks.size() && next != missing->end(); ++at) {
         if (*next != keys[at]) continue;
         names.push_back(std::to_string(ranks[at]));
+        error.ranks.push_back(ranks[at]);
         ++next;
     }
     error.text = did_not_come(name, names, party_.world);

@@ -120,11 +120,28 @@ Reason reason_of(int code) {
 }
 
 Failure fail(Operation operation, Reason reason, std::string peer, std::string text) {
-    return Failure(Error{operation, reason, 0, std::move(peer), {}, std::move(text)});
+    return Failure(Error{.operation = operation, .reason = reason, .peer = std::move(peer), .text = std::move(text)});
+}
+
+Failure fail_by_rank(Operation operation, Reason reason, std::uint32_t rank, std::string text) {
+    return Failure(Error{.operation = operation,
+                         .reason = reason,
+                         .peer = list_of_ranks({&rank, 1}),
+                         .text = std::move(text),
+                         .ranks = {rank}});
+}
+
+std::string list_of_ranks(std::span<const std::uint32_t> ranks) {
+    if (ranks.empty()) return {};
+    return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
 }
 
 Failure fail_with_errno(Operation operation, int code, std::string peer, std::string text) {
-    return Failure(Error{operation, reason_of(code), code, std::move(peer), {}, std::move(text)});
+    return Failure(Error{.operation = operation,
+                         .reason = reason_of(code),
+                         .code = code,
+                         .peer = std::move(peer),
+                         .text = std::move(text)});
 }
 
 }  // namespace atp

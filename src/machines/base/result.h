@@ -8,9 +8,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <vector>
 
 #include "base/time.h"
 
@@ -64,12 +66,17 @@ struct Error {
     Operation operation = Operation::open;
     Reason reason = Reason::failed;
     int code = 0;           // errno; 0 if no system call reported the error
-    std::string peer = {};  // address or name that the error concerns; empty: none
+    std::string peer = {};  // address, name or ranks that the error concerns, as users read it; empty: none
     Duration elapsed{};     // duration of the operation; zero for operations that never wait
     std::string text = {};  // what was found, what is accepted, how to fix it
+    // For programs: the ranks at fault, and the address of a switch or server that failed with them.
+    std::vector<std::uint32_t> ranks = {};
+    std::string address = {};
 
     // A later retry with the same arguments may succeed.
     [[nodiscard]] bool recoverable() const;
+    // The address or name at fault; empty: none, or only ranks are.
+    [[nodiscard]] const std::string& place() const { return ranks.empty() ? peer : address; }
 };
 
 template <class Value>
@@ -83,6 +90,9 @@ using Failure = tl::unexpected<Error>;
 
 [[nodiscard]] Reason reason_of(int code);
 [[nodiscard]] Failure fail(Operation operation, Reason reason, std::string peer, std::string text);
+[[nodiscard]] Failure fail_by_rank(Operation operation, Reason reason, std::uint32_t rank, std::string text);
+// "rank 3", "ranks 1, 2"; empty: no ranks.
+[[nodiscard]] std::string list_of_ranks(std::span<const std::uint32_t> ranks);
 // For a system call that failed with `code`.
 [[nodiscard]] Failure fail_with_errno(Operation operation, int code, std::string peer = {}, std::string text = {});
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <numeric>
 
 #include "base/dissent.h"
@@ -26,9 +27,12 @@ std::uint32_t world_of(std::string_view value) {
 // those that read its notice.
 Failure disagreement(const std::string& text) {
     constexpr std::string_view label = "rank ";
-    const bool names_rank = text.starts_with(label);
-    return fail(Operation::rendezvous, Reason::mismatched,
-                names_rank ? text.substr(0, text.find(' ', label.size())) : std::string(), text);
+    std::uint32_t rank = 0;
+    const bool names_rank =
+        text.starts_with(label) &&
+        std::from_chars(text.data() + label.size(), text.data() + text.size(), rank).ec == std::errc();
+    if (names_rank) return fail_by_rank(Operation::rendezvous, Reason::mismatched, rank, text);
+    return fail(Operation::rendezvous, Reason::mismatched, {}, text);
 }
 
 std::string others_than(std::uint32_t rank, std::size_t ranks) {
@@ -106,7 +110,7 @@ Failure failure_of(const wire::GaveUp& notice) {
     if (reason == Reason::mismatched) return disagreement(notice.text);
     // errors.md, forms, any: another rank gave up first; its error follows
     const std::string text = "gave up: " + notice.text;
-    return fail(Operation::rendezvous, reason, fmt::format("rank {}", notice.rank), text);
+    return fail_by_rank(Operation::rendezvous, reason, notice.rank, text);
 }
 
 wire::GaveUp notice_of(std::uint32_t rank, const Error& error) {
@@ -148,7 +152,7 @@ Failure unreadable(std::string_view value, std::uint32_t rank) {
             // errors.md, forms, version mismatch: two versions of ATP: [upgrade](../operate/upgrade.md#versions)
             : fmt::format("it has version {} of the messages, this rank {}: run the same version of atp on all ranks",
                           version & 0xFU, wire::control_version & 0xFU);
-    return fail(Operation::rendezvous, Reason::version_mismatch, fmt::format("rank {}", rank), text);
+    return fail_by_rank(Operation::rendezvous, Reason::version_mismatch, rank, text);
 }
 #endif
 

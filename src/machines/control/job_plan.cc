@@ -26,12 +26,14 @@ constexpr Duration timeout_on_hosts = std::chrono::milliseconds(50);
 constexpr std::uint64_t server_id = 1;
 constexpr std::uint64_t first_leaf_id = 2;
 
-Failure refuse(std::string peer, std::string text) {
-    return fail(Operation::join, Reason::unsupported, std::move(peer), std::move(text));
+Failure refuse(std::string text) { return fail(Operation::join, Reason::unsupported, {}, std::move(text)); }
+
+Failure refuse_for(std::uint32_t rank, std::string text) {
+    return fail_by_rank(Operation::join, Reason::unsupported, rank, std::move(text));
 }
 
 Failure malformed(std::uint32_t rank, std::string text) {
-    return fail(Operation::rendezvous, Reason::malformed, fmt::format("rank {}", rank), std::move(text));
+    return fail_by_rank(Operation::rendezvous, Reason::malformed, rank, std::move(text));
 }
 
 LayoutRank layout_rank_of(const wire::NetworkFacts& facts) {
@@ -106,14 +108,15 @@ Result<JobPlanner> JobPlanner::make(JobRules rules, JobName name, std::vector<st
 Failure JobPlanner::objection(std::string_view layout) const {
     const auto silent = std::ranges::find(facts_, false, &wire::NetworkFacts::serves);
     if (silent == facts_.end()) {
-        return refuse({}, fmt::format("the layout \"{}\" would need more than {} units, or ranks in one of them",
-                                      layout, ATP_BITMAP_BITS));
+        return refuse(fmt::format("the layout \"{}\" would need more than {} units, or ranks in one of them", layout,
+                                  ATP_BITMAP_BITS));
     }
-    const std::string rank = fmt::format("rank {}", ranks_[static_cast<std::size_t>(silent - facts_.begin())]);
+    const std::uint32_t rank = ranks_[static_cast<std::size_t>(silent - facts_.begin())];
     // errors.md, forms, unsupported: every rank of this layout may have to serve a part of the sums
-    return refuse(rank, fmt::format("{} has no address to listen at, which the layout \"{}\" needs of all ranks: set "
-                                    "`listen`, or name switches below one root",
-                                    rank, layout));
+    return refuse_for(
+        rank, fmt::format("rank {} has no address to listen at, which the layout \"{}\" needs of all ranks: set "
+                          "`listen`, or name switches below one root",
+                          rank, layout));
 }
 
 void JobPlanner::adopt(Layout layout) {
@@ -142,11 +145,12 @@ Result<Layout> JobPlanner::choose() const {
         return layout_of(LayoutKind::one_root, layout_ranks_).value_or(Layout{});
     }
     if (!rules_.layout) return objection("hosts");
-    const std::string rank = fmt::format("rank {}", ranks_[static_cast<std::size_t>(nameless - layout_ranks_.begin())]);
+    const std::uint32_t rank = ranks_[static_cast<std::size_t>(nameless - layout_ranks_.begin())];
     // errors.md, forms, unsupported: `server` places the servers on or behind one switch
-    return refuse(rank, fmt::format("{} names no switch, which this place of the servers needs of all ranks: name one, "
-                                    "or leave `server` unset",
-                                    rank));
+    return refuse_for(
+        rank, fmt::format("rank {} names no switch, which this place of the servers needs of all ranks: name one, "
+                          "or leave `server` unset",
+                          rank));
 }
 
 // ---------------------------------------------------------------------------------------------------- Servers on hosts

@@ -6,11 +6,34 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <iterator>
+#include <utility>
+#include <vector>
 
 #include "control/branch.h"
 
 namespace atp::endpoint {
 inline namespace ATP_VARIANT {
+
+std::vector<std::uint32_t> ranks_in(const ChannelMachineConfig& config, std::uint32_t units, std::uint32_t members) {
+    const protocol::Membership& membership = *config.membership;
+    std::vector<std::uint32_t> ranks;
+    for (; units != 0; units &= units - 1) {
+        const auto unit = static_cast<unsigned>(std::countr_zero(units));
+        if (unit >= membership.units()) break;
+        const std::uint32_t mask = membership.unit_mask(unit);
+        for (std::uint32_t bits = members == 0 ? mask : members & mask; bits != 0; bits &= bits - 1) {
+            const std::uint16_t worker = membership.rank_of(unit, static_cast<unsigned>(std::countr_zero(bits)));
+            if (config.ranks_of_workers.empty()) {
+                ranks.push_back(worker);
+            } else {
+                std::ranges::copy(config.ranks_of_workers[worker], std::back_inserter(ranks));
+            }
+        }
+    }
+    return ranks;
+}
+
 namespace {
 
 std::uint16_t speaker_of(const ChannelMachineConfig& config, std::uint16_t worker) {
@@ -22,9 +45,20 @@ using control::MemberCause;
 // Silence of the answerer that a text names.
 constexpr Duration short_silence = std::chrono::seconds(1);
 
-// Of one of the members that say so.
-std::string ranks_of(const wire::Statement& statement, const ChannelMachineConfig& config) {
-    return list_of_ranks(config, 1U << statement.unit, 1U << statement.member);
+Error with_ranks(Error error, std::vector<std::uint32_t> ranks) {
+    error.peer = list_of_ranks(ranks);
+    error.ranks = std::move(ranks);
+    return error;
+}
+
+// The switch of this channel is at fault, and with it the rank whose process runs it.
+Error with_switch(Error error, const ChannelMachineConfig& config) {
+    error.peer = error.address = to_string(config.switch_address);
+    if (!config.switch_rank) return error;
+    const std::uint16_t rank = speaker_of(config, *config.switch_rank);
+    error.ranks = {rank};
+    error.peer = fmt::format("rank {} (switch at {})", rank, error.address);
+    return error;
 }
 
 // Names the rank whose call differs from that of most ranks. The first statement is that of most ranks.
@@ -32,17 +66,20 @@ Error error_of_mismatch(const OperationCause& cause, const ChannelMachineConfig&
     if (cause.statements.size() >= 2) {
         const wire::Statement& most = cause.statements.front();
         const wire::Statement& odd = cause.statements.back();
-        const std::string rank = ranks_of(odd, config);
-        const std::string others = most.count == 1 ? ranks_of(most, config) : "the others";
-        return {.operation = Operation::wait,
-                .reason = Reason::mismatched,
-                .peer = rank,
-                .elapsed = cause.event.elapsed,
-                // errors.md, runs, mismatched: operations, types, sizes or roots differ: compare that rank's script
-                // with the others
-                .text = fmt::format("{} called {}, {} {}: make all ranks call the same sequence with equal types and "
-                                    "sizes",
-                                    rank, odd.text, others, most.text)};
+        const std::vector<std::uint32_t> ranks = ranks_in(config, 1U << odd.unit, 1U << odd.member);
+        // One of the ranks that say so.
+        const std::vector<std::uint32_t> agreed = ranks_in(config, 1U << most.unit, 1U << most.member);
+        const std::string others = most.count == 1 ? list_of_ranks(agreed) : "the others";
+        return with_ranks(
+            {.operation = Operation::wait,
+             .reason = Reason::mismatched,
+             .elapsed = cause.event.elapsed,
+             // errors.md, runs, mismatched: operations, types, sizes or roots differ: compare that rank's script with
+             // the others
+             .text = fmt::format("{} called {}, {} {}: make all ranks call the same sequence with equal types and "
+                                 "sizes",
+                                 list_of_ranks(ranks), odd.text, others, most.text)},
+            ranks);
     }
     return {.operation = Operation::wait,
             .reason = Reason::mismatched,
@@ -53,24 +90,18 @@ Error error_of_mismatch(const OperationCause& cause, const ChannelMachineConfig&
                 "sizes"};
 }
 
-// The address of the switch, after the rank whose process runs it.
-std::string switch_peer(const ChannelMachineConfig& config) {
-    const std::string address = to_string(config.switch_address);
-    return config.switch_rank ? fmt::format("rank {} (switch at {})", speaker_of(config, *config.switch_rank), address)
-                              : address;
-}
-
 Error error_of_silence(const OperationCause& cause, const ChannelMachineConfig& config) {
     const protocol::WorkerEvent& event = cause.event;
     Error error{.operation = Operation::wait, .reason = Reason::timed_out, .elapsed = event.elapsed};
     // Ranks that were missing may have joined since the last message of the switch.
-    const std::string missing =
-        cause.switch_is_silent ? std::string() : list_of_ranks(config, event.missing_units, event.missing_members);
-    error.peer = missing.empty() ? switch_peer(config) : missing;
+    std::vector<std::uint32_t> missing;
+    if (!cause.switch_is_silent) missing = ranks_in(config, event.missing_units, event.missing_members);
     if (!missing.empty()) {
         // errors.md, runs, timed out: the named ranks did not call the operation
         error.text = "no data of this operation arrived from them: check that these processes run and call it";
-    } else if (!event.answered || cause.server_silent > short_silence) {
+        return with_ranks(std::move(error), std::move(missing));
+    }
+    if (!event.answered || cause.server_silent > short_silence) {
         error.text = fmt::format(
             // errors.md, runs, timed out: the server, or the path to it, failed
             "nothing was received from the parameter server {}",
@@ -82,7 +113,7 @@ Error error_of_silence(const OperationCause& cause, const ChannelMachineConfig& 
         // errors.md, runs, timed out: the timeout is too short, or the network loses many packets
         error.text = "timed out although the parameter server answers: raise the timeout";
     }
-    return error;
+    return with_switch(std::move(error), config);
 }
 
 Error error_of_operation(const OperationCause& cause, const ChannelMachineConfig& config) {
@@ -118,29 +149,30 @@ std::string place_of_server(const ChannelMachineConfig& config) {
 }
 
 Error error_of_missing(const MemberCause& cause, const ChannelMachineConfig& config) {
-    const std::string ranks = list_of_ranks(config, cause.missing_units, cause.missing_members);
-    return {.operation = Operation::wait,
-            .reason = Reason::failed,
-            .peer = ranks.empty() ? to_string(config.switch_address) : ranks,
-            .elapsed = cause.elapsed,
-            .text = ranks.empty()
-                        // errors.md, runs, failed: a dedicated or colocated server ended or froze
-                        ? fmt::format("the parameter server{} stopped responding: check that its process runs",
-                                      place_of_server(config))
-                        // errors.md, runs, failed: those ranks failed, or their hosts do not reach the switch
-                        : ranks + " left the job or is unreachable: check its process"};
+    Error error{.operation = Operation::wait, .reason = Reason::failed, .elapsed = cause.elapsed};
+    std::vector<std::uint32_t> ranks = ranks_in(config, cause.missing_units, cause.missing_members);
+    if (ranks.empty()) {
+        error.peer = to_string(config.switch_address);
+        // errors.md, runs, failed: a dedicated or colocated server ended or froze
+        error.text = fmt::format("the parameter server{} stopped responding: check that its process runs",
+                                 place_of_server(config));
+        return error;
+    }
+    // errors.md, runs, failed: those ranks failed, or their hosts do not reach the switch
+    error.text = list_of_ranks(ranks) + " left the job or is unreachable: check its process";
+    return with_ranks(std::move(error), std::move(ranks));
 }
 
 // The ranks that did not return may have failed because of the switch.
 Error error_of_restarted_switch(const MemberCause& cause, const ChannelMachineConfig& config) {
-    const std::string ranks = list_of_ranks(config, cause.missing_units, cause.missing_members);
-    return {.operation = Operation::wait,
-            .reason = Reason::failed,
-            .peer = switch_peer(config),
-            .elapsed = cause.elapsed,
-            // errors.md, runs, failed: the named ranks failed while the switch was away
-            .text = fmt::format("the switch at {} restarted, and {} did not join again: form the job again",
-                                to_string(config.switch_address), ranks.empty() ? "a rank" : ranks)};
+    const std::string ranks = list_of_ranks(ranks_in(config, cause.missing_units, cause.missing_members));
+    return with_switch({.operation = Operation::wait,
+                        .reason = Reason::failed,
+                        .elapsed = cause.elapsed,
+                        // errors.md, runs, failed: the named ranks failed while the switch was away
+                        .text = fmt::format("the switch at {} restarted, and {} did not join again: form the job again",
+                                            to_string(config.switch_address), ranks.empty() ? "a rank" : ranks)},
+                       config);
 }
 
 Error error_of_silent_switch(const MemberCause& cause, const ChannelMachineConfig& config) {
@@ -148,14 +180,15 @@ Error error_of_silent_switch(const MemberCause& cause, const ChannelMachineConfi
     const std::string where = config.switch_rank ? fmt::format("{} in the process of rank {}", address,
                                                                speaker_of(config, *config.switch_rank))
                                                  : address;
-    return {.operation = Operation::wait,
-            .reason = Reason::unreachable,
-            .peer = switch_peer(config),
-            .elapsed = cause.elapsed,
-            // errors.md, runs, unreachable: it is frozen, its host is down, or the path to it failed
-            .text = fmt::format("no answer from the switch at {} for {:.1f} s: check that it runs, and diagnose the "
-                                "path with `atp doctor --switch {}`",
-                                where, to_seconds(cause.elapsed), address)};
+    return with_switch(
+        {.operation = Operation::wait,
+         .reason = Reason::unreachable,
+         .elapsed = cause.elapsed,
+         // errors.md, runs, unreachable: it is frozen, its host is down, or the path to it failed
+         .text = fmt::format("no answer from the switch at {} for {:.1f} s: check that it runs, and diagnose the "
+                             "path with `atp doctor --switch {}`",
+                             where, to_seconds(cause.elapsed), address)},
+        config);
 }
 
 Error error_of_ended_switch(const MemberCause& cause, const ChannelMachineConfig& config) {
@@ -170,11 +203,8 @@ Error error_of_ended_switch(const MemberCause& cause, const ChannelMachineConfig
                   "the process of the switch at {} ended, since its host reports that no process has this "
                   "port: start the switch and form the job again",
                   address);
-    return {.operation = Operation::wait,
-            .reason = Reason::refused,
-            .peer = switch_peer(config),
-            .elapsed = cause.elapsed,
-            .text = text};
+    return with_switch(
+        {.operation = Operation::wait, .reason = Reason::refused, .elapsed = cause.elapsed, .text = text}, config);
 }
 
 // Bytes of an IP packet without options around so many bytes of UDP payload.
@@ -203,7 +233,7 @@ Error error_of_narrow_path(const MemberCause& cause, const ChannelMachineConfig&
 
 // The rank at the place that an edge names; "a rank" if the place is unknown.
 std::string rank_at(const wire::Edge& edge, const ChannelMachineConfig& config) {
-    const std::string rank = list_of_ranks(config, 1U << edge.unit, 1U << edge.member);
+    const std::string rank = list_of_ranks(ranks_in(config, 1U << edge.unit, 1U << edge.member));
     return rank.empty() ? "a rank" : rank;
 }
 
@@ -306,11 +336,19 @@ std::string text_of_path(const wire::Edge& edge, const ChannelMachineConfig& con
         rank_at(edge, config), switch_of(edge, config), mtu);
 }
 
-// The rank whose process runs the switch or the server, or their address.
-std::string peer_of_switch(const wire::Edge& edge, const ChannelMachineConfig& config) {
+// The rank at the place that an edge names.
+Error with_rank_at(Error error, const wire::Edge& edge, const ChannelMachineConfig& config) {
+    error.peer = rank_at(edge, config);
+    error.ranks = ranks_in(config, 1U << edge.unit, 1U << edge.member);
+    return error;
+}
+
+// The switch or server that an edge names is at fault, and with it the rank whose process runs it.
+Error with_switch_at(Error error, const wire::Edge& edge, const ChannelMachineConfig& config) {
+    error.peer = error.address = to_string(control::address_of(edge.at));
     const auto& rank = edge.kind == wire::EdgeKind::server ? config.server_rank : config.root_rank;
     const bool known = rank && edge.kind != wire::EdgeKind::leaf;
-    return known ? fmt::format("rank {}", speaker_of(config, *rank)) : to_string(control::address_of(edge.at));
+    return known ? with_ranks(std::move(error), {speaker_of(config, *rank)}) : error;
 }
 
 Error error_of_edge(const MemberCause& cause, const ChannelMachineConfig& config) {
@@ -318,16 +356,16 @@ Error error_of_edge(const MemberCause& cause, const ChannelMachineConfig& config
     Error error{.operation = Operation::wait, .reason = Reason::failed, .elapsed = cause.elapsed};
     switch (edge.kind) {
         case wire::EdgeKind::member:
-            error.peer = rank_at(edge, config);
+            error = with_rank_at(std::move(error), edge, config);
             error.text = text_of_member(edge, config);
             break;
         case wire::EdgeKind::path_mtu:
-            error.peer = rank_at(edge, config);
+            error = with_rank_at(std::move(error), edge, config);
             error.reason = Reason::too_large;
             error.text = text_of_path(edge, config);
             break;
         default:
-            error.peer = peer_of_switch(edge, config);
+            error = with_switch_at(std::move(error), edge, config);
             error.text = text_of_switch(edge, config);
             break;
     }
@@ -363,7 +401,7 @@ Error error_of(const ChannelCause& cause, const ChannelMachineConfig& config) {
 }
 
 std::string waiting_text(const MemberCause& missing, const ChannelMachineConfig& config) {
-    const std::string ranks = list_of_ranks(config, missing.missing_units, missing.missing_members);
+    const std::string ranks = list_of_ranks(ranks_in(config, missing.missing_units, missing.missing_members));
     // errors.md, forms, timed out: the named ranks do not reach their switch: run `atp doctor --switch` there
     if (!ranks.empty()) return ranks + " did not join";
     // errors.md, forms, timed out: a firewall between the last switch and a dedicated or colocated server
@@ -372,7 +410,7 @@ std::string waiting_text(const MemberCause& missing, const ChannelMachineConfig&
 
 std::string slow_text(const wire::Pace& pace, const ChannelMachineConfig& config) {
     const double waited = 100.0 * pace.waited_permille / wire::whole_permille;
-    const std::string ranks = list_of_ranks(config, 1U << pace.unit, pace.whole_unit ? 0 : 1U << pace.member);
+    const std::string ranks = list_of_ranks(ranks_in(config, 1U << pace.unit, pace.whole_unit ? 0 : 1U << pace.member));
     const std::string late = pace.whole_unit ? "the switch of " + ranks : ranks;
     return fmt::format(
         // errors.md, none: the event `rank slow` has it
@@ -403,28 +441,6 @@ Error error_after_end(Error first, Operation operation) {
     // errors.md, runs, closed: look up the first error
     first.text = "an earlier error closed this communicator; form a new one. First error: " + first.text;
     return first;
-}
-
-std::string list_of_ranks(const ChannelMachineConfig& config, std::uint32_t units, std::uint32_t members) {
-    const protocol::Membership& membership = *config.membership;
-    std::string list;
-    unsigned count = 0;
-    const auto add = [&](std::uint16_t rank) { list += fmt::format("{}{}", count++ == 0 ? "" : ", ", rank); };
-    for (; units != 0; units &= units - 1) {
-        const auto unit = static_cast<unsigned>(std::countr_zero(units));
-        if (unit >= membership.units()) break;
-        const std::uint32_t mask = membership.unit_mask(unit);
-        for (std::uint32_t bits = members == 0 ? mask : members & mask; bits != 0; bits &= bits - 1) {
-            const std::uint16_t worker = membership.rank_of(unit, static_cast<unsigned>(std::countr_zero(bits)));
-            if (config.ranks_of_workers.empty()) {
-                add(worker);
-            } else {
-                std::ranges::for_each(config.ranks_of_workers[worker], add);
-            }
-        }
-    }
-    if (count == 0) return {};
-    return (count == 1 ? "rank " : "ranks ") + list;
 }
 
 }  // namespace ATP_VARIANT

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "endpoint/channel_machine.h"
@@ -26,8 +27,9 @@ inline namespace ATP_VARIANT {
 [[nodiscard]] Error error_of_slow_join(const std::string& waiting, Duration elapsed,
                                        const ChannelMachineConfig& config);
 
-// "rank 3", "ranks 3, 5"; empty if there are none. `members` 0: all members of the units.
-[[nodiscard]] std::string list_of_ranks(const ChannelMachineConfig& config, std::uint32_t units, std::uint32_t members);
+// The ranks at these places of the tree. `members` 0: all members of the units.
+[[nodiscard]] std::vector<std::uint32_t> ranks_in(const ChannelMachineConfig& config, std::uint32_t units,
+                                                  std::uint32_t members);
 
 }  // namespace ATP_VARIANT
 }  // namespace atp::endpoint
