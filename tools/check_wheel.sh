@@ -26,7 +26,7 @@ trap clean_up EXIT
 "$python" -m pip install -qq --no-deps --target "$work/site" "$work"/atp-*.whl
 
 export PYTHONPATH=$work/site OMP_NUM_THREADS=1
-for held in atp/py.typed atp/_C.pyi atp/_build.py atp/lib/libatp.so atp/include/atp/atp.h bin/atp; do
+for held in atp/py.typed atp/_C.pyi atp/_build.py atp/lib/libatp.so atp/include/atp/atp.h atp/include/atp/options.h bin/atp; do
     [[ -f $work/site/$held ]] || fail "the wheel lacks $held"
 done
 # Libraries that a wheel may load: those of the compiler, of the C library and of torch.

@@ -161,6 +161,11 @@ class Communicator {
     [[nodiscard]] std::uint32_t rank() const { return atp_communicator_rank(get()); }
     [[nodiscard]] std::uint32_t world() const { return atp_communicator_world(get()); }
     [[nodiscard]] atp_communicator* get() const { return communicator_.get(); }
+    [[nodiscard]] atp_counters counters() const {
+        atp_counters counters{};
+        atp_communicator_counters(get(), &counters, sizeof counters);
+        return counters;
+    }
     // Ends operations in flight with ATP_REASON_CLOSED and leaves the job. From any thread.
     void abort() { atp_communicator_abort(get()); }
 

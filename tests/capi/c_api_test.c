@@ -32,6 +32,13 @@ static void succeed(int result, const struct atp_error* error, int line) {
 }
 #define SUCCEED(call) succeed(call, &error, __LINE__)
 
+/* Counts the lines "job ready". `context` is the rank's own counter. */
+static void count_ready_lines(void* context, int severity, const char* line) {
+    if (strncmp(line, "job ready ", 10) != 0) return;
+    REQUIRE(severity == ATP_SEVERITY_INFO);
+    ++*(int*)context;
+}
+
 static struct atp_options options_of_test(void) {
     struct atp_options options;
     atp_options_init(&options, sizeof options);
@@ -193,6 +200,37 @@ static void check_refusals(atp_communicator* communicator) {
     REQUIRE(atp_barrier(NULL, 0, &error) == ATP_REASON_MALFORMED);
 }
 
+/* After the operations above. */
+static void check_counters(atp_communicator* communicator) {
+    const size_t known = offsetof(struct atp_counters, in_flight_us);
+    struct newer_counters {
+        struct atp_counters known;
+        uint64_t unknown;
+    } newer;
+    struct atp_counters before;
+    struct atp_counters after;
+    struct atp_error error;
+    atp_communicator_counters(communicator, &before, sizeof before);
+    REQUIRE(before.struct_size == sizeof before && before.operations > 0);
+    SUCCEED(atp_barrier(communicator, 0, &error));
+    do {
+        atp_communicator_counters(communicator, &after, sizeof after);
+    } while (after.sent_datagrams == before.sent_datagrams || after.received_datagrams == before.received_datagrams);
+    REQUIRE(after.operations == before.operations + 1);
+    REQUIRE(after.in_flight_us >= before.in_flight_us && after.waiting_us >= before.waiting_us && after.waiting_us > 0);
+    REQUIRE(after.sent_bytes > ELEMENTS * sizeof(float) && after.received_bytes > ELEMENTS * sizeof(float));
+    REQUIRE(after.sent_bytes >= 42 * after.sent_datagrams && after.fragments > 0);
+    REQUIRE(after.copied_bytes == 0); /* no memory is shared */
+
+    /* A program with an older or a newer header. */
+    memset(&newer, 0x5A, sizeof newer);
+    atp_communicator_counters(communicator, &newer.known, known);
+    REQUIRE(newer.known.struct_size == known && newer.known.operations == after.operations);
+    REQUIRE(newer.known.in_flight_us == 0x5A5A5A5A5A5A5A5A);
+    atp_communicator_counters(communicator, &newer.known, sizeof newer);
+    REQUIRE(newer.known.operations == after.operations && newer.unknown == 0);
+}
+
 /* The other rank leaves while this one waits for it. */
 static void check_departure(atp_communicator* communicator) {
     struct atp_error error;
@@ -218,13 +256,18 @@ static void run_rank(atp_store* store, uint32_t rank, uint32_t generation) {
     struct atp_options options = options_of_test();
     struct atp_error error;
     atp_communicator* communicator;
+    int ready_lines = 0;
     options.generation = generation;
+    options.log_receiver = count_ready_lines;
+    options.log_context = &ready_lines;
     SUCCEED(atp_communicator_create(store, rank, RANKS, &options, &communicator, &error));
     REQUIRE(atp_communicator_rank(communicator) == rank && atp_communicator_world(communicator) == RANKS);
+    REQUIRE(ready_lines == 1);
     check_sums(communicator);
     check_others(communicator);
     check_handles(communicator);
     check_refusals(communicator);
+    check_counters(communicator);
     check_departure(communicator);
     atp_communicator_destroy(communicator);
 }

@@ -305,7 +305,7 @@ class WriteOptions(Written, ToolTest):
     reads = (table,)
     edits = {
         "src/drivers/comm/options.h": ("    std::uint32_t channels", "    std::uint32_t streams"),
-        "include/atp/atp.h": ("    uint32_t channels;", "    uint32_t streams;"),
+        "include/atp/options.h": ("    uint32_t channels;", "    uint32_t streams;"),
         "src/drivers/capi/option_fields.h": ('visit("channels"', 'visit("streams"'),
         "docs/reference/options.md": ("| `channels` | Independent", "| `streams` | Independent"),
         "python/atp/_options.py": ("    channels: int |", "    streams: int |"),

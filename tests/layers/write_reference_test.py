@@ -21,7 +21,7 @@ LEFT = "// errors.md, runs, failed: that rank raised an error"
 
 class WriteReference(Written, ToolTest):
     tool = "write_reference"
-    reads = (HEADER, "src", "python/atp")
+    reads = (HEADER, "include/atp/options.h", "src", "python/atp")
     edits = {
         PAGES + "errors.md": ("| ... left the job: check its output |", "| ... went: check its output |"),
         PAGES + "c.md": ("enum atp_scaling\n", "enum atp_scale\n"),

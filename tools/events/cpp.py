@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events and counters in C++ and Python: the tables of observe/events.{h,cc}, structs of counters with their tables, and
+"""Events and counters in C++, C and Python: the tables of observe/events.{h,cc}, structs of counters with their tables, and
 the levels and events of python/atp/_log.py."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 
 from events.definition import Counter, Definition, Group
-from written import cpp_comment, members
+from written import WIDTH, c_comment, cpp_comment, members
 
 
 def text(lines: list[str]) -> str:
@@ -92,5 +93,42 @@ def counters(name: str) -> Callable[[Definition], str]:
         rows = [(f"std::uint64_t {each.member or each.name} = 0;", each.text)
                 for each in group.counter if each.only != "page"]  # fmt: skip
         return text([*comment, f"struct {group.struct} {{", *members(rows, cpp_comment), "};", "", *lines])
+
+    return write
+
+
+def c_struct(name: str) -> Callable[[Definition], str]:
+    """A struct of atp.h. Its members are in the order of the binary interface: append only."""
+
+    def write(definition: Definition) -> str:
+        group = definition.groups[name]
+        rows = [(f"uint64_t {each.name};", each.text) for each in group.counter]
+        size = "    /* Written by the function that writes the counters. */\n    size_t struct_size;"
+        return text([*c_comment(group.meaning), "struct atp_counters {", size, *members(rows, c_comment), "};"])
+
+    return write
+
+
+def c_copies(name: str) -> Callable[[Definition], str]:
+    def write(definition: Definition) -> str:
+        group = definition.groups[name]
+        return text([
+            f"atp_counters counters_from(const comm::{group.struct}& counted) {{",
+            "    atp_counters known{};",
+            *(f"    known.{each.name} = counted.{each.name};" for each in group.counter),
+            "    return known;",
+            "}",
+        ])  # fmt: skip
+
+    return write
+
+
+def python_class(name: str) -> Callable[[Definition], str]:
+    def write(definition: Definition) -> str:
+        group = definition.groups[name]
+        meaning = textwrap.wrap(group.meaning, WIDTH, initial_indent='    """', subsequent_indent="    ")
+        fields = [f"    {each.name}: int  # {each.text}" for each in group.counter]
+        head = ["@dataclass(frozen=True)", f"class {group.struct}:"]
+        return text([*head, *meaning, '    """', "", *fields, "", ""])
 
     return write

@@ -13,7 +13,8 @@ from written import Bad, built, text_of, toml_of, unique
 
 REPORT = Path("drivers/client/switch_report.cc")  # below the folder of the definition: writes the reports
 LOGGERS = ("switch", "rank", "python")
-PAGES = ("packets", "threads", "kernel", "servers", "workers", "benchmarks")  # sections of docs/reference/counters.md
+# Sections of docs/reference/counters.md.
+PAGES = ("packets", "threads", "kernel", "servers", "workers", "ranks", "benchmarks")
 
 
 @dataclass

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two parts of docs/reference/c.md: the rules above the code of atp.h, and what it declares, with the comments there.
+"""Two parts of docs/reference/c.md: the rules above the code of atp.h, and what it and options.h declare, with the
+comments there.
 
 A comment belongs to the declarations below it, up to an empty line or the next comment. Each declaration needs one.
 """
@@ -14,9 +15,11 @@ from source_tree import Missing
 from written import on_page, page_table, text_of
 
 HEADER = Path("include/atp/atp.h")
+OPTIONS = Path("include/atp/options.h")
 # Members that another page describes.
 ELSEWHERE = {
     "enum atp_reason": "[Errors](errors.md#reasons) lists the reasons: `ATP_REASON_` and a name from there.",
+    "struct atp_counters": "[Counters](counters.md#ranks) lists the counters, which follow `size_t struct_size`.",
     "struct atp_options": "[Options](options.md#table) lists the fields.",
 }
 BANNER = re.compile(r"^/\* -{9,} ([\w ]+)\n \*/\n", re.MULTILINE)
@@ -65,7 +68,7 @@ def code_of(declaration: str) -> list[str]:
     return [line.replace("\xa0", " ") for line in lines]
 
 
-def section(text: str, line: int) -> list[str]:
+def section(text: str, header: Path, line: int) -> list[str]:
     lines: list[str] = []
     groups = re.split(r"(?=^/\*)|\n(?=\n)", text, flags=re.MULTILINE)
     for group in groups:
@@ -75,7 +78,7 @@ def section(text: str, line: int) -> list[str]:
             continue
         if not comment:
             at = line + text.count("\n", 0, text.index(group))
-            raise Missing(f"{HEADER}:{at}: a declaration without a comment: write one above it")
+            raise Missing(f"{header}:{at}: a declaration without a comment: write one above it")
         code = [part for each in found for part in code_of(each["name"] or each["code"])]
         lines += ["```c", *code, "```", "", *textwrap.wrap(sentence(marked(plain(comment[1]))), 120), ""]
         for each in found:
@@ -84,15 +87,19 @@ def section(text: str, line: int) -> list[str]:
     return lines
 
 
-def interface(root: Path) -> str:
-    text = text_of(root, HEADER).split("#ifdef __cplusplus\n}")[0]
+def sections(root: Path, header: Path) -> list[str]:
+    text = text_of(root, header).split("#ifdef __cplusplus\n}")[0]
     pieces = BANNER.split(text)
     if len(pieces) < 3:
-        raise Missing(f"{HEADER} has no sections: write /* ---- NAME above each")
+        raise Missing(f"{header} has no sections: write /* ---- NAME above each")
     lines: list[str] = []
     for name, body in zip(pieces[1::2], pieces[2::2], strict=True):
-        lines += [f"## {name}", "", *section(body, text.count("\n", 0, text.index(body)) + 1)]
-    return on_page(lines)
+        lines += [f"## {name}", "", *section(body, header, text.count("\n", 0, text.index(body)) + 1)]
+    return lines
+
+
+def interface(root: Path) -> str:
+    return on_page([*sections(root, HEADER), *sections(root, OPTIONS)])
 
 
 def rules(root: Path) -> str:

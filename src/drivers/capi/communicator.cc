@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "capi/convert.h"
+#include "capi/counters.h"
 #include "capi/store.h"
 
 struct atp_communicator {
@@ -151,6 +152,11 @@ void atp_communicator_abort(atp_communicator* communicator) {
 uint32_t atp_communicator_rank(const atp_communicator* communicator) { return communicator->communicator->rank(); }
 
 uint32_t atp_communicator_world(const atp_communicator* communicator) { return communicator->communicator->world(); }
+
+void atp_communicator_counters(const atp_communicator* communicator, struct atp_counters* counters,
+                               size_t struct_size) {
+    atp::capi::write_counters(communicator->communicator->rank_counters(), counters, struct_size);
+}
 
 int atp_all_reduce(atp_communicator* communicator, const void* in, void* out, size_t elements, int element,
                    int reduction, int64_t timeout_ms, struct atp_error* error) {

@@ -148,6 +148,9 @@ void write_field(atp_options& to, const CTime<Unit>& time, const comm::OptionRow
     to.*time.number = value / time.unit;
 }
 
+static_assert(static_cast<int>(observe::Severity::trace) == ATP_SEVERITY_TRACE);
+static_assert(static_cast<int>(observe::Severity::error) == ATP_SEVERITY_ERROR);
+
 }  // namespace
 
 Error malformed(std::string text) {
@@ -207,6 +210,12 @@ Result<comm::Options> options_from(const atp_options* options) {
         if (problem.empty()) read_field(known, field, OptionPair{*comm::find_option(name), result.*own, problem});
     });
     if (!problem.empty()) return tl::unexpected(malformed(std::move(problem)));
+    if (known.log_receiver != nullptr) {
+        result.log_receiver = [receiver = known.log_receiver, context = known.log_context](observe::Severity severity,
+                                                                                           std::string_view line) {
+            receiver(context, static_cast<int>(severity), std::string(line).c_str());
+        };
+    }
     return result;
 }
 

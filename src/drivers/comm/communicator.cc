@@ -231,6 +231,7 @@ Handle Communicator::submit_fitted(const OperationCall& call, tensor::NumberFitt
     ++calls_;
     work->set_called(fmt::format("{} as call {}", call.text, calls_));
     if (is_empty) return work;
+    work->set_times(times_);
     const std::uint16_t purpose_beside = purpose_of(call.operation, call.elements, mix(call.detail));
     if (host_ != nullptr) {
         work->add_slice(0, whole.size(), purpose);

@@ -20,7 +20,9 @@
 #include "comm/feed.h"
 #include "comm/host_driver.h"
 #include "comm/host_formation.h"
+#include "comm/operation_times.h"
 #include "comm/options.h"
+#include "comm/rank_counters.h"
 #include "comm/work.h"
 #include "numeric/element_type.h"
 #include "numeric/fold.h"
@@ -162,6 +164,9 @@ class Communicator {
     // Ends the channels of this rank. Operations in flight fail with Reason::closed.
     void abort();
 
+    // Of this rank: of its channels, its part of the host's memory and the servers that it runs for the job. Counters
+    // of datagrams are at most 0.1 s old.
+    [[nodiscard]] RankCounters rank_counters() const;
     // Of the channels, then of the gather channels.
     [[nodiscard]] std::vector<ChannelCounters> counters() const;
     // True if the last result of every channel, but for gather channels, came by multicast. False if at least one came
@@ -265,6 +270,7 @@ class Communicator {
     std::shared_ptr<observe::TraceFile> trace_;  // nullptr: none
     std::atomic<bool> failed_{false};            // the log has the first failure
     Logged logged_;
+    std::shared_ptr<OperationTimes> times_ = std::make_shared<OperationTimes>();
     std::shared_ptr<Feed> feed_ = std::make_shared<Feed>(*this);
     std::shared_ptr<HostDriver> host_;          // nullptr: this rank shares no memory
     std::optional<tensor::ChunkRules> chunks_;  // some ranks of the job share memory; nullopt: none do

@@ -222,12 +222,12 @@ bool HostDriver::perform(const protocol::HostAction& action) {
         case Kind::wait: break;
         case Kind::load: {
             const Part& part = part_of(action.chunk);
-            part.chunks.load(action.chunk, places_[action.slot]);
+            count_copy(part.chunks.load(action.chunk, places_[action.slot]));
             memory_->state_call(action.slot, part.chunks.purpose(), part.work->called());
             break;
         }
         case Kind::add: part_of(action.chunk).chunks.add(action.chunk, action.range, places_[action.slot]); break;
-        case Kind::store: part_of(action.chunk).chunks.store(action.chunk, places_[action.slot]); break;
+        case Kind::store: count_copy(part_of(action.chunk).chunks.store(action.chunk, places_[action.slot])); break;
         case Kind::send: send(action); break;
         case Kind::notify: notify(action.slot); break;
         case Kind::mismatch: fail(error_of_mismatch(*memory_, rules_.ranks, action)); return false;

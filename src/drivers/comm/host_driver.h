@@ -64,6 +64,8 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
     void attend(Work& work, Time until) override;
     void continue_on_thread() override;
 
+    // To and from the memory, by this rank.
+    [[nodiscard]] std::uint64_t copied_bytes() const { return copied_bytes_.load(std::memory_order_relaxed); }
     [[nodiscard]] unsigned ranks() const { return memory_->shape().ranks; }
     // Most lanes of a chunk.
     [[nodiscard]] std::uint64_t chunk_lanes() const { return memory_->shape().chunk_lanes; }
@@ -93,6 +95,7 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
     [[nodiscard]] bool look_for_change(unsigned slot, Time until) const;
     void send(const protocol::HostAction& action);
     void notify(unsigned slot);
+    void count_copy(std::uint64_t bytes) { copied_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
     void finish_stored();
     void call_thread();
 
@@ -115,6 +118,7 @@ class HostDriver final : public WorkAttendant, public std::enable_shared_from_th
     std::uint32_t seen_ = 0;  // state of the slot that the group would wait for
     SpinPolicy spin_;
 
+    std::atomic<std::uint64_t> copied_bytes_{0};
     std::atomic<bool> driving_{false};
     std::atomic<bool> thread_needed_{false};  // a work needs the thread
     std::atomic<unsigned> sleeps_at_{0};      // slot whose notify() wakes the one that drives

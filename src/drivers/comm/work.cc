@@ -12,6 +12,26 @@ namespace atp::comm {
 Work::Work(Operation operation, std::unique_ptr<protocol::Tensor> tensor, Time begun, Time deadline)
     : operation_(operation), tensor_(std::move(tensor)), begun_(begun), deadline_(deadline) {}
 
+class Work::Waiting {
+  public:
+    explicit Waiting(const Work& work)
+        : times_(work.done() ? nullptr : work.times_.get()), since_(times_ == nullptr ? Time() : net::now()) {}
+    ~Waiting() {
+        if (times_ != nullptr) times_->wait(net::now() - since_);
+    }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+  private:
+    OperationTimes* times_;
+    Time since_;
+};
+
+void Work::set_times(std::shared_ptr<OperationTimes> times) {
+    times_ = std::move(times);
+    times_->begin(begun_);
+}
+
 void Work::add_slice(std::uint64_t first, std::uint64_t size, std::uint16_t purpose) {
     slices_.emplace_back(*tensor_, first, size, purpose);
     add_part();
@@ -26,6 +46,7 @@ void Work::add_beside(std::unique_ptr<protocol::Tensor> tensor, std::uint64_t st
 }
 
 Result<void> Work::wait() {
+    const Waiting waiting(*this);
     if (!done()) {
         if (const auto attendant = attendant_.lock()) attendant->attend(*this, never);
     }
@@ -37,6 +58,7 @@ Result<void> Work::wait() {
 }
 
 std::optional<Result<void>> Work::wait_until(Time until) {
+    const Waiting waiting(*this);
     if (!done()) {
         if (const auto attendant = attendant_.lock()) attendant->attend(*this, until);
     }
@@ -92,6 +114,7 @@ void Work::finish_part(std::optional<Error> error) {
     {
         const std::scoped_lock lock(mutex_);
         if (parts_left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+        if (times_ != nullptr) times_->end(net::now());
         callback = std::move(callback_);
         changed_.notify_all();
     }

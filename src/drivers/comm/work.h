@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "comm/operation_times.h"
 #include "protocol/tensor.h"
 #include "tensor/slice.h"
 #include "tensor/span_scales.h"
@@ -75,6 +76,9 @@ class Work {
     // Before any thread waits. nullptr: the work goes on by itself.
     void set_attendant(std::weak_ptr<WorkAttendant> attendant) { attendant_ = std::move(attendant); }
 
+    // Before any channel gets a part: counts the work as an operation that has begun.
+    void set_times(std::shared_ptr<OperationTimes> times);
+
     // Before any thread waits: the scales at which the elements travel, which are known when the work has succeeded.
     // nullptr: the elements do not travel at scales of their own.
     void set_scales(std::shared_ptr<const tensor::SpanScales> scales) { scales_ = std::move(scales); }
@@ -94,6 +98,9 @@ class Work {
     void finish_part(std::optional<Error> error);
 
   private:
+    // Adds the time of a wait.
+    class Waiting;
+
     Operation operation_;
     std::string called_;
     std::unique_ptr<protocol::Tensor> tensor_;
@@ -101,6 +108,7 @@ class Work {
     std::shared_ptr<const tensor::SpanScales> scales_;
     std::vector<tensor::Slice> slices_;
     std::weak_ptr<WorkAttendant> attendant_;
+    std::shared_ptr<OperationTimes> times_;  // nullptr: a part of an operation
     Time begun_;
     Time deadline_;
     std::atomic<std::uint32_t> parts_left_{0};

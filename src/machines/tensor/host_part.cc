@@ -80,11 +80,12 @@ std::optional<unsigned> HostPart::copied_from(std::uint64_t chunk) const {
 
 // ------------------------------------------------------------------------------------------------------------- Actions
 
-void HostPart::load(std::uint64_t chunk, const ChunkPlaces& places) const {
+std::uint64_t HostPart::load(std::uint64_t chunk, const ChunkPlaces& places) const {
     const UnitRange units = units_of(chunk);
     const std::span place(places.ranks[rules_->rank], units.count * unit_bytes_);
     const auto source = copied_from(chunk);
-    if ((source_ && *source_ != rules_->rank) || (source && *source != rules_->rank)) {
+    const bool is_read = (!source_ || *source_ == rules_->rank) && (!source || *source == rules_->rank);
+    if (!is_read) {
         // No rank reads this part.
     } else if (native_.count != 0) {
         tensor_->load_native(units.first, place);
@@ -93,9 +94,11 @@ void HostPart::load(std::uint64_t chunk, const ChunkPlaces& places) const {
     } else {
         tensor_->load_floats(units.first, place);
     }
-    if (!votes()) return;
+    const std::uint64_t copied = is_read ? place.size() : 0;
+    if (!votes()) return copied;
     const std::span<std::uint32_t> own = places.votes[rules_->rank];
     for (std::uint64_t at = 0; at < units.count; at += span_) own[at / span_] = tensor_->vote(units.first + at);
+    return copied;
 }
 
 void HostPart::add(std::uint64_t chunk, std::uint32_t range, const ChunkPlaces& places) {
@@ -159,9 +162,9 @@ std::unique_ptr<ChunkTensor> HostPart::sums_of(std::uint64_t chunk, const ChunkP
                                                                 .keeps = std::move(keeps)});
 }
 
-void HostPart::store(std::uint64_t chunk, const ChunkPlaces& places) const {
+std::uint64_t HostPart::store(std::uint64_t chunk, const ChunkPlaces& places) const {
     const UnitRange units = units_of(chunk);
-    if (!delivery_of(chunk).receives(rules_->ranks[rules_->rank])) return;
+    if (!delivery_of(chunk).receives(rules_->ranks[rules_->rank])) return 0;
     const auto source = copied_from(chunk);
     const std::span sums(source ? places.ranks[*source] : places.sums, units.count * unit_bytes_);
     if (votes()) {
@@ -175,6 +178,7 @@ void HostPart::store(std::uint64_t chunk, const ChunkPlaces& places) const {
     } else {
         tensor_->store(units.first, sums);
     }
+    return sums.size();
 }
 
 void HostPart::settle(const UnitRange& units, const ChunkPlaces& places) const {

@@ -61,12 +61,13 @@ class HostPart {
     // The elements of the chunk can be read.
     [[nodiscard]] bool ready(std::uint64_t chunk) const;
 
-    void load(std::uint64_t chunk, const ChunkPlaces& places) const;
+    // load() and store() return how many bytes they copied.
+    std::uint64_t load(std::uint64_t chunk, const ChunkPlaces& places) const;
     void add(std::uint64_t chunk, std::uint32_t range, const ChunkPlaces& places);
     // For the network. `keeps` owns the memory and the tensor.
     [[nodiscard]] std::unique_ptr<ChunkTensor> sums_of(std::uint64_t chunk, const ChunkPlaces& places,
                                                        std::shared_ptr<const void> keeps) const;
-    void store(std::uint64_t chunk, const ChunkPlaces& places) const;
+    std::uint64_t store(std::uint64_t chunk, const ChunkPlaces& places) const;
 
   private:
     struct UnitRange {
