@@ -71,8 +71,8 @@ struct atp_options {
     /* Lanes of a packet (2 to 16,362). [0: as many as all paths carry] */
     uint32_t lanes;
     /*
-     * Maximum number of packets of a channel in flight (a power of two, 1 to 65,536). [0: as many as fit in 256 KiB,
-     * from 8 to 256]
+     * Maximum number of packets of a channel in flight (a power of two, 1 to 65,536). [0: the largest that fits in
+     * 256 KiB, from 8 to 256]
      */
     uint32_t window;
     /* Add an audit lane of four bytes to each packet; the server checks this lane before it adds. [0] */

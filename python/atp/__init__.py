@@ -13,7 +13,8 @@ kind once (`operation delegated`).
 
 `atp.Options` has the settings. `atp.push()` and `atp.pull()` sum by key, like a parameter server.
 `atp.error_feedback_hook()` makes up for the rounding of narrow lanes. `atp.flight_records()` returns what PyTorch's
-Flight Recorder keeps of the operations in the network. `atp.__version__` is the release.
+Flight Recorder keeps of the operations in the network. `atp.counters()` counts them, and `atp.error_of()` says what an
+exception is about. `atp.__version__` is the release.
 
 Raises:
     torch.distributed.DistBackendError: an operation, or forming the group, failed. The text of a timeout contains
@@ -33,13 +34,18 @@ from ._build import VERSION as _VERSION
 from .backend import create_backend as _create_backend
 from .error_feedback import ErrorFeedback, error_feedback_hook
 from .flight_recorder import flight_records, write_flight_records
+from .job_view import Counters, Failure, counters, error_of
 from .options import Options
 from .push_pull import pull, push
 
 __all__ = [
+    "Counters",
     "ErrorFeedback",
+    "Failure",
     "Options",
+    "counters",
     "error_feedback_hook",
+    "error_of",
     "flight_records",
     "pull",
     "push",

@@ -26,6 +26,16 @@ Completions::~Completions() {
     for (std::thread& thread : threads_) thread.detach();
 }
 
+void Completions::note_failure(const Error& error) {
+    const Lock lock(mutex_);
+    if (!failure_) failure_ = error;
+}
+
+std::optional<Error> Completions::failure() const {
+    const Lock lock(mutex_);
+    return failure_;
+}
+
 // Each thread shares ownership: the last other owner may release the object inside one of its jobs.
 void Completions::add_thread() {
     threads_.emplace_back([self = shared_from_this()] { self->run(); });

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -10,18 +9,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
-namespace atp::python {
+#include "base/result.h"
 
-// Why no operation of a group in the network can succeed any more.
-enum class GroupError : std::uint8_t {
-    none,
-    timeout,
-    remote,  // another rank or a switch ended, or cannot be reached
-    other,
-};
+namespace atp::python {
 
 // Marks the time in which this thread runs callbacks of a future. Threads: one object belongs to one thread; scopes
 // nest.
@@ -58,13 +52,10 @@ class Completions : public std::enable_shared_from_this<Completions> {
     void post(std::function<void()> job);
     void stop();
 
-    // An operation of this group has failed: no later operation in the network can succeed. The first failure counts.
-    void note_failure(GroupError failure) {
-        GroupError none = GroupError::none;
-        failure_.compare_exchange_strong(none, failure);
-    }
-    [[nodiscard]] GroupError failure() const { return failure_; }
-    [[nodiscard]] bool failed() const { return failure() != GroupError::none; }
+    // An operation of this group has failed: no later operation in the network can succeed.
+    void note_failure(const Error& error);
+    [[nodiscard]] bool failed() const { return failure().has_value(); }
+    [[nodiscard]] std::optional<Error> failure() const;  // the first one
 
   private:
     using Clock = std::chrono::steady_clock;
@@ -75,13 +66,13 @@ class Completions : public std::enable_shared_from_this<Completions> {
     void wait_for_turn(Lock& lock);
     void add_thread();
 
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<std::function<void()>> jobs_;
     std::size_t running_ = 0;  // jobs that have begun and are not done
     Clock::time_point last_begun_;
     bool stopping_ = false;
-    std::atomic<GroupError> failure_{GroupError::none};
+    std::optional<Error> failure_;
     std::vector<std::thread> threads_;
 };
 

@@ -12,7 +12,7 @@ c10::intrusive_ptr<c10d::Backend> ProcessGroupAtp::delegate(const std::string& o
     {
         const std::scoped_lock lock(mutex_);
         fallback = fallback_;
-        first = delegated_.emplace(operation, reason).second;
+        first = ++delegated_[{operation, reason}] == 1;
     }
     if (!fallback) C10_THROW_ERROR(DistBackendError, "atp: this process group was shut down");
     if (first && options_.delegated) options_.delegated(operation, reason);

@@ -23,6 +23,7 @@
 #include "net/resolve.h"
 #include "process_group.h"
 #include "push_pull.h"
+#include "raised_errors.h"
 #include "switchd/node.h"
 #include "tensor/span_scales.h"
 #include "work.h"
@@ -145,6 +146,31 @@ bool is_active(const c10::intrusive_ptr<c10d::Backend>& backend) { return group_
 void shut_down(const c10::intrusive_ptr<c10d::Backend>& backend) { group_of(backend).shutdown(); }
 void abort(const c10::intrusive_ptr<c10d::Backend>& backend) { group_of(backend).abort(); }
 
+// Counters by name, and calls of Gloo by operation.
+using GroupCounters = std::pair<std::map<std::string, std::uint64_t>, std::map<std::string, std::uint64_t>>;
+
+GroupCounters counters_of(const c10::intrusive_ptr<c10d::Backend>& backend) {
+    const ProcessGroupAtp& group = group_of(backend);
+    const comm::RankCounters counted = group.counters();
+    GroupCounters counters{{}, group.delegations()};
+    for (const auto& field : comm::rank_fields) counters.first.emplace(field.name, field.value_of(counted));
+    return counters;
+}
+
+// Reason, ranks, address and operation; an empty address: none is at fault.
+using Failed = std::tuple<std::string, std::vector<std::uint32_t>, std::string, std::string>;
+
+std::optional<Failed> parts_of(const std::optional<Error>& error) {
+    if (!error) return std::nullopt;
+    return Failed(to_string(error->reason), error->ranks, error->place(), to_string(error->operation));
+}
+
+std::optional<Failed> failure_of_group(const c10::intrusive_ptr<c10d::Backend>& backend) {
+    return parts_of(group_of(backend).failure());
+}
+
+std::optional<Failed> failure_of_text(const std::string& text) { return parts_of(raised_errors().find(text)); }
+
 // None: the elements were not sent at scales of their own.
 std::optional<at::Tensor> scales_of(const c10::intrusive_ptr<c10d::Work>& work) {
     const auto* own = dynamic_cast<const NetworkWork*>(work.get());
@@ -188,6 +214,9 @@ PYBIND11_MODULE(_C, module) {
     module.def(
         "close_log_lines", [] { log_lines().close(); }, no_lock);
     module.def("address_towards", &address_towards, py::arg("address"), no_lock);
+    module.def("counters", &counters_of, py::arg("backend"), no_lock);
+    module.def("failure_of_group", &failure_of_group, py::arg("backend"), no_lock);
+    module.def("failure_of_text", &failure_of_text, py::arg("text"), no_lock);
     module.def("scales_of", &scales_of, py::arg("work"), no_lock);
     module.def("cell_of", &cell_of, py::arg("work"), no_lock);
     module.attr("ELEMENTS_OF_CELL") = tensor::cell_elements(ATP_DTYPE_INT8);

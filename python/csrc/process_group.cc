@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "net/clock.h"
+#include "raised_errors.h"
 
 namespace atp::python {
 namespace {
@@ -101,7 +102,8 @@ void ProcessGroupAtp::setTimeout(std::chrono::milliseconds timeout) {
 }
 
 void ProcessGroupAtp::abort() {
-    completions_->note_failure(GroupError::other);
+    completions_->note_failure(
+        {.operation = Operation::wait, .reason = Reason::closed, .text = "the process group was aborted"});
     c10::intrusive_ptr<c10d::Backend> fallback;
     {
         const std::scoped_lock lock(mutex_);
@@ -143,6 +145,15 @@ std::shared_ptr<comm::Communicator> ProcessGroupAtp::require_communicator() cons
     auto communicator = this->communicator();
     if (!communicator) C10_THROW_ERROR(DistBackendError, "atp: this process group was shut down");
     return communicator;
+}
+
+comm::RankCounters ProcessGroupAtp::counters() const { return require_communicator()->rank_counters(); }
+
+std::map<std::string, std::uint64_t> ProcessGroupAtp::delegations() const {
+    const std::scoped_lock lock(mutex_);
+    std::map<std::string, std::uint64_t> calls;
+    for (const auto& [delegation, count] : delegated_) calls[delegation.first] += count;
+    return calls;
 }
 
 Time ProcessGroupAtp::deadline_of(std::chrono::milliseconds timeout) const {

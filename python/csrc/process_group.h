@@ -7,9 +7,10 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,24 +39,27 @@ template <class Base>
 class BackendWithErrors : public Base {
   public:
     using Base::Base;
-    [[nodiscard]] virtual GroupError failure() const = 0;
+    [[nodiscard]] virtual std::optional<Error> failure() const = 0;
 };
 template <class Base>
 requires requires(Base& base) { base.getError(); }
 class BackendWithErrors<Base> : public Base {
   public:
     using Base::Base;
-    [[nodiscard]] virtual GroupError failure() const = 0;
+    [[nodiscard]] virtual std::optional<Error> failure() const = 0;
 
     using ErrorType = decltype(std::declval<Base&>().getError());
     ErrorType getError() override {
-        switch (failure()) {
-            case GroupError::none: return ErrorType::SUCCESS;
-            case GroupError::timeout: return ErrorType::TIMEOUT;
-            case GroupError::remote: return ErrorType::REMOTE_ERROR;
-            case GroupError::other: break;
+        const std::optional<Error> error = failure();
+        if (!error) return ErrorType::SUCCESS;
+        switch (error->reason) {
+            case Reason::timed_out: return ErrorType::TIMEOUT;
+            case Reason::unreachable:
+            case Reason::refused: return ErrorType::REMOTE_ERROR;
+            // an abort by this rank concerns no peer
+            case Reason::closed: return error->peer.empty() ? ErrorType::COMM_ERROR : ErrorType::REMOTE_ERROR;
+            default: return ErrorType::COMM_ERROR;
         }
-        return ErrorType::COMM_ERROR;
     }
 };
 
@@ -88,7 +92,13 @@ class ProcessGroupAtp final : public BackendWithErrors<c10d::Backend> {
     void shutdown();
     // NOLINTEND(modernize-use-override)
 
-    [[nodiscard]] GroupError failure() const override { return completions_->failure(); }
+    // Of the network. Throws after shutdown() or abort().
+    [[nodiscard]] comm::RankCounters counters() const;
+    // How often the fallback executed an operation, by its name.
+    [[nodiscard]] std::map<std::string, std::uint64_t> delegations() const;
+    // The first failure of an operation in the network; nullopt: none.
+    [[nodiscard]] std::optional<Error> failure() const override { return completions_->failure(); }
+
     // False after shutdown() or abort().
     [[nodiscard]] bool active() const { return communicator() != nullptr; }
 
@@ -165,7 +175,8 @@ class ProcessGroupAtp final : public BackendWithErrors<c10d::Backend> {
     std::shared_ptr<Completions> completions_;
     mutable std::mutex mutex_;
     std::shared_ptr<comm::Communicator> communicator_;
-    std::set<std::pair<std::string, std::string>> delegated_;  // pairs of operation and reason that were reported
+    // Calls that the fallback executed, by operation and reason.
+    std::map<std::pair<std::string, std::string>, std::uint64_t> delegated_;
     bool shut_down_ = false;
     std::atomic<std::int64_t> timeout_ms_;
     std::atomic<std::uint64_t> sequence_{0};

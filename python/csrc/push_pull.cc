@@ -6,6 +6,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "process_group.h"
+#include "raised_errors.h"
 #include "summable.h"
 
 namespace atp::python {

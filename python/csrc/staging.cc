@@ -12,9 +12,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "raised_errors.h"
 #include "staging/cuda_queue.h"
 #include "tensor/tensors.h"
-#include "work.h"
 
 namespace atp::python {
 namespace {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "net/clock.h"
+#include "raised_errors.h"
 #include "signals.h"
 
 namespace atp::python {
@@ -18,30 +19,11 @@ std::exception_ptr exception_of(const Error& error) {
         c10::DistBackendError({__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)}, message_of(error)));
 }
 
-GroupError error_of_group(const Error& error) {
-    switch (error.reason) {
-        case Reason::timed_out: return GroupError::timeout;
-        case Reason::unreachable:
-        case Reason::refused: return GroupError::remote;
-        // an abort by this rank concerns no peer
-        case Reason::closed: return error.peer.empty() ? GroupError::other : GroupError::remote;
-        default: return GroupError::other;
-    }
-}
-
 c10::intrusive_ptr<c10::ivalue::Future> make_future(std::vector<c10::Device> devices) {
     return c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()), std::move(devices));
 }
 
 }  // namespace
-
-// Programs written for Gloo look for "Timed out" in the text of an exception.
-std::string message_of(const Error& error) {
-    std::string text = "atp: " + to_string(error);
-    const std::size_t reason = text.find(": timed out");
-    if (error.reason == Reason::timed_out && reason != std::string::npos) text.replace(reason, 3, ": T");
-    return text;
-}
 
 NetworkWork::NetworkWork(int rank, c10d::OpType type, const char* title, std::uint64_t sequence,
                          std::vector<Staged> staged, comm::Handle operation, std::shared_ptr<Completions> completions,
@@ -147,7 +129,7 @@ void NetworkWork::settle() {
             }
         } else {
             exception = exception_of(outcome.error());
-            completions_->note_failure(error_of_group(outcome.error()));
+            completions_->note_failure(outcome.error());
         }
         record_.end(!exception);
         if (exception) write_flight_records_after_failure(*group_);

@@ -77,7 +77,4 @@ class NetworkWork final : public c10d::Work {
     std::atomic<bool> awaited_{false};  // wait() completes the future
 };
 
-// The text of `error` in exceptions.
-[[nodiscard]] std::string message_of(const Error& error);
-
 }  // namespace atp::python

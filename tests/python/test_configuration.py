@@ -11,6 +11,7 @@ import textwrap
 import pytest
 import torch
 import torch.distributed as dist
+from namespaces import two_hosts  # noqa: F401
 from ranks import run_ranks, values_of
 from switches import running_switch
 
@@ -164,32 +165,7 @@ def test_switch_of_rank_0_on_the_loopback_is_refused_for_several_hosts(monkeypat
         atp.backend._listen_address()
 
 
-def ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True, timeout=20)
-
-
-@pytest.fixture
-def two_hosts():
-    """Names of two network namespaces on one link: 10.193.77.1 and 10.193.77.2."""
-    names = [f"atp-test-{os.getpid()}-{side}" for side in "ab"]
-    ends = [f"atp{os.getpid() % 100_000}{side}" for side in "ab"]
-    try:
-        for name in names:
-            ip("netns", "add", name)
-        ip("-n", names[0], "link", "add", ends[0], "type", "veth", "peer", "name", ends[1], "netns", names[1])
-        for number, (name, end) in enumerate(zip(names, ends), start=1):
-            ip("-n", name, "address", "add", f"10.193.77.{number}/24", "dev", end)
-            ip("-n", name, "link", "set", "lo", "up")
-            ip("-n", name, "link", "set", end, "up")
-        yield names
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"network namespaces are not allowed here: {getattr(error, 'stderr', None) or error}")
-    finally:
-        for name in names:
-            subprocess.run(["ip", "netns", "delete", name], capture_output=True, timeout=20, check=False)
-
-
-def test_ranks_on_two_hosts_serve_the_sums_without_a_switch(two_hosts):
+def test_ranks_on_two_hosts_serve_the_sums_without_a_switch(two_hosts):  # noqa: F811
     script = textwrap.dedent("""
         import torch, torch.distributed as dist, atp
         dist.init_process_group("atp")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two parts of docs/reference/python.md: the docstring of the package, and its public names with theirs.
 
-Public is what __all__ lists, in that order. Docstrings have Google's sections `Args:` and `Raises:`.
+Public is what __all__ lists, in that order. Docstrings have Google's sections `Args:`, `Attributes:` and `Raises:`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from source_tree import Missing
 from written import on_page, page_table, text_of
 
 PACKAGE = Path("python/atp")
-# Sections that another page has.
-ELSEWHERE = {"Attributes": "[Options](options.md#table) lists the attributes."}
-HEADS = {"Args": ("argument", "is"), "Raises": ("exception", "means")}
+# Attributes that another page has, by class.
+ELSEWHERE = {
+    "Counters": ["[Counters](counters.md#ranks) lists the other attributes.", ""],
+    "Options": ["[Options](options.md#table) lists the attributes.", ""],
+}
+HEADS = {"Args": ("argument", "is"), "Attributes": ("attribute", "is"), "Raises": ("exception", "means")}
 SECTION = re.compile(r"^(Args|Raises|Attributes):$")
 CODE = re.compile(r"`[^`]*`|\b(?:ATP|TORCH)_[A-Z_]+|\b\w+\(\)")
 
@@ -38,14 +41,16 @@ def table(section: str, text: str) -> list[str]:
     return page_table(list(HEADS[section]), rows)
 
 
-def page_of(docstring: str) -> list[str]:
+def page_of(docstring: str, name: str = "") -> list[str]:
     lines: list[str] = []
     section = ""
     for paragraph in docstring.split("\n\n"):
         head, _, rest = paragraph.partition("\n")
         if found := SECTION.match(head):
             section = found[1]
-            lines += [ELSEWHERE[section], ""] if section in ELSEWHERE else [*table(section, rest), ""]
+            if (section, name) != ("Attributes", "Options"):
+                lines += [*table(section, rest), ""]
+            lines += ELSEWHERE.get(name, []) if section == "Attributes" else []
         elif paragraph.startswith("    "):
             if not lines[-2:-1] == ["```"]:
                 lines += ["```python", "```", ""]
@@ -107,5 +112,5 @@ def names(root: Path) -> str:
         if name not in known:
             raise Missing(f"{PACKAGE} defines no {name}, which is in __all__")
         lines += [f"## {name}", "", "```python", signature(name, known[name]), "```", ""]
-        lines += page_of(docstring_of(known[name], f"{PACKAGE}: {name}"))
+        lines += page_of(docstring_of(known[name], f"{PACKAGE}: {name}"), name)
     return on_page(lines)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a job sees of itself: its counters, and why an operation failed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch.distributed as dist
+
+from . import _C
+from ._counters import RankCounters
+from .push_pull import _backend_of
+
+
+@dataclass(frozen=True)
+class Counters(RankCounters):
+    """What a group has done on this rank since it formed.
+
+    Attributes:
+        gloo: for each operation that Gloo executed, how often.
+    """
+
+    gloo: dict[str, int]
+
+
+class Failure(NamedTuple):
+    """Why an operation failed, for programs.
+
+    Attributes:
+        reason: one of the [reasons](errors.md#reasons), such as "refused".
+        ranks: the ranks at fault, by their numbers in the group.
+        address: the switch, server or name at fault; None: there is none, or it is not known.
+        operation: what failed: an operation such as "all_reduce", or "join" and "rendezvous" while a group forms.
+    """
+
+    reason: str
+    ranks: list[int]
+    address: str | None
+    operation: str
+
+
+def counters(group: dist.ProcessGroup | None = None) -> Counters:
+    """Returns what the group has done on this rank. Counters of datagrams are at most 0.1 s old.
+
+    Args:
+        group: a group with the backend "atp". Default: the group of init_process_group().
+
+    Raises:
+        ValueError: the group has another backend.
+        torch.distributed.DistBackendError: the group was shut down.
+    """
+    own, gloo = _C.counters(_backend_of(group))
+    return Counters(**own, gloo=gloo)
+
+
+def error_of(failed: BaseException | dist.ProcessGroup) -> Failure | None:
+    """Returns why an operation of this package failed.
+
+    An exception may also have one of ATP as its cause or context. If the exception comes from Gloo or from elsewhere,
+    or if 64 more errors were raised since, the result is None.
+
+    Args:
+        failed: an exception, or a group with the backend "atp", of which the first failure counts.
+
+    Raises:
+        ValueError: the group has another backend.
+    """
+    if not isinstance(failed, BaseException):
+        return _failure(_C.failure_of_group(_backend_of(failed)))
+    seen: set[int] = set()
+    error: BaseException | None = failed
+    while error is not None and id(error) not in seen:
+        if found := _failure(_C.failure_of_text(str(error))):
+            return found
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _failure(parts: tuple[str, list[int], str, str] | None) -> Failure | None:
+    if parts is None:
+        return None
+    reason, ranks, address, operation = parts
+    return Failure(reason, ranks, address or None, operation)
