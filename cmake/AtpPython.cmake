@@ -7,7 +7,7 @@ endif()
 if(NOT DEFINED Python3_EXECUTABLE AND EXISTS ${CMAKE_SOURCE_DIR}/build/venv/bin/python)
   set(Python3_EXECUTABLE ${CMAKE_SOURCE_DIR}/build/venv/bin/python)
 endif()
-find_package(Python3 3.9 COMPONENTS Interpreter Development.Module)
+find_package(Python3 3.9 COMPONENTS Interpreter)
 if(Python3_FOUND)
   execute_process(
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/describe_torch.py
@@ -17,7 +17,7 @@ else()
 endif()
 if(NOT result EQUAL 0)
   if(NOT ATP_PYTHON STREQUAL AUTO)
-    message(FATAL_ERROR "ATP_PYTHON needs Python 3.9 with its headers and torch, which ${Python3_EXECUTABLE} has not:\n"
+    message(FATAL_ERROR "ATP_PYTHON needs Python 3.9 with torch, which ${Python3_EXECUTABLE} has not:\n"
                         "${complaint}Name another one with -DPython3_EXECUTABLE=...")
   endif()
   message(STATUS "No Python with torch: the backend for PyTorch is not built")
@@ -25,7 +25,9 @@ if(NOT result EQUAL 0)
   return()
 endif()
 set(ATP_PYTHON ON)
-list(POP_FRONT torch torch_dir torch_version torch_new_abi)
+list(GET torch 0 torch_dir)
+list(GET torch 1 torch_version)
+list(GET torch 2 torch_new_abi)
 string(REGEX MATCH "^[0-9]+\\.[0-9]+" torch_release ${torch_version})
 message(STATUS "Found torch ${torch_version} of ${Python3_EXECUTABLE}")
 # Wheels of torch before 2.6 have the string type of gcc 4, so this build must use it too. It then cannot build programs
@@ -40,7 +42,6 @@ find_package(fmt REQUIRED)
 add_library(atp_torch_libraries INTERFACE)
 target_include_directories(atp_torch_libraries SYSTEM INTERFACE
   ${torch_dir}/include ${torch_dir}/include/torch/csrc/api/include)
-target_compile_definitions(atp_torch_libraries INTERFACE TORCH_API_INCLUDE_EXTENSION_H ${torch})
 # Needs no run-time path: `import torch` loads these libraries first.
 target_link_directories(atp_torch_libraries INTERFACE ${torch_dir}/lib)
-target_link_libraries(atp_torch_libraries INTERFACE c10 torch_cpu torch_python)
+target_link_libraries(atp_torch_libraries INTERFACE c10 torch_cpu)

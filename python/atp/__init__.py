@@ -29,7 +29,6 @@ Raises:
 
 import torch.distributed as _dist
 
-from . import _fit as _fit  # first: it raises if the backend is for another torch
 from ._build import VERSION as _VERSION
 from .backend import create_backend as _create_backend
 from .error_feedback import ErrorFeedback, error_feedback_hook

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 
-from . import _C
+from . import _library
 
 logger = logging.getLogger("atp")
 
@@ -34,7 +34,7 @@ def start() -> None:
 
 def stop() -> None:
     """Gives all lines to the logger and ends the thread, before the interpreter ends."""
-    _C.close_log_lines()
+    _library.close_log_lines()
     if _Process.thread is not None:
         _Process.thread.join()
 
@@ -51,6 +51,8 @@ def _configure(level: str) -> None:
 
 
 def _forward() -> None:
-    while lines := _C.take_log_lines():
-        for level, line in lines:
-            logger.log(level, "%s", line)
+    while True:
+        level, line = _library.take_log_line()
+        if level == 0:
+            return
+        logger.log(level, "%s", line)

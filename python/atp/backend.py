@@ -16,7 +16,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from . import _C, _log
+from . import _library, _log, _native
 from .options import Options, Settings, misspelt, settle
 from .topology import NO_SWITCH, Place
 
@@ -38,10 +38,10 @@ _LAYOUTS_ON_HOSTS = ("auto", "hosts", "leaves", "racks")
 class _Process:
     """State that the groups of this process share."""
 
-    switch: _C.SwitchNode | None = None
+    switch: _library.Switch | None = None
     address: str | None = None
     options: Options = Options()
-    backends: list[Any] = []
+    groups: list[_native.Group] = []
 
 
 def create_backend(given: Any, options: Options | None) -> Any:
@@ -55,8 +55,8 @@ def create_backend(given: Any, options: Options | None) -> Any:
     if options is not None and not isinstance(options, Options):
         raise TypeError(f"pg_options is a {type(options).__name__}: use atp.Options for the backend 'atp'")
     if not dist.is_initialized():
-        _end_backends(_C.shutdown)  # before 2.8, destroy_process_group() does not notify a backend
-    is_first = not _active_backends()
+        _end_groups(_native.Group.shutdown)  # before 2.8, destroy_process_group() does not notify a backend
+    is_first = not _active_groups()
     if is_first:
         _Process.options = options or Options()
     # new_group() passes no options, so the options of the first group apply to the new group too.
@@ -65,34 +65,33 @@ def create_backend(given: Any, options: Options | None) -> Any:
         settings = settle(options or _Process.options, given.timeout, _place(given))
         timeout = timedelta(seconds=settings.timeout_s)
         store = _fresh_store(given.store, rank)
-        own_store = dist.PrefixStore("atp", store)
+        own_store = _library.Store(dist.PrefixStore("atp", store))
         network = _Network(settings, rank)
         native = settings.native(network.offer)
         native["trace"] = _with_rank(native["trace"], _place(given).rank)
         _log.start()
         for variable, meant in misspelt().items() if is_first else ():
             logger.warning("%s name=%s meant=%s", _log.VARIABLE_IGNORED, variable, meant)
-        communicator = _C.form(own_store, rank, size, native, network.starts_switch, network.find, settings.timeout_s)
+        communicator = _library.form(
+            own_store, rank, size, native, network.starts_switch, network.find, settings.timeout_s
+        )
         _Process.address = network.switch or _Process.address
         fallback = _make_fallback(
             dist.PrefixStore("gloo", store), rank, size, timeout, network.switch or network.listen
         )
-        ranks = list(given.global_ranks_in_group) or list(range(size))
-        backend = _C.create_backend(
-            communicator, own_store, fallback, network.hosts_switch, _report(rank), str(given.group_id), ranks
-        )
+        group = _native.Group(given, fallback, own_store, communicator, network.hosts_switch, _report(rank))
     except dist.DistBackendError:
         raise
     except RuntimeError as error:
         raise dist.DistBackendError(str(error)) from None
-    _Process.backends = [*_active_backends(), backend]
-    return backend
+    _Process.groups = [*_active_groups(), group]
+    return group.backend
 
 
 def _place(given: Any) -> Place:
     ranks = given.global_ranks_in_group  # empty for the group of all ranks
     rank = ranks[given.group_rank] if ranks else given.group_rank
-    return Place(rank, socket.gethostname(), _C.address_towards)
+    return Place(rank, socket.gethostname(), _library.address_towards)
 
 
 def _fresh_store(store: Any, rank: int) -> Any:
@@ -105,7 +104,7 @@ def _make_fallback(store: Any, rank: int, size: int, timeout: timedelta, network
     """Makes a Gloo backend on the interface that reaches the switch, or that has the address at which this rank
     listens. By default, Gloo uses the address of the host name, which is often loopback. If `network` is empty, all
     ranks are on this host."""
-    local = _C.address_towards(re.sub(r":[\d-]*$", ":1", network)) if network else "127.0.0.1"
+    local = _library.address_towards(re.sub(r":[\d-]*$", ":1", network)) if network else "127.0.0.1"
     if os.environ.get("GLOO_SOCKET_IFNAME") or ipaddress.ip_address(local).is_loopback:
         return dist.ProcessGroupGloo(store, rank, size, timeout=timeout)
     options = dist.ProcessGroupGloo._Options()  # type: ignore[attr-defined]
@@ -183,10 +182,10 @@ def _address_to_serve(settings: Settings, switch: str | None) -> str:
 
 def _own_switch() -> str:
     """Returns the address that other groups of this process use, or that of a new switch in this process."""
-    if _Process.address is not None and _active_backends():
+    if _Process.address is not None and _active_groups():
         return _Process.address
     if _Process.switch is None:
-        _Process.switch = _C.SwitchNode.start(_listen_address())
+        _Process.switch = _library.Switch(_listen_address())
         logger.warning(
             "no ATP_SWITCH: rank 0 has started a switch at %s, in its own process. To sum inside the network, "
             "run `atp switch` in it and set ATP_SWITCH=host:port",
@@ -201,7 +200,7 @@ def _listen_address() -> str:
     here, world = os.environ.get("LOCAL_WORLD_SIZE"), os.environ.get("WORLD_SIZE")
     if not master or (here is not None and here == world):
         return "127.0.0.1:0"
-    local = _C.address_towards(f"[{master}]:1" if ":" in master else f"{master}:1")
+    local = _library.address_towards(f"[{master}]:1" if ":" in master else f"{master}:1")
     if here is not None and ipaddress.ip_address(local).is_loopback:
         raise RuntimeError(
             f"MASTER_ADDR={master!r} resolves to the loopback, which ranks on other hosts cannot reach: set it to an "
@@ -215,21 +214,21 @@ def _with_rank(pattern: str, rank: int) -> str:
     return re.sub("%[%r]", lambda part: str(rank) if part[0] == "%r" else part[0], pattern)
 
 
-def _active_backends() -> list[Any]:
-    return [backend for backend in _Process.backends if _C.is_active(backend)]
+def _active_groups() -> list[_native.Group]:
+    return [group for group in _Process.groups if group.active]
 
 
-def _end_backends(end: Callable[[Any], None]) -> None:
-    for backend in reversed(_active_backends()):
-        end(backend)
-    _Process.backends = []
+def _end_groups(end: Callable[[_native.Group], None]) -> None:
+    for group in reversed(_active_groups()):
+        end(group)
+    _Process.groups = []
 
 
 @atexit.register
 def _leave() -> None:
     # A script that ends with an exception aborts: the other ranks do not expect its end, and it must not wait for them.
     failed = getattr(sys, "last_value", None) is not None
-    _end_backends(_C.abort if failed else _C.shutdown)
+    _end_groups(_native.Group.abort if failed else _native.Group.shutdown)
     if _Process.switch is not None:
         _Process.switch.stop()
     _log.stop()

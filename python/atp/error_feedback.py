@@ -14,7 +14,7 @@ from typing import Optional
 import torch
 import torch.distributed as dist
 
-from . import _C
+from . import _library, _native
 
 # A larger number of units is sent as a float32 without rounding.
 _INTEGERS = 2.0**31
@@ -46,7 +46,7 @@ class ErrorFeedback:
         return error
 
 
-def rounding_error(values: torch.Tensor, scales: torch.Tensor, cell: int = _C.ELEMENTS_OF_CELL) -> torch.Tensor:
+def rounding_error(values: torch.Tensor, scales: torch.Tensor, cell: int = _library.ELEMENTS_OF_CELL) -> torch.Tensor:
     """Returns `values` less the multiples to which a rank rounds them.
 
     Numbers that do not fit 32 bits at their scale, infinities and NaN travel unrounded; their error is 0.
@@ -81,14 +81,14 @@ def error_feedback_hook(state: ErrorFeedback, bucket: dist.GradBucket) -> torch.
     corrected = error.add_(gradients)  # the same memory holds the new error later
     gradients.copy_(corrected)
     work = dist.all_reduce(gradients, op=dist.ReduceOp.AVG, group=state.group, async_op=True)
-    if _C.scales_of(work) is None:
+    if _native.scales_of(work) is None:
         raise ValueError(
             "error_feedback_hook: the gradients do not travel at dynamic scales: use a group of the backend 'atp', "
             "scaling='dynamic', and gradients of float32, float16 or bfloat16"
         )
 
     def keep_error(_: object) -> torch.Tensor:
-        scales, cell = _C.scales_of(work), _C.cell_of(work)
+        scales, cell = _native.scales_of(work), _native.cell_of(work)
         assert scales is not None and cell is not None
         sent = corrected.to(gradients.dtype).float()
         lost = (corrected - sent).add_(rounding_error(sent, scales, cell))

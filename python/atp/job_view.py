@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import torch.distributed as dist
 
-from . import _C
+from . import _library, _native
 from ._counters import RankCounters
-from .push_pull import _backend_of
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ def counters(group: dist.ProcessGroup | None = None) -> Counters:
         ValueError: the group has another backend.
         torch.distributed.DistBackendError: the group was shut down.
     """
-    own, gloo = _C.counters(_backend_of(group))
+    own, gloo = _native.counters(group)
     return Counters(**own, gloo=gloo)
 
 
@@ -67,18 +66,19 @@ def error_of(failed: BaseException | dist.ProcessGroup) -> Failure | None:
         ValueError: the group has another backend.
     """
     if not isinstance(failed, BaseException):
-        return _failure(_C.failure_of_group(_backend_of(failed)))
+        return _failure(_native.failure(failed))
     seen: set[int] = set()
     error: BaseException | None = failed
     while error is not None and id(error) not in seen:
-        if found := _failure(_C.failure_of_text(str(error))):
+        if found := _failure(str(error)):
             return found
         seen.add(id(error))
         error = error.__cause__ or error.__context__
     return None
 
 
-def _failure(parts: tuple[str, list[int], str, str] | None) -> Failure | None:
+def _failure(text: str) -> Failure | None:
+    parts = _library.failure_of(text)
     if parts is None:
         return None
     reason, ranks, address, operation = parts

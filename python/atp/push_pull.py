@@ -14,7 +14,7 @@ from typing import SupportsIndex
 import torch
 import torch.distributed as dist
 
-from . import _C
+from . import _native
 
 
 def push(key: SupportsIndex | str, tensor: torch.Tensor, group: dist.ProcessGroup | None = None) -> None:
@@ -34,7 +34,7 @@ def push(key: SupportsIndex | str, tensor: torch.Tensor, group: dist.ProcessGrou
         ValueError: the group has another backend.
         torch.distributed.DistBackendError: size or type differs from the key's, or the previous round failed.
     """
-    _C.push(_backend_of(group), _number_of(key), tensor)
+    _native.push(group, _number_of(key), tensor)
 
 
 def pull(key: SupportsIndex | str, tensor: torch.Tensor, group: dist.ProcessGroup | None = None) -> torch.Tensor:
@@ -51,13 +51,8 @@ def pull(key: SupportsIndex | str, tensor: torch.Tensor, group: dist.ProcessGrou
         torch.distributed.DistBackendError: this rank never pushed the key, or pushed another size or type; or the
             sum failed, because a rank did not push the key within the group's timeout, or its push differed.
     """
-    _C.pull(_backend_of(group), _number_of(key), tensor)
+    _native.pull(group, _number_of(key), tensor)
     return tensor
-
-
-def _backend_of(group: dist.ProcessGroup | None) -> object:
-    backend = (group or dist.distributed_c10d._get_default_group())._get_backend(torch.device("cpu"))
-    return getattr(backend, "wrapped_pg", backend)  # TORCH_DISTRIBUTED_DEBUG=DETAIL wraps the backend
 
 
 def _number_of(key: SupportsIndex | str) -> int:

@@ -15,7 +15,7 @@ c10::intrusive_ptr<c10d::Backend> ProcessGroupAtp::delegate(const std::string& o
         first = ++delegated_[{operation, reason}] == 1;
     }
     if (!fallback) C10_THROW_ERROR(DistBackendError, "atp: this process group was shut down");
-    if (first && options_.delegated) options_.delegated(operation, reason);
+    if (first && options_.delegated != nullptr) options_.delegated(operation.c_str(), reason.c_str());
     ++sequence_;
     return fallback;
 }

@@ -2,14 +2,14 @@
 #include "process_group.h"
 
 #include <fmt/format.h>
-#include <pybind11/pybind11.h>
 
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
 
 #include "net/clock.h"
-#include "raised_errors.h"
+#include "capi/raised_errors.h"
+#include "interpreter.h"
 
 namespace atp::python {
 namespace {
@@ -48,19 +48,11 @@ std::string goodbye_key(int rank) { return fmt::format("goodbye-{}", rank); }
 
 }  // namespace
 
-ProcessGroupAtp& group_of(const c10::intrusive_ptr<c10d::Backend>& backend) {
-    auto* group = dynamic_cast<ProcessGroupAtp*>(backend.get());
-    if (group == nullptr) throw std::invalid_argument("the process group does not use the backend 'atp'");
-    return *group;
-}
-
 ProcessGroupAtp::ProcessGroupAtp(std::shared_ptr<comm::Communicator> communicator,
-                                 c10::intrusive_ptr<c10d::Store> store, c10::intrusive_ptr<c10d::Backend> fallback,
-                                 GroupOptions options)
+                                 c10::intrusive_ptr<c10d::Backend> fallback, GroupOptions options)
     : BackendWithErrors(static_cast<int>(communicator->rank()), static_cast<int>(communicator->world())),
       fallback_(std::move(fallback)),
       options_(std::move(options)),
-      store_(std::move(store)),
       completions_(Completions::start()),
       timeout_ms_(std::chrono::duration_cast<std::chrono::milliseconds>(communicator->options().timeout).count()) {
     communicator_ = std::move(communicator);
@@ -68,16 +60,10 @@ ProcessGroupAtp::ProcessGroupAtp(std::shared_ptr<comm::Communicator> communicato
     init();
 }
 
-// A callback that Completions runs may wait for Python's lock, so release() must not hold it. A Python exception here
-// ends the process by design.
-// NOLINTNEXTLINE(bugprone-exception-escape)
+// A callback that Completions runs may wait for Python's lock, so release() must not hold it.
 ProcessGroupAtp::~ProcessGroupAtp() {
-    if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) {
-        const pybind11::gil_scoped_release no_lock;
-        release();
-    } else {
-        release();
-    }
+    const WithoutLock no_lock;
+    release();
 }
 
 // Ends the communicator, which ends its operations, then waits until Completions has finished their works.
@@ -125,7 +111,7 @@ void ProcessGroupAtp::shutdown() {
 // A rank that has its sum does not know whether the other ranks have theirs, and they need the switch for it.
 void ProcessGroupAtp::send_leave() {
     if (!options_.hosts_switch) {
-        static_cast<void>(store_.set(goodbye_key(getRank()), "goodbye"));  // best effort: this rank leaves in any case
+        static_cast<void>(options_.store->set(goodbye_key(getRank()), "goodbye"));  // best effort: this rank leaves in any case
         return;
     }
     std::vector<std::string> keys;
@@ -133,7 +119,7 @@ void ProcessGroupAtp::send_leave() {
         if (rank != getRank()) keys.push_back(goodbye_key(rank));
     }
     const Duration wait = std::min<Duration>(std::chrono::milliseconds(timeout_ms_), longest_goodbye);
-    if (!keys.empty()) static_cast<void>(store_.wait(keys, net::now() + wait));
+    if (!keys.empty()) static_cast<void>(options_.store->wait(keys, net::now() + wait));
 }
 
 std::shared_ptr<comm::Communicator> ProcessGroupAtp::communicator() const {
@@ -162,7 +148,7 @@ Time ProcessGroupAtp::deadline_of(std::chrono::milliseconds timeout) const {
 
 ProcessGroupAtp::WorkPointer ProcessGroupAtp::hand_out(Result<comm::Handle> begun, std::vector<Staged> staged,
                                                        c10d::OpType type, const char* title, bool awaited) {
-    if (!begun) C10_THROW_ERROR(DistBackendError, message_of(begun.error()));
+    if (!begun) C10_THROW_ERROR(DistBackendError, capi::message_of(begun.error()));
     auto work =
         c10::make_intrusive<NetworkWork>(getRank(), type, title, sequence_++, std::move(staged), *std::move(begun),
                                          completions_, options_.group, std::chrono::milliseconds(timeout_ms_));

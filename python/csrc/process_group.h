@@ -2,11 +2,9 @@
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
-#include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,19 +17,22 @@
 #include "completions.h"
 #include "flight_recorder.h"
 #include "staging.h"
-#include "store_adapter.h"
+#include "store/store.h"
 #include "summable.h"
 #include "work.h"
 
 namespace atp::python {
 
+// Called once for each pair of operation and reason that the fallback executes. The reason is empty if the network never
+// executes that operation. Python implements it, and takes its lock.
+using DelegationReceiver = void(const char* operation, const char* reason);
+
 // Options of a group beside its communicator.
 struct GroupOptions {
     std::shared_ptr<const FlightGroup> group;
+    store::Store* store = nullptr;  // through which ranks say goodbye; lives until the group is shut down
     bool hosts_switch = false;  // this process hosts the switch, which other ranks may need after this one is done
-    // Called once for each pair of operation and reason that the fallback executes. The reason is empty if the network
-    // never executes that operation.
-    std::function<void(const std::string& operation, const std::string& reason)> delegated;
+    DelegationReceiver* delegated = nullptr;
 };
 
 // c10d::Backend. Only later releases declare getError() and the enumeration of its results.
@@ -66,15 +67,15 @@ class BackendWithErrors<Base> : public Base {
 // PyTorch's backend `atp`: executes sums, reduce-scatters, all-gathers, broadcasts, barriers and small reductions of
 // other kinds in the network, and all other operations with the fallback backend.
 //
-// Ownership: owns the communicator and Completions; shares the store and the fallback.
+// Ownership: owns the communicator and Completions; shares the fallback.
 // Calling order: the constructor, with a newly formed communicator; collectives, in the same order on every rank; then
 //   shutdown() or abort(). The destructor waits for no other rank.
 // Threads: any. The caller must release Python's lock before each call.
 // Failure: works fail as NetworkWork documents. After one failure, every later operation in the network fails as well.
 class ProcessGroupAtp final : public BackendWithErrors<c10d::Backend> {
   public:
-    ProcessGroupAtp(std::shared_ptr<comm::Communicator> communicator, c10::intrusive_ptr<c10d::Store> store,
-                    c10::intrusive_ptr<c10d::Backend> fallback, GroupOptions options);
+    ProcessGroupAtp(std::shared_ptr<comm::Communicator> communicator, c10::intrusive_ptr<c10d::Backend> fallback,
+                    GroupOptions options);
     ~ProcessGroupAtp() override;
 
     const std::string getBackendName() const override { return "atp"; }
@@ -170,7 +171,6 @@ class ProcessGroupAtp final : public BackendWithErrors<c10d::Backend> {
     c10::intrusive_ptr<c10d::Backend> fallback_;
     c10::intrusive_ptr<Options> backend_options_;
     GroupOptions options_;
-    StoreAdapter store_;
     Stager stager_;
     std::shared_ptr<Completions> completions_;
     mutable std::mutex mutex_;
@@ -181,8 +181,5 @@ class ProcessGroupAtp final : public BackendWithErrors<c10d::Backend> {
     std::atomic<std::int64_t> timeout_ms_;
     std::atomic<std::uint64_t> sequence_{0};
 };
-
-// Throws std::invalid_argument for any other kind of backend.
-[[nodiscard]] ProcessGroupAtp& group_of(const c10::intrusive_ptr<c10d::Backend>& backend);
 
 }  // namespace atp::python

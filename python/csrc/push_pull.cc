@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keys of a group, with the interface of a parameter server.
-#include "push_pull.h"
-
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
 #include "process_group.h"
-#include "raised_errors.h"
+#include "capi/raised_errors.h"
 #include "summable.h"
 
 namespace atp::python {
 namespace {
 
-namespace py = pybind11;
-
-[[noreturn]] void fail(const Error& error) { C10_THROW_ERROR(DistBackendError, message_of(error)); }
+[[noreturn]] void fail(const Error& error) { C10_THROW_ERROR(DistBackendError, capi::message_of(error)); }
 
 numeric::ElementType require_element_type(const at::Tensor& tensor) {
     const auto type = element_type_of(tensor.scalar_type());
@@ -26,14 +22,6 @@ numeric::ElementType require_element_type(const at::Tensor& tensor) {
 }
 
 std::size_t elements_of(const at::Tensor& tensor) { return static_cast<std::size_t>(tensor.numel()); }
-
-void push(const c10::intrusive_ptr<c10d::Backend>& backend, std::uint64_t key, const at::Tensor& tensor) {
-    group_of(backend).push(key, tensor);
-}
-
-void pull(const c10::intrusive_ptr<c10d::Backend>& backend, std::uint64_t key, const at::Tensor& tensor) {
-    group_of(backend).pull(key, tensor);
-}
 
 }  // namespace
 
@@ -53,12 +41,6 @@ void ProcessGroupAtp::pull(std::uint64_t key, const at::Tensor& tensor) {
     const auto pulled = require_communicator()->pull(key, memory.data_ptr(), elements_of(memory), type);
     if (!pulled) fail(pulled.error());
     tensor.copy_(memory);
-}
-
-void register_push_pull(py::module_& module) {
-    const py::call_guard<py::gil_scoped_release> no_lock;
-    module.def("push", &push, py::arg("backend"), py::arg("key"), py::arg("tensor"), no_lock);
-    module.def("pull", &pull, py::arg("backend"), py::arg("key"), py::arg("tensor"), no_lock);
 }
 
 }  // namespace atp::python

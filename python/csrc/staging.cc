@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "raised_errors.h"
+#include "capi/raised_errors.h"
 #include "staging/cuda_queue.h"
 #include "tensor/tensors.h"
 
@@ -149,7 +149,7 @@ void deliver(const std::vector<Staged>& staged) {
     wait_for_devices(staged);
     for (const Staged& each : staged) {
         const auto error = each.converted == nullptr ? std::nullopt : each.converted->error();
-        if (error) C10_THROW_ERROR(DistBackendError, message_of(*error));
+        if (error) C10_THROW_ERROR(DistBackendError, capi::message_of(*error));
     }
     const c10::InferenceMode mode;  // no gradients, and tensors made by inference_mode() are writable
     const PooledStream stream(staged);
@@ -227,7 +227,7 @@ Stager::Queue Stager::queue_of(c10::Device device) {
     auto opened = staging::open_cuda_queue(device.index());
     if (!opened) {
         TORCH_WARN_ONCE("atp: tensors of ", device,
-                        " are converted by the CPU, which is slower: ", message_of(opened.error()));
+                        " are converted by the CPU, which is slower: ", capi::message_of(opened.error()));
     }
     return queues_[device.index()] = opened.value_or(nullptr);
 }

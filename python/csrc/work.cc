@@ -8,15 +8,15 @@
 #include <utility>
 
 #include "net/clock.h"
-#include "raised_errors.h"
-#include "signals.h"
+#include "capi/raised_errors.h"
+#include "interpreter.h"
 
 namespace atp::python {
 namespace {
 
 std::exception_ptr exception_of(const Error& error) {
     return std::make_exception_ptr(
-        c10::DistBackendError({__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)}, message_of(error)));
+        c10::DistBackendError({__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)}, capi::message_of(error)));
 }
 
 c10::intrusive_ptr<c10::ivalue::Future> make_future(std::vector<c10::Device> devices) {
@@ -90,7 +90,7 @@ bool NetworkWork::wait(std::chrono::milliseconds timeout) {
 void NetworkWork::give_up(std::chrono::milliseconds timeout) const {
     throw c10::DistBackendError(
         {__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)},
-        message_of({.operation = operation_->operation(),
+        capi::message_of({.operation = operation_->operation(),
                     .reason = Reason::timed_out,
                     .elapsed = net::now() - operation_->begun(),
                     .text = "wait() ended after its timeout of " + std::to_string(timeout.count()) +

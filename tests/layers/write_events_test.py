@@ -28,7 +28,7 @@ class WriteEvents(Written, ToolTest):
     edits = {
         EVENTS: ("    rank_slow,", "    rank_late,"),
         "src/drivers/observe/events.cc": ('"rank slow"', '"rank late"'),
-        "python/csrc/log_lines.cc": ("{5, 10,", "{5, 9,"),
+        "src/drivers/capi/log_lines.cc": ("{5, 10,", "{5, 9,"),
         "python/atp/_log.py": ('"warn": 30', '"warn": 40'),
         "src/machines/protocol/worker.h": ("&WorkerCounters::echoes>", "&WorkerCounters::acks>"),
         "src/machines/protocol/server.h": ('("reacks")', '("repeats")'),

@@ -13,7 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 from training import digest_of, make_model, train
 
 import atp
-from atp._C import ELEMENTS_OF_CELL
+from atp._library import ELEMENTS_OF_CELL
 from atp.error_feedback import rounding_error
 
 EIGHT_BITS = {"ATP_SCALING": "dynamic", "ATP_LANES": "int8"}

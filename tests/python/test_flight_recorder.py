@@ -17,12 +17,12 @@ import torch.distributed as dist
 from ranks import init_group, run_ranks, values_of
 
 import atp
-from atp import _C
+from atp import _native
 
 RANKS = 2
 
 pytestmark = pytest.mark.skipif(
-    not _C.has_flight_recorder(), reason="the installed torch lacks FlightRecorderDetail.hpp"
+    not _native.has_flight_recorder(), reason="the installed torch lacks FlightRecorderDetail.hpp"
 )
 
 

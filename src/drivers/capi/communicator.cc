@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/communicator.h"
+#include "capi/communicator.h"
 
 #include <atp/atp.h>
 
@@ -9,10 +9,6 @@
 #include "capi/convert.h"
 #include "capi/counters.h"
 #include "capi/store.h"
-
-struct atp_communicator {
-    std::unique_ptr<atp::comm::Communicator> communicator;
-};
 
 struct atp_work {
     atp::comm::Handle handle;

@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 
-namespace atp::python {
+namespace atp::capi {
 
 // The last errors that this process raised as exceptions of PyTorch, whose types hold only a text.
 //
@@ -36,4 +36,4 @@ class RaisedErrors {
 // The text of `error` in an exception, which raised_errors() then knows.
 [[nodiscard]] std::string message_of(const Error& error);
 
-}  // namespace atp::python
+}  // namespace atp::capi

@@ -4,14 +4,14 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "observe/events.h"
 
-namespace atp::python {
+namespace atp::capi {
 
 // Lines of the logs of all groups, on their way from native threads to a Python thread, which gives them to Python's
 // logger. Native threads therefore never wait for Python's lock.
@@ -24,8 +24,8 @@ class LogLines {
     using Line = std::pair<int, std::string>;
 
     void push(observe::Severity severity, std::string_view line);
-    // Waits for lines. Empty: close() was called, and no lines are left.
-    [[nodiscard]] std::vector<Line> take();
+    // Waits for a line. nullopt: close() was called, and no line is left.
+    [[nodiscard]] std::optional<Line> take();
     void close();
 
   private:
@@ -40,4 +40,4 @@ class LogLines {
 // The lines of this process.
 [[nodiscard]] LogLines& log_lines();
 
-}  // namespace atp::python
+}  // namespace atp::capi

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "raised_errors.h"
+#include "capi/raised_errors.h"
 
 #include <algorithm>
 
-namespace atp::python {
+namespace atp::capi {
 namespace {
 
 // Programs written for Gloo look for "Timed out" in the text of an exception.
@@ -38,4 +38,4 @@ RaisedErrors& raised_errors() {
 
 std::string message_of(const Error& error) { return raised_errors().note(error); }
 
-}  // namespace atp::python
+}  // namespace atp::capi

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "log_lines.h"
+#include "capi/log_lines.h"
 
 #include <array>
 #include <cstddef>
-#include <iterator>
+#include <utility>
 
-namespace atp::python {
+namespace atp::capi {
 namespace {
 
 // tools/write_events writes the levels from src/events.toml.
@@ -23,12 +23,13 @@ void LogLines::push(observe::Severity severity, std::string_view line) {
     changed_.notify_one();
 }
 
-std::vector<LogLines::Line> LogLines::take() {
+std::optional<LogLines::Line> LogLines::take() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return closed_ || !lines_.empty(); });
-    std::vector<Line> taken(std::make_move_iterator(lines_.begin()), std::make_move_iterator(lines_.end()));
-    lines_.clear();
-    return taken;
+    if (lines_.empty()) return std::nullopt;
+    Line line = std::move(lines_.front());
+    lines_.pop_front();
+    return line;
 }
 
 void LogLines::close() {
@@ -45,4 +46,4 @@ LogLines& log_lines() {
     return lines;
 }
 
-}  // namespace atp::python
+}  // namespace atp::capi

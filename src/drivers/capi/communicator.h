@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "comm/communicator.h"
+
+// The communicator's handle in the C interface. A library for PyTorch shares the communicator.
+struct atp_communicator {
+    std::shared_ptr<atp::comm::Communicator> communicator;
+};
