@@ -67,3 +67,13 @@ function(atp_module name)
   endif()
   set_target_properties(${target} PROPERTIES ATP_SET ${arg_SET})
 endfunction()
+
+# atp_use_headers(TARGET module ...): TARGET includes headers of these modules, whose objects another library holds.
+function(atp_use_headers target)
+  foreach(module IN LISTS ARGN)
+    target_include_directories(${target} PRIVATE ${ATP_LAYERS_DIR}/${module})
+    if(TARGET atp_${module})
+      target_include_directories(${target} PRIVATE $<TARGET_PROPERTY:atp_${module},INTERFACE_INCLUDE_DIRECTORIES>)
+    endif()
+  endforeach()
+endfunction()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 CPP_SUFFIXES = (".h", ".cc", ".c", ".cu")
 KEYWORDS = {"SET", "VARIANT", "SOURCES", "USES", "PRIVATE_LINKS", "PUBLIC_LINKS", "DEFINITIONS", "APART"}
-AUXILIARY = {"flags", "libbpf", "torch_libraries", "highway_targets"}  # targets atp_... that are no modules
+AUXILIARY = {"c", "flags", "libbpf", "torch_libraries", "highway_targets"}  # targets atp_... that are no modules
 COMMAND = re.compile(r"\b(\w+)\s*\(")
 
 
@@ -131,7 +131,7 @@ def module_of_call(path: Path, root: Path, line: int, arguments) -> Module:
 
 
 def modules_of(root: Path) -> list[Module]:
-    """All modules of src, variants too, and the libraries beside them (the C library, the extension of Python)."""
+    """All modules of src, variants too, and the libraries beside them (the C library, the library for PyTorch)."""
     modules = []
     for path in [*sorted((root / "src").rglob("CMakeLists.txt")), root / "python" / "CMakeLists.txt"]:
         if not path.exists():
@@ -140,7 +140,7 @@ def modules_of(root: Path) -> list[Module]:
         for name, line, arguments in commands_of(path):
             if name == "atp_module":
                 modules.append(module_of_call(path, root, line, arguments))
-            elif name in ("add_library", "python3_add_library") and {"SHARED", "MODULE"} & {w for w, _ in arguments}:
+            elif name == "add_library" and {"SHARED", "MODULE"} & {w for w, _ in arguments}:
                 python = path.parent == root / "python"
                 folder = path.parent / "csrc" if python else path.parent
                 label = "python" if python else folder.name
@@ -148,6 +148,8 @@ def modules_of(root: Path) -> list[Module]:
                 others[arguments[0][0]] = Module(label, kind, folder, folder.name, line, path, by_hand=True)
             elif name == "target_link_libraries" and arguments and arguments[0][0] in others:
                 others[arguments[0][0]].uses.update(linked_modules(arguments[1:]))
+            elif name == "atp_use_headers" and arguments and arguments[0][0] in others:
+                others[arguments[0][0]].uses.update(arguments[1:])
         for module in others.values():
             modules.append(module)
     if not modules:

@@ -227,7 +227,7 @@ class Runs(unittest.TestCase):
     def test_sharded_parameters_are_trained_with_layers_of_each_kind(self):
         for workload, compute in (("gpt-fsdp2-async", "recorded"), ("gpt-fsdp2", "none"), ("resnet-fsdp2", "real")):
             flags = ("--workload", workload, "--compute", compute, "--scale", "1/500", "--systems", "atp,gloo")
-            result = self.run_small("--topology", "local:4", *flags)
+            result = self.run_small("--topology", "local:2", *flags)
             self.assertEqual((result["workload"], result["parallel"]), tables.parts_of(workload))
             if compute == "none":
                 self.assertEqual(result["recorded_seconds_of_a_step"], 0)

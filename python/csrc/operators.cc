@@ -4,8 +4,8 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupWrapper.hpp>
 
 #include <ATen/ATen.h>
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/library.h>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include <atomic>
 #include <memory>
@@ -55,8 +55,8 @@ Pointer pointer_of(std::int64_t number) {
 
 // Gives the group a backend, whose fallback is the backend of `fallback`. `communicator` and `store`: handles of the C
 // interface; the store must live until the group is shut down. `delegated`: a DelegationReceiver, or 0.
-void attach(const Group& group, const Group& fallback, std::int64_t communicator, std::int64_t store, std::int64_t delegated,
-            bool hosts_switch, std::string name, const std::vector<std::int64_t>& ranks) {
+void attach(const Group& group, const Group& fallback, std::int64_t communicator, std::int64_t store,
+            std::int64_t delegated, bool hosts_switch, std::string name, const std::vector<std::int64_t>& ranks) {
     static std::atomic<std::size_t> groups{0};
     const auto& formed = pointer_of<atp_communicator*>(communicator)->communicator;
     auto flight = std::make_shared<FlightGroup>();

@@ -7,9 +7,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "net/clock.h"
 #include "capi/raised_errors.h"
 #include "interpreter.h"
+#include "net/clock.h"
 
 namespace atp::python {
 namespace {
@@ -111,7 +111,8 @@ void ProcessGroupAtp::shutdown() {
 // A rank that has its sum does not know whether the other ranks have theirs, and they need the switch for it.
 void ProcessGroupAtp::send_leave() {
     if (!options_.hosts_switch) {
-        static_cast<void>(options_.store->set(goodbye_key(getRank()), "goodbye"));  // best effort: this rank leaves in any case
+        static_cast<void>(
+            options_.store->set(goodbye_key(getRank()), "goodbye"));  // best effort: this rank leaves in any case
         return;
     }
     std::vector<std::string> keys;

@@ -23,15 +23,15 @@
 
 namespace atp::python {
 
-// Called once for each pair of operation and reason that the fallback executes. The reason is empty if the network never
-// executes that operation. Python implements it, and takes its lock.
+// Called once for each pair of operation and reason that the fallback executes. The reason is empty if the network
+// never executes that operation. Python implements it, and takes its lock.
 using DelegationReceiver = void(const char* operation, const char* reason);
 
 // Options of a group beside its communicator.
 struct GroupOptions {
     std::shared_ptr<const FlightGroup> group;
     store::Store* store = nullptr;  // through which ranks say goodbye; lives until the group is shut down
-    bool hosts_switch = false;  // this process hosts the switch, which other ranks may need after this one is done
+    bool hosts_switch = false;      // this process hosts the switch, which other ranks may need after this one is done
     DelegationReceiver* delegated = nullptr;
 };
 

@@ -3,8 +3,8 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include "process_group.h"
 #include "capi/raised_errors.h"
+#include "process_group.h"
 #include "summable.h"
 
 namespace atp::python {

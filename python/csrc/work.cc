@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "net/clock.h"
 #include "capi/raised_errors.h"
 #include "interpreter.h"
+#include "net/clock.h"
 
 namespace atp::python {
 namespace {
@@ -91,10 +91,10 @@ void NetworkWork::give_up(std::chrono::milliseconds timeout) const {
     throw c10::DistBackendError(
         {__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)},
         capi::message_of({.operation = operation_->operation(),
-                    .reason = Reason::timed_out,
-                    .elapsed = net::now() - operation_->begun(),
-                    .text = "wait() ended after its timeout of " + std::to_string(timeout.count()) +
-                            " ms; the operation still runs"}));
+                          .reason = Reason::timed_out,
+                          .elapsed = net::now() - operation_->begun(),
+                          .text = "wait() ended after its timeout of " + std::to_string(timeout.count()) +
+                                  " ms; the operation still runs"}));
 }
 
 std::optional<at::Tensor> NetworkWork::scales() const {

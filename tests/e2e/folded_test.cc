@@ -117,7 +117,8 @@ TEST_P(Folded, DifferentReductionsFailOnEveryRank) {
             const Error error = error_of(work);
             EXPECT_EQ(value, 1) << "something came of it";
             // A rank that meets the mismatch in the memory of its host leaves before the others know why.
-            if (error.reason == Reason::refused || error.reason == Reason::closed || says(error, "left the job")) return;
+            if (error.reason == Reason::refused || error.reason == Reason::closed || says(error, "left the job"))
+                return;
             EXPECT_EQ(error.reason, Reason::mismatched) << to_string(error);
             EXPECT_TRUE(says(error, "make all ranks call the same")) << to_string(error);
             EXPECT_TRUE(says(error, row.name)) << to_string(error);

@@ -388,7 +388,7 @@ class WriteFaults(Written, ToolTest):
 
 class CheckProduct(ToolTest):
     tool = "check_product"
-    extension = "python/atp/_C.cpython-311-x86_64-linux-gnu.so"
+    extension = "python/atp/lib/libatp_torch_2.13.so"
     files = ("bin/atp", "src/drivers/capi/libatp.so", extension)
 
     def setUp(self) -> None:
@@ -454,8 +454,8 @@ class CheckProduct(ToolTest):
         self.expect_of_build(2, "bin/atp has no symbols of atp")
         self.write_program("bin/atp", [])
         (self.root / "build" / self.extension).unlink()
-        self.expect_of_build(2, "_C.so is missing")
-        self.expect_of_build(0, more=("--no-extension",))
+        self.expect_of_build(2, "libatp_torch_*.so is missing")
+        self.expect_of_build(0, more=("--no-torch",))
 
 
 class CheckWords(ToolTest):

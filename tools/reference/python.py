@@ -75,7 +75,7 @@ def modules(root: Path) -> dict[str, Definition]:
     for path in sorted((root / PACKAGE).glob("*.py")):
         for node in ast.parse(text_of(root, path)).body:
             if isinstance(node, Definition) and path.name != "__init__.py":
-                found.setdefault(node.name, node)
+                found[node.name] = node  # the modules that users see follow those with "_"
     return found
 
 
