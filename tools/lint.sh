@@ -22,7 +22,7 @@ check_format() {
     git ls-files -z '*.h' '*.cc' '*.c' | xargs -0 "$tools/clang-format" --dry-run -Werror
 }
 
-# Product, laboratory, tests, benchmarks and the extension's sources. The program itself, since its wrapper in Python would
+# Product, laboratory, tests, benchmarks and the library for PyTorch. The program itself, since its wrapper in Python would
 # start once per group of sources.
 check_tidy() {
     local program

@@ -21,7 +21,7 @@ switch_packages=(
 )
 pip_packages=(
     "${switch_packages[@]}"
-    python3-dev python3-venv                            # the extension for PyTorch
+    python3-venv                                        # torch, and the tools in Python
 )
 demo_packages=(
     "${pip_packages[@]}"
