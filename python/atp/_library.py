@@ -19,7 +19,7 @@ _CLOSED, _TIMED_OUT, _TOO_LARGE, _FAILED = 14, 10, 7, 15  # enum atp_reason
 
 
 class _Text(Structure):
-    _fields_ = [("text", c_char * 2048)]
+    _fields_ = [("text", c_char * 8192)]
 
     def __str__(self) -> str:
         return str(self.text.decode(errors="replace"))

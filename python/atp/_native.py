@@ -51,7 +51,7 @@ class Group:
         report: Callable[[str, str], None],
     ) -> None:
         self._kept = (store, _library.delegation_receiver(report))
-        own, other = (dist.ProcessGroup(given.store, given.group_rank, given.group_size) for _ in range(2))
+        own, other = (dist.ProcessGroup(given.group_rank, given.group_size) for _ in range(2))
         other._register_backend(_CPU, dist.ProcessGroup.BackendType.GLOO, fallback)
         ranks = list(given.global_ranks_in_group) or list(range(given.group_size))
         self._boxed = own.boxed()

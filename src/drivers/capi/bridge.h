@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 struct atp_bridge_text {
-    char text[2048];
+    char text[8192]; /* a list of 1,024 ranks fits */
 };
 
 /* What a rank uses of the network. */
