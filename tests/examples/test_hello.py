@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs in C and C++ sum over a real switch, and report an error as docs/reference/c.md states."""
+"""The programs in C and C++, built from the installed files only, sum and report errors as docs/reference/c.md states.
+
+HELLO names the folder where tests/packaging built them."""
 
 from __future__ import annotations
 
@@ -32,9 +34,9 @@ def free_address() -> str:
         return f"127.0.0.1:{found.getsockname()[1]}"
 
 
-@pytest.fixture(params=["HELLO_C", "HELLO_CC"])
+@pytest.fixture(params=["pkg-config/hello_c", "pkg-config/hello_cc", "find_package/hello_c", "find_package/hello_cc"])
 def hello(request: pytest.FixtureRequest) -> str:
-    return os.environ[request.param]
+    return os.path.join(os.environ["HELLO"], request.param)
 
 
 def test_both_ranks_print_the_sum(hello: str):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installs into a temporary prefix, runs the program, builds a program in C with pkg-config's flags and runs it.
+# Installs into a prefix, runs the program, moves the prefix, and builds the examples in C and C++ with what pkg-config
+# and find_package say there. tests/examples runs them.
 cmake_minimum_required(VERSION 3.22)
 
 function(run output)
@@ -22,7 +23,9 @@ if(NOT PKG_CONFIG)
   message(FATAL_ERROR "pkg-config is not installed")
 endif()
 set(prefix ${FOLDER}/prefix)
-file(REMOVE_RECURSE ${prefix})
+set(moved ${FOLDER}/moved)
+set(programs ${FOLDER}/programs)
+file(REMOVE_RECURSE ${prefix} ${moved} ${programs})
 
 # The documented target builds every file that is installed.
 if(NINJA)
@@ -41,15 +44,22 @@ if(EXISTS ${SOURCES}/.git AND NOT printed MATCHES "^atp ${VERSION} \\([^ ()]+\\)
   message(FATAL_ERROR "the installed program prints \"${printed}\", without the revision of its sources")
 endif()
 
-file(GLOB_RECURSE pc ${prefix}/atp.pc)
+file(RENAME ${prefix} ${moved})
+file(GLOB_RECURSE pc ${moved}/atp.pc)
 cmake_path(GET pc PARENT_PATH folder)
 set(ENV{PKG_CONFIG_PATH} ${folder})
+run(printed ${PKG_CONFIG} --modversion atp)
+require_version("${printed}" "pkg-config")
 run(flags ${PKG_CONFIG} --cflags --libs atp)
 run(libraries ${PKG_CONFIG} --variable=libdir atp)
-separate_arguments(flags UNIX_COMMAND "${flags}")
-run(ignored ${C_COMPILER} -std=c99 -o ${FOLDER}/version ${SOURCE} ${flags} -Wl,-rpath,${libraries})
-run(printed ${FOLDER}/version)
-require_version("${printed}" "the program in C")
+separate_arguments(flags UNIX_COMMAND "${flags} -Wall -Wextra -Wpedantic -Werror -Wl,-rpath,${libraries}")
+file(MAKE_DIRECTORY ${programs}/pkg-config)
+run(ignored ${C_COMPILER} -std=c99 -o ${programs}/pkg-config/hello_c ${EXAMPLES}/hello.c ${flags})
+run(ignored ${CXX_COMPILER} -std=c++17 -o ${programs}/pkg-config/hello_cc ${EXAMPLES}/hello.cc ${flags})
+
+run(ignored ${CMAKE_COMMAND} -S ${EXAMPLES} -B ${programs}/find_package -D CMAKE_PREFIX_PATH=${moved}
+    -D CMAKE_C_COMPILER=${C_COMPILER} -D CMAKE_CXX_COMPILER=${CXX_COMPILER})
+run(ignored ${CMAKE_COMMAND} --build ${programs}/find_package)
 
 # The program alone, with its man pages and completions, without the C library.
 file(REMOVE_RECURSE ${prefix})
