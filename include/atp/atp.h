@@ -30,7 +30,8 @@
  * Failure: after an operation that had begun failed, no further one of that communicator succeeds. Destroy it, and
  * create another with the next `generation`, with the ranks that still run.
  * Compatibility: structs that may grow begin with their size, so a program and a library of different releases work
- * together. Numbers of enumerations never change their meaning.
+ * together. The others keep their size: an error has room for further details, since programs would forget to write its
+ * size before each call, and buffers are elements of an array. Numbers of enumerations never change their meaning.
  */
 #ifndef ATP_ATP_H
 #define ATP_ATP_H
@@ -48,6 +49,18 @@ extern "C" {
 #else
 #define ATP_API
 #endif
+
+/* ----------------------------------------------------------------------------------------------------------- Release
+ */
+
+/* The release of this header. */
+#define ATP_VERSION_MAJOR 0
+#define ATP_VERSION_MINOR 1
+#define ATP_VERSION_PATCH 0
+/* The release of this header as one number, 100 for 0.1.0, so that `#if` can compare it. */
+#define ATP_VERSION_NUMBER (ATP_VERSION_MAJOR * 10000 + ATP_VERSION_MINOR * 100 + ATP_VERSION_PATCH)
+/* The release of the loaded library: "0.1.0". */
+ATP_API const char* atp_version(void);
 
 /* ------------------------------------------------------------------------------------------------------------ Errors
  */
@@ -89,19 +102,18 @@ enum atp_operation {
 
 /* The details of a failure. Texts end with a zero byte; one that does not fit its array is cut. */
 struct atp_error {
-    int32_t operation; /* enum atp_operation */
-    int32_t reason;    /* enum atp_reason */
-    double elapsed_ms; /* since the call; 0 if it never waits */
-    char peer[128];    /* the rank, address or name at fault: "rank 3"; empty: none */
-    char text[1024];   /* what happened, and what to do */
+    int32_t operation;  /* enum atp_operation */
+    int32_t reason;     /* enum atp_reason */
+    double elapsed_ms;  /* since the call; 0 if it never waits */
+    char peer[128];     /* the rank, address or name at fault: "rank 3"; empty: none */
+    char text[896];     /* what happened, and what to do */
+    char reserved[128]; /* for further details; 0 */
 };
 
 /* The name of a reason: "timed out"; never NULL. */
 ATP_API const char* atp_reason_name(int reason);
 /* The name of an operation: "all_reduce"; never NULL. */
 ATP_API const char* atp_operation_name(int operation);
-/* Release of the loaded library: "0.1.0". */
-ATP_API const char* atp_version(void);
 
 /* ------------------------------------------------------------------------------------------------------------- Stores
  */

@@ -197,7 +197,9 @@ static void check_refusals(atp_communicator* communicator) {
             ATP_REASON_UNSUPPORTED);
     REQUIRE(atp_broadcast_async(communicator, &number, 4, RANKS, 0, &work, &error) == ATP_REASON_MALFORMED);
     REQUIRE(work == NULL);
+    error.reserved[0] = error.reserved[sizeof error.reserved - 1] = 'x';
     REQUIRE(atp_barrier(NULL, 0, &error) == ATP_REASON_MALFORMED);
+    REQUIRE(error.reserved[0] == 0 && error.reserved[sizeof error.reserved - 1] == 0);
 }
 
 /* After the operations above. */
@@ -478,6 +480,17 @@ static void check_layout(void) {
     size_t i;
     for (i = 0; i < sizeof offsets / sizeof offsets[0]; ++i) REQUIRE(offsets[i][0] == offsets[i][1]);
     REQUIRE(sizeof(struct atp_options) >= 152);
+    REQUIRE(sizeof(struct atp_error) == 1168 && sizeof(struct atp_buffer) == 24);
+#endif
+}
+
+/* CMakeLists.txt defines the version of the library. */
+static void check_version(void) {
+    char version[32];
+    snprintf(version, sizeof version, "%d.%d.%d", ATP_VERSION_MAJOR, ATP_VERSION_MINOR, ATP_VERSION_PATCH);
+    REQUIRE(strcmp(version, atp_version()) == 0);
+#if ATP_VERSION_NUMBER < 100 || ATP_VERSION_NUMBER / 10000 != ATP_VERSION_MAJOR
+#error "ATP_VERSION_NUMBER is not the release of the header"
 #endif
 }
 
@@ -498,12 +511,12 @@ static void check_stores(void) {
 int main(void) {
     struct atp_error error;
     atp_store_server* server;
-    REQUIRE(strchr(atp_version(), '.') != NULL);
     REQUIRE(strcmp(atp_reason_name(ATP_REASON_TIMED_OUT), "timed out") == 0);
     REQUIRE(strcmp(atp_operation_name(ATP_OPERATION_ALL_REDUCE), "all_reduce") == 0);
     switch_address = start_test_switch();
     REQUIRE(switch_address != NULL);
     SUCCEED(atp_store_in_memory(&memory_store, &error));
+    check_version();
     check_stores();
     check_layout();
     check_options();

@@ -30,7 +30,8 @@ class Error(ctypes.Structure):
         ("reason", ctypes.c_int32),
         ("elapsed_ms", ctypes.c_double),
         ("peer", ctypes.c_char * 128),
-        ("text", ctypes.c_char * 1024),
+        ("text", ctypes.c_char * 896),
+        ("reserved", ctypes.c_char * 128),
     ]
 
 

@@ -25,7 +25,7 @@ ELSEWHERE = {
 BANNER = re.compile(r"^/\* -{9,} ([\w ]+)\n \*/\n", re.MULTILINE)
 COMMENT = re.compile(r"/\*(.*?)\*/", re.DOTALL)
 DECLARATION = re.compile(
-    r"(?P<name>(?:enum|struct) \w+) \{\n(?P<body>.*?)^\};|(?P<code>(?:ATP_API|typedef)\b.*?;|#define ATP_\w+ \d+$)",
+    r"(?P<name>(?:enum|struct) \w+) \{\n(?P<body>.*?)^\};|(?P<code>(?:ATP_API|typedef)\b.*?;|#define ATP_\w+ (?:\d+|\(.*\))$)",
     re.DOTALL | re.MULTILINE,
 )
 RULE = re.compile(r"^ \* ([A-Z][a-z ]*): (.*?)(?=^ \* [A-Z][a-z ]*: |^ \*/)", re.DOTALL | re.MULTILINE)

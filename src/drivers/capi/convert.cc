@@ -172,6 +172,7 @@ int report(const Error& error, atp_error* to) {
         text = text.empty() ? system : system + ": " + text;
     }
     copy_text(text, to->text);
+    std::ranges::fill(to->reserved, '\0');
     return reason;
 }
 
