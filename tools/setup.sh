@@ -41,6 +41,7 @@ wanted_packages=(
     libbpf-dev bpftool libelf-dev zlib1g-dev            # the switch inside the kernel
     iperf3 ethtool                                      # bench/cluster
     tshark                                              # tests/conformance: the dissector
+    abigail-tools                                       # tools/check_abi
 )
 
 fail() {
