@@ -50,7 +50,7 @@ ProcessGroupAtp& backend_of(const Group& group) {
 // Handles and functions of C come from Python as numbers.
 template <class Pointer>
 Pointer pointer_of(std::int64_t number) {
-    return reinterpret_cast<Pointer>(number);
+    return reinterpret_cast<Pointer>(number);  // NOLINT(performance-no-int-to-ptr)
 }
 
 // Gives the group a backend, whose fallback is the backend of `fallback`. `communicator` and `store`: handles of the C
