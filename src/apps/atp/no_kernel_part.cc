@@ -4,10 +4,12 @@
 namespace atp::apps {
 
 Result<std::unique_ptr<KernelPart>> start_kernel_part(const KernelPartConfig&, const switchd::SwitchNodeConfig&) {
-    return fail(Operation::open, Reason::unsupported, "--xdp",
-                // errors.md, starts, unsupported: [install](../operate/install.md#run-time-libraries) what its build
-                // needs
-                "this build has no switch inside the kernel: build it with clang, bpftool and libbpf, or remove --xdp");
+    return fail(
+        Operation::open, Reason::unsupported, "--xdp",
+        // errors.md, starts, unsupported: [install](../operate/install.md#run-time-libraries) what its build
+        // needs
+        "this build, as every wheel, has no switch inside the kernel: build atp from its sources with clang, bpftool "
+        "and libbpf, or remove --xdp");
 }
 
 }  // namespace atp::apps

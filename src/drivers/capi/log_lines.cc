@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/older_symbols.h"
+
 namespace atp::capi {
 namespace {
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/older_symbols.h"
 #include "comm/host_text.h"
 #include "endpoint/channel_text.h"
 #include "net/clock.h"

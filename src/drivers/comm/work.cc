@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/older_symbols.h"
 #include "net/clock.h"
 
 namespace atp::comm {

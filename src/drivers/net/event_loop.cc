@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -171,10 +173,11 @@ int EventLoop::sleep(Duration timeout) {
     const int capacity = static_cast<int>(events_.size());
     const bool for_ever = timeout == Duration::max();
     if (precise_) {
+        // By number, because the C library has a function for it only since glibc 2.35.
         const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
         const timespec at_most{.tv_sec = seconds.count(), .tv_nsec = (timeout - seconds).count()};
-        const int events =
-            epoll_pwait2(epoll_.number(), events_.data(), capacity, for_ever ? nullptr : &at_most, nullptr);
+        const int events = static_cast<int>(syscall(SYS_epoll_pwait2, epoll_.number(), events_.data(), capacity,
+                                                    for_ever ? nullptr : &at_most, nullptr, std::size_t{0}));
         if (events >= 0) return events;
         // EPERM: a sandbox that does not know the call refuses it.
         if (errno != ENOSYS && errno != EPERM) return -errno;

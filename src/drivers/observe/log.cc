@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/older_symbols.h"  // spdlog waits
 #include "net/clock.h"
 #include "observe/stderr_sink.h"
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/older_symbols.h"
 #include "numeric/element_type.h"
 #include "staging/element.h"
 
