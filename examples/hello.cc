@@ -18,7 +18,7 @@ int main(int argc, char** argv) try {
     options.switch_address = argv[1];
     atp::Communicator ranks(store, rank, 2, options);
     std::vector<float> values = {1, 2, 3};
-    ranks.all_reduce(values.data(), values.size());
+    ranks.all_reduce(values);
     std::printf("rank %u: %g %g %g\n", rank, values[0], values[1], values[2]);
     return 0;
 } catch (const atp::Error& error) {

@@ -19,7 +19,7 @@ need() {
 
 check_format() {
     need clang-format
-    git ls-files -z '*.h' '*.cc' '*.c' | xargs -0 "$tools/clang-format" --dry-run -Werror
+    git ls-files -z '*.h' '*.hpp' '*.cc' '*.c' | xargs -0 "$tools/clang-format" --dry-run -Werror
 }
 
 # Product, laboratory, tests, benchmarks and the library for PyTorch. The program itself, since its wrapper in Python would

@@ -49,7 +49,8 @@ enum atp_severity {
 
 /*
  * Gets a line of the log, of ATP_SEVERITY_DEBUG and above unless the variable ATP_LOG names another level. Several
- * threads may call it at once. It must return soon, and must not call functions of a communicator.
+ * threads may call it at once, until the communicator is destroyed and its last atp_work is freed. It must return soon,
+ * and must not call functions of a communicator.
  */
 typedef void atp_log_receiver(void* context, int severity, const char* line);
 
