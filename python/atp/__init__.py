@@ -14,7 +14,8 @@ kind once (`operation delegated`).
 `atp.Options` has the settings. `atp.push()` and `atp.pull()` sum by key, like a parameter server.
 `atp.error_feedback_hook()` makes up for the rounding of narrow lanes. `atp.flight_records()` returns what PyTorch's
 Flight Recorder keeps of the operations in the network. `atp.counters()` counts them, and `atp.error_of()` says what an
-exception is about. `atp.__version__` is the release.
+exception is about. Programs in C are built with `atp.get_include()` and `atp.get_library()`. `atp.__version__` is the
+release.
 
 Raises:
     torch.distributed.DistBackendError: an operation, or forming the group, failed. The text of a timeout contains
@@ -31,6 +32,7 @@ import torch.distributed as _dist
 
 from ._build import VERSION as _VERSION
 from .backend import create_backend as _create_backend
+from .embed import get_include, get_library
 from .error_feedback import ErrorFeedback, error_feedback_hook
 from .flight_recorder import flight_records, write_flight_records
 from .job_view import Counters, Failure, counters, error_of
@@ -46,6 +48,8 @@ __all__ = [
     "error_feedback_hook",
     "error_of",
     "flight_records",
+    "get_include",
+    "get_library",
     "pull",
     "push",
     "write_flight_records",
