@@ -495,6 +495,10 @@ static void check_version(void) {
 }
 
 static void check_stores(void) {
+    struct newer_callbacks {
+        struct atp_store_callbacks known;
+        void* unknown;
+    } newer;
     struct atp_error error;
     struct atp_store_callbacks callbacks;
     atp_store* store;
@@ -502,6 +506,21 @@ static void check_stores(void) {
     REQUIRE(store == NULL && strlen(error.text) > 0);
     memset(&callbacks, 0, sizeof callbacks);
     REQUIRE(atp_store_from_callbacks(&callbacks, &store, &error) == ATP_REASON_MALFORMED);
+
+    /* Programs compiled with an older header, which lacks `add`, and with a newer one. */
+    callbacks.struct_size = offsetof(struct atp_store_callbacks, add);
+    callbacks.set = set_value;
+    callbacks.get = get_value;
+    SUCCEED(atp_store_from_callbacks(&callbacks, &store, &error));
+    atp_store_destroy(store);
+    newer.known = callbacks;
+    newer.known.struct_size = sizeof newer;
+    newer.unknown = &store;
+    REQUIRE(atp_store_from_callbacks(&newer.known, &store, &error) == ATP_REASON_MALFORMED);
+    REQUIRE(store == NULL && strstr(error.text, "newer libatp") != NULL);
+    newer.unknown = NULL;
+    SUCCEED(atp_store_from_callbacks(&newer.known, &store, &error));
+    atp_store_destroy(store);
     atp_store_destroy(NULL);
     atp_communicator_destroy(NULL);
     atp_work_free(NULL);

@@ -181,6 +181,12 @@ Reason reason_from(int reason) {
     return found == std::end(reasons) ? Reason::failed : found->reason;
 }
 
+bool sets_beyond(const void* object, std::size_t known, std::size_t size) {
+    const auto* const bytes = static_cast<const std::byte*>(object);
+    return size > known &&
+           std::any_of(bytes + known, bytes + size, [](std::byte byte) { return byte != std::byte{0}; });
+}
+
 // If the program is older than this library, its struct is shorter, and options beyond its end keep their defaults. If
 // the program is newer, its struct may be longer, but every option that this library does not know must be zero.
 Result<comm::Options> options_from(const atp_options* options) {
@@ -191,15 +197,11 @@ Result<comm::Options> options_from(const atp_options* options) {
     atp_options known;
     atp_options_init(&known, sizeof known);
     std::memcpy(&known, options, std::min(options->struct_size, sizeof known));
-    if (options->struct_size > sizeof known) {
-        const auto* const bytes = reinterpret_cast<const std::byte*>(options);
-        const std::span<const std::byte> rest(bytes + sizeof known, options->struct_size - sizeof known);
-        if (std::ranges::any_of(rest, [](std::byte byte) { return byte != std::byte{0}; })) {
-            return tl::unexpected(
-                // errors.md, calls, malformed: the program was compiled with a newer atp.h
-                malformed("`options` sets fields that this version of the library lacks: set them to 0, or install a "
-                          "newer libatp"));
-        }
+    if (sets_beyond(options, sizeof known, options->struct_size)) {
+        return tl::unexpected(
+            // errors.md, calls, malformed: the program was compiled with a newer atp.h
+            malformed("`options` sets fields that this version of the library lacks: set them to 0, or install a "
+                      "newer libatp"));
     }
     if (known.reserved_1 != 1) {
         // errors.md, calls, malformed

@@ -4,6 +4,7 @@
 
 #include <atp/atp.h>
 
+#include <cstddef>
 #include <exception>
 #include <new>
 #include <optional>
@@ -22,6 +23,8 @@ int report(const Error& error, atp_error* to);
 [[nodiscard]] Error malformed(std::string text);
 [[nodiscard]] Reason reason_from(int reason);
 
+// Whether the bytes of a program's struct from `known` to `size` hold a value: fields of a newer header.
+[[nodiscard]] bool sets_beyond(const void* object, std::size_t known, std::size_t size);
 [[nodiscard]] Result<comm::Options> options_from(const atp_options* options);
 [[nodiscard]] std::optional<numeric::ElementType> element_from(int element);
 [[nodiscard]] std::optional<comm::Reduction> reduction_from(int reduction);

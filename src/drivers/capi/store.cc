@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <utility>
 
 #include "capi/convert.h"
@@ -105,6 +106,22 @@ class CallbackStore final : public Store {
     atp_store_callbacks callbacks_;
 };
 
+// As options_from(): the struct of an older program is shorter, and the one of a newer program may be longer.
+Result<atp_store_callbacks> callbacks_from(const atp_store_callbacks* callbacks) {
+    atp_store_callbacks known{};
+    if (callbacks != nullptr) std::memcpy(&known, callbacks, std::min(callbacks->struct_size, sizeof known));
+    if (known.set == nullptr || known.get == nullptr) {
+        return tl::unexpected(malformed("`callbacks` is NULL, or lacks struct_size, set or get"));
+    }
+    if (sets_beyond(callbacks, sizeof known, known.struct_size)) {
+        return tl::unexpected(
+            // errors.md, calls, malformed: the program was compiled with a newer atp.h
+            malformed("`callbacks` sets fields that this version of the library lacks: set them to 0, or install a "
+                      "newer libatp"));
+    }
+    return known;
+}
+
 Result<wire::Address> address_from(const char* text) {
     if (text == nullptr) return tl::unexpected(malformed("the address is NULL"));
     const auto addresses = net::resolve(text);
@@ -127,12 +144,10 @@ extern "C" {
 int atp_store_from_callbacks(const struct atp_store_callbacks* callbacks, atp_store** store, struct atp_error* error) {
     if (store != nullptr) *store = nullptr;
     return guarded(error, [&]() -> atp::Result<void> {
-        if (store == nullptr || callbacks == nullptr || callbacks->struct_size < sizeof *callbacks ||
-            callbacks->set == nullptr || callbacks->get == nullptr) {
-            return tl::unexpected(
-                atp::capi::malformed("`store` or `callbacks` is NULL, or `callbacks` lacks struct_size, set or get"));
-        }
-        *store = new atp_store{std::make_unique<atp::capi::CallbackStore>(*callbacks)};
+        if (store == nullptr) return tl::unexpected(atp::capi::malformed("`store` is NULL"));
+        const auto understood = atp::capi::callbacks_from(callbacks);
+        if (!understood) return tl::unexpected(understood.error());
+        *store = new atp_store{std::make_unique<atp::capi::CallbackStore>(*understood)};
         return {};
     });
 }
