@@ -37,7 +37,7 @@ check_python() {
     need mypy
     mapfile -t programs < <(git grep -lI '^#!/usr/bin/env python3' -- ':!*.py') # ruff finds the others itself
     "$tools/ruff" format --quiet --diff . "${programs[@]}" && "$tools/ruff" check --quiet . "${programs[@]}" &&
-        "$tools/mypy" python/atp
+        "$tools/mypy" python/atp python/atp_autoload.py
 }
 
 case ${1:-all} in

@@ -28,10 +28,9 @@ Raises:
     KeyboardInterrupt: Ctrl-C while the rank waits.
 """
 
-import torch.distributed as _dist
+import atp_autoload as _autoload
 
 from ._build import VERSION as _VERSION
-from .backend import create_backend as _create_backend
 from .embed import get_include, get_library
 from .error_feedback import ErrorFeedback, error_feedback_hook
 from .flight_recorder import flight_records, write_flight_records
@@ -56,4 +55,4 @@ __all__ = [
 ]
 __version__ = _VERSION
 
-_dist.Backend.register_backend("atp", _create_backend, extended_api=True, devices=["cpu", "cuda"])
+_autoload.register()

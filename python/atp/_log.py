@@ -15,6 +15,7 @@ logger = logging.getLogger("atp")
 # tools/write_events writes the levels and events from src/events.toml.
 _LEVELS = {"trace": 5, "debug": 10, "info": 20, "warn": 30, "error": 40, "off": 51}
 OPERATION_DELEGATED = "operation delegated"
+BACKEND_REPLACED = "backend replaced"
 VARIABLE_IGNORED = "variable ignored"
 # End of the written part.
 
