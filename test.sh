@@ -10,6 +10,7 @@ usage: ./test.sh [--quick | --all] [--help]
 Installs missing packages, builds, and runs these steps. They are meant to end within 60 minutes on two cores:
   format     clang-format
   python     ruff and mypy
+  frameworks packages of tests/frameworks, into an environment of their own: build/frameworks
   release    build/release and its tests, without those labelled `long`
   wheel      tools/build_wheel for two releases of torch, and the wheel in an empty environment
   check      the model checker over its default configurations, each up to 3 million states
@@ -142,8 +143,8 @@ summary() {
 configure_options=()
 case $extent in
     quick) steps_left="setup format release" ;;
-    usual) steps_left="setup format python release wheel check swarm tidy coverage asan tsan fuzz" ;;
-    all) steps_left="setup format python release wheel check breaks swarm tidy coverage asan tsan fuzz long" ;;
+    usual) steps_left="setup format python frameworks release wheel check swarm tidy coverage asan tsan fuzz" ;;
+    all) steps_left="setup format python frameworks release wheel check breaks swarm tidy coverage asan tsan fuzz long" ;;
 esac
 rm -rf "$results"
 mkdir -p "$results"
@@ -171,6 +172,10 @@ if [[ $extent == quick ]]; then
 fi
 next python
 step python tools/lint.sh python
+next frameworks
+framework_options=()
+[[ $extent == all ]] && framework_options=(--all)
+step frameworks tests/frameworks/install "${framework_options[@]}"
 # Tests that use the real kernel, real sockets and several processes share the machine with others. One that fails runs
 # once more; the summary names it.
 next release
