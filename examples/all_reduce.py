@@ -11,7 +11,7 @@ import time
 import torch
 import torch.distributed as dist
 
-import atp  # noqa: F401  registers the backend
+import atp  # noqa: F401  PyTorch 2.5 and later need no import
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from common import accuracy_of, batches_of_rank, compare_weights, digits
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-import atp  # noqa: F401  registers the backend
+import atp  # noqa: F401  PyTorch 2.5 and later need no import
 
 MICRO_BATCHES = 4  # gradients of these are accumulated, then summed over the ranks once
 

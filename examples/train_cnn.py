@@ -15,7 +15,7 @@ from common import accuracy_of, batches_of_rank, compare_weights, digits, mean_o
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-import atp  # noqa: F401  registers the backend
+import atp  # noqa: F401  PyTorch 2.5 and later need no import
 
 
 def block(inputs: int, outputs: int) -> list[nn.Module]:

@@ -15,7 +15,7 @@ from tales import tales
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-import atp  # noqa: F401  registers the backend
+import atp  # noqa: F401  PyTorch 2.5 and later need no import
 
 CONTEXT = 64  # number of characters that the model gets
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums of gradients inside the network, as a backend of torch.distributed.
 
-    import atp
     import torch.distributed as dist
 
     dist.init_process_group("atp")
