@@ -30,7 +30,7 @@ def train() -> None:
 
 
 if __name__ == "__main__":
-    ray.init(num_cpus=task.RANKS, include_dashboard=False, _node_ip_address="127.0.0.1")
+    ray.init(num_cpus=task.RANKS, include_dashboard=False)
     with tempfile.TemporaryDirectory() as folder:
         TorchTrainer(
             train,
