@@ -36,7 +36,9 @@ def losses(folder: Path, command: tuple[object, ...], backend: str, **variables:
     """Runs a script. Returns the loss of each step, all of them summed by `backend`."""
     # The frameworks keep files in HOME, such as an extension that DeepSpeed compiles, and ask hubs and counters of usage,
     # unless told not to.
-    quiet = {"HOME": str(ENVIRONMENT / "home"), "HF_HUB_OFFLINE": "1", "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": "/tmp"}
+    home = ENVIRONMENT / "home"
+    home.mkdir(exist_ok=True)
+    quiet = {"HOME": str(home), "HF_HUB_OFFLINE": "1", "RAY_USAGE_STATS_ENABLED": "0"}
     environment = {**os.environ, **quiet, "OMP_NUM_THREADS": "1", "ATP_TIMEOUT": "60", **variables}
     finished = subprocess.run(
         [PYTHON, *map(str, command)],

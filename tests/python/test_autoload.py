@@ -157,12 +157,13 @@ def test_without_its_libraries_torch_imports_and_the_group_names_a_file(tmp_path
     shutil.copy(atp_autoload.__file__, tmp_path)
     (description,) = package.parent.glob("atpnet-*.dist-info")
     shutil.copytree(description, tmp_path / description.name)
-    libraries = [path for path in tmp_path.rglob("*.so*")]
+    libraries = list(tmp_path.rglob("*.so*"))
     for library in libraries:
         library.unlink()
     failed = run_python("-c", ALONE.format(name="atp"), PYTHONPATH=str(tmp_path))
     assert (failed.returncode, failed.stdout) == (1, "imported\n")
-    assert any(library.name in failed.stderr for library in libraries), failed.stderr
+    named = [library.name.partition(".so")[0] + ".so" for library in libraries]  # without the version behind
+    assert any(name in failed.stderr for name in named), failed.stderr
 
 
 @loads_on_import
