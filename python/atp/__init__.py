@@ -32,13 +32,15 @@ import atp_autoload as _autoload
 from ._build import VERSION as _VERSION
 from .embed import get_include, get_library
 from .error_feedback import ErrorFeedback, error_feedback_hook
+from .errors import Error, Failure
 from .flight_recorder import flight_records, write_flight_records
-from .job_view import Counters, Failure, counters, error_of
+from .job_view import Counters, counters, error_of
 from .options import Options
 from .push_pull import pull, push
 
 __all__ = [
     "Counters",
+    "Error",
     "ErrorFeedback",
     "Failure",
     "Options",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import time
 from collections.abc import Callable
 from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint32, c_void_p
@@ -18,7 +19,7 @@ FOLDER = Path(__file__).parent / "lib" / ("" if torch.compiled_with_cxx11_abi() 
 _CLOSED, _TIMED_OUT, _TOO_LARGE, _FAILED = 14, 10, 7, 15  # enum atp_reason
 
 
-class _Text(Structure):
+class Text(Structure):
     _fields_ = [("text", c_char * 8192)]
 
     def __str__(self) -> str:
@@ -55,7 +56,8 @@ class _StoreCallbacks(Structure):
     _fields_ = [("struct_size", c_size_t), ("context", c_void_p), ("set", _Set), ("get", _Get), ("add", _Add)]
 
 
-def _load() -> ctypes.CDLL:
+@functools.cache
+def load() -> ctypes.CDLL:
     found = sorted(FOLDER.glob("libatp.so*"))
     if not found:
         raise ImportError(f"{FOLDER / 'libatp.so'} is missing: install the package again")
@@ -63,7 +65,7 @@ def _load() -> ctypes.CDLL:
         library = ctypes.CDLL(str(found[0]))
     except OSError as error:
         raise ImportError(f"{found[0]} does not load: {error}") from None
-    text = POINTER(_Text)
+    text = POINTER(Text)
     signatures: dict[str, tuple[Any, ...]] = {
         "atp_store_from_callbacks": (POINTER(_StoreCallbacks), POINTER(c_void_p), c_void_p),
         "atp_store_destroy": (c_void_p,),
@@ -86,7 +88,7 @@ def _load() -> ctypes.CDLL:
     return library
 
 
-_lib = _load()
+_lib = load()
 ELEMENTS_OF_CELL: int = _lib.atp_bridge_elements_of_cell()
 
 
@@ -106,6 +108,15 @@ class Store:
 
     def __del__(self) -> None:
         _lib.atp_store_destroy(self.handle)
+
+    def set(self, key: str, value: bytes) -> None:
+        self._store.set(key, value)
+
+    def wait(self, keys: list[str], timeout_s: float) -> None:
+        """Returns when the store has the keys, or after the timeout."""
+        end = time.monotonic() + timeout_s
+        for key in keys:
+            self._wait(key, end - time.monotonic())
 
     def _guarded(self, body: Callable[[], int]) -> int:
         try:
@@ -185,7 +196,7 @@ def form(
         return 0
 
     texts = [text.encode() for pair in options.items() for text in pair]
-    communicator, text = c_void_p(), _Text()
+    communicator, text = c_void_p(), Text()
     failed = _lib.atp_bridge_form(
         *(store.handle, rank, size, (c_char_p * len(texts))(*texts), len(texts), starts_switch, _Find(find)),
         *(timeout_s, byref(communicator), byref(text)),
@@ -209,7 +220,7 @@ class Switch:
 
     def __init__(self, listen: str) -> None:
         """Raises RuntimeError if it cannot listen there."""
-        self._node, text = c_void_p(), _Text()
+        self._node, text = c_void_p(), Text()
         if _lib.atp_bridge_switch_start(listen.encode(), byref(self._node), byref(text)):
             raise RuntimeError(str(text))
         self.address = str(text)
@@ -220,7 +231,7 @@ class Switch:
 
 def address_towards(address: str) -> str:
     """Returns the local address, without a port, from which this host reaches `address`. Raises RuntimeError."""
-    text = _Text()
+    text = Text()
     if _lib.atp_bridge_address_towards(address.encode(), byref(text)):
         raise RuntimeError(str(text))
     return str(text)
@@ -228,7 +239,7 @@ def address_towards(address: str) -> str:
 
 def take_log_line() -> tuple[int, str]:
     """Waits for a line of a log, and returns it with its level. The level 0: no line will follow."""
-    line = _Text()
+    line = Text()
     return _lib.atp_bridge_take_log_line(byref(line)), str(line)
 
 

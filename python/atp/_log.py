@@ -16,6 +16,7 @@ logger = logging.getLogger("atp")
 _LEVELS = {"trace": 5, "debug": 10, "info": 20, "warn": 30, "error": 40, "off": 51}
 OPERATION_DELEGATED = "operation delegated"
 BACKEND_REPLACED = "backend replaced"
+LIBRARY_MISSING = "library missing"
 VARIABLE_IGNORED = "variable ignored"
 # End of the written part.
 

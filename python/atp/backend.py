@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import ipaddress
 import logging
 import os
@@ -16,7 +17,9 @@ from typing import Any
 
 import torch.distributed as dist
 
-from . import _library, _log, _native
+from . import _library, _log
+from ._backends import LIBRARY, Group, backends, has_library
+from .errors import error_from
 from .options import Options, Settings, misspelt, settle
 from .topology import NO_SWITCH, Place
 
@@ -41,7 +44,7 @@ class _Process:
     switch: _library.Switch | None = None
     address: str | None = None
     options: Options = Options()
-    groups: list[_native.Group] = []
+    groups: list[Group] = []
 
 
 def create_backend(given: Any, options: Options | None) -> Any:
@@ -55,7 +58,7 @@ def create_backend(given: Any, options: Options | None) -> Any:
     if options is not None and not isinstance(options, Options):
         raise TypeError(f"pg_options is a {type(options).__name__}: use atp.Options for the backend 'atp'")
     if not dist.is_initialized():
-        _end_groups(_native.Group.shutdown)  # before 2.8, destroy_process_group() does not notify a backend
+        _end_groups(lambda group: group.shutdown())  # before 2.8, destroy_process_group() does not notify a backend
     is_first = not _active_groups()
     if is_first:
         _Process.options = options or Options()
@@ -72,20 +75,30 @@ def create_backend(given: Any, options: Options | None) -> Any:
         _log.start()
         for variable, meant in misspelt().items() if is_first else ():
             logger.warning("%s name=%s meant=%s", _log.VARIABLE_IGNORED, variable, meant)
+        _warn_without_library()
         communicator = _library.form(
             own_store, rank, size, native, network.starts_switch, network.find, settings.timeout_s
         )
         _Process.address = network.switch or _Process.address
-        fallback = _make_fallback(
-            dist.PrefixStore("gloo", store), rank, size, timeout, network.switch or network.listen
-        )
-        group = _native.Group(given, fallback, own_store, communicator, network.hosts_switch, _report(rank))
+        gloo = _make_gloo(dist.PrefixStore("gloo", store), rank, size, timeout, network.switch or network.listen)
+        group = backends.make_group(given, gloo, own_store, communicator, network.hosts_switch, _report(rank))
     except dist.DistBackendError:
         raise
     except RuntimeError as error:
-        raise dist.DistBackendError(str(error)) from None
+        raise error_from(str(error)) from None
     _Process.groups = [*_active_groups(), group]
     return group.backend
+
+
+@functools.cache
+def _warn_without_library() -> None:
+    if not has_library():
+        logger.warning(
+            '%s name=%s slower="each call, by some microseconds; sums of CUDA tensors, which the CPU converts" '
+            'without="Flight Recorder, error_feedback_hook"',
+            _log.LIBRARY_MISSING,
+            LIBRARY.name,
+        )
 
 
 def _place(given: Any) -> Place:
@@ -100,7 +113,7 @@ def _fresh_store(store: Any, rank: int) -> Any:
     return dist.PrefixStore(f"atp-{generation}", store)
 
 
-def _make_fallback(store: Any, rank: int, size: int, timeout: timedelta, network: str) -> Any:
+def _make_gloo(store: Any, rank: int, size: int, timeout: timedelta, network: str) -> Any:
     """Makes a Gloo backend on the interface that reaches the switch, or that has the address at which this rank
     listens. By default, Gloo uses the address of the host name, which is often loopback. If `network` is empty, all
     ranks are on this host."""
@@ -214,11 +227,11 @@ def _with_rank(pattern: str, rank: int) -> str:
     return re.sub("%[%r]", lambda part: str(rank) if part[0] == "%r" else part[0], pattern)
 
 
-def _active_groups() -> list[_native.Group]:
+def _active_groups() -> list[Group]:
     return [group for group in _Process.groups if group.active]
 
 
-def _end_groups(end: Callable[[_native.Group], None]) -> None:
+def _end_groups(end: Callable[[Group], None]) -> None:
     for group in reversed(_active_groups()):
         end(group)
     _Process.groups = []
@@ -228,7 +241,7 @@ def _end_groups(end: Callable[[_native.Group], None]) -> None:
 def _leave() -> None:
     # A script that ends with an exception aborts: the other ranks do not expect its end, and it must not wait for them.
     failed = getattr(sys, "last_value", None) is not None
-    _end_groups(_native.Group.abort if failed else _native.Group.shutdown)
+    _end_groups(lambda group: group.abort() if failed else group.shutdown())
     if _Process.switch is not None:
         _Process.switch.stop()
     _log.stop()

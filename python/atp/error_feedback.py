@@ -14,7 +14,8 @@ from typing import Optional
 import torch
 import torch.distributed as dist
 
-from . import _library, _native
+from . import _library
+from ._backends import backends
 
 # A larger number of units is sent as a float32 without rounding.
 _INTEGERS = 2.0**31
@@ -81,14 +82,14 @@ def error_feedback_hook(state: ErrorFeedback, bucket: dist.GradBucket) -> torch.
     corrected = error.add_(gradients)  # the same memory holds the new error later
     gradients.copy_(corrected)
     work = dist.all_reduce(gradients, op=dist.ReduceOp.AVG, group=state.group, async_op=True)
-    if _native.scales_of(work) is None:
+    if backends.scales_of(work) is None:
         raise ValueError(
             "error_feedback_hook: the gradients do not travel at dynamic scales: use a group of the backend 'atp', "
             "scaling='dynamic', and gradients of float32, float16 or bfloat16"
         )
 
     def keep_error(_: object) -> torch.Tensor:
-        scales, cell = _native.scales_of(work), _native.cell_of(work)
+        scales, cell = backends.scales_of(work), backends.cell_of(work)
         assert scales is not None and cell is not None
         sent = corrected.to(gradients.dtype).float()
         lost = (corrected - sent).add_(rounding_error(sent, scales, cell))

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from . import _native
+from ._backends import backends
 
 
 def flight_records(*, stacks: bool = True, only_active: bool = False) -> dict[str, Any]:
@@ -30,9 +30,7 @@ def flight_records(*, stacks: bool = True, only_active: bool = False) -> dict[st
     Raises:
         RuntimeError: this build of `atp` lacks the recorder.
     """
-    if not _native.has_flight_recorder():
-        raise RuntimeError("this build of atp has no Flight Recorder, because torch lacked its headers")
-    records: dict[str, Any] = pickle.loads(_native.dump_flight_records(stacks, only_active))  # noqa: S301: made here
+    records: dict[str, Any] = pickle.loads(backends.dump_flight_records(stacks, only_active))  # noqa: S301: made here
     return records
 
 

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch.distributed as dist
 
-from . import _library, _native
+from ._backends import backends
 from ._counters import RankCounters
+from .errors import Error, Failure, failure_in
 
 
 @dataclass(frozen=True)
@@ -23,22 +23,6 @@ class Counters(RankCounters):
     gloo: dict[str, int]
 
 
-class Failure(NamedTuple):
-    """Why an operation failed, for programs.
-
-    Attributes:
-        reason: one of the [reasons](errors.md#reasons), such as "refused".
-        ranks: the ranks at fault, by their numbers in the group.
-        address: the switch, server or name at fault; None: there is none, or it is not known.
-        operation: what failed: an operation such as "all_reduce", or "join" and "rendezvous" while a group forms.
-    """
-
-    reason: str
-    ranks: list[int]
-    address: str | None
-    operation: str
-
-
 def counters(group: dist.ProcessGroup | None = None) -> Counters:
     """Returns what the group has done on this rank. Counters of datagrams are at most 0.1 s old.
 
@@ -49,7 +33,7 @@ def counters(group: dist.ProcessGroup | None = None) -> Counters:
         ValueError: the group has another backend.
         torch.distributed.DistBackendError: the group was shut down.
     """
-    own, gloo = _native.counters(group)
+    own, gloo = backends.counters(group)
     return Counters(**own, gloo=gloo)
 
 
@@ -66,20 +50,12 @@ def error_of(failed: BaseException | dist.ProcessGroup) -> Failure | None:
         ValueError: the group has another backend.
     """
     if not isinstance(failed, BaseException):
-        return _failure(_native.failure(failed))
+        return backends.failure(failed)
     seen: set[int] = set()
     error: BaseException | None = failed
     while error is not None and id(error) not in seen:
-        if found := _failure(str(error)):
+        if found := error.failure if isinstance(error, Error) else failure_in(str(error)):
             return found
         seen.add(id(error))
         error = error.__cause__ or error.__context__
     return None
-
-
-def _failure(text: str) -> Failure | None:
-    parts = _library.failure_of(text)
-    if parts is None:
-        return None
-    reason, ranks, address, operation = parts
-    return Failure(reason, ranks, address or None, operation)

@@ -14,7 +14,7 @@ from typing import SupportsIndex
 import torch
 import torch.distributed as dist
 
-from . import _native
+from ._backends import backends
 
 
 def push(key: SupportsIndex | str, tensor: torch.Tensor, group: dist.ProcessGroup | None = None) -> None:
@@ -34,7 +34,7 @@ def push(key: SupportsIndex | str, tensor: torch.Tensor, group: dist.ProcessGrou
         ValueError: the group has another backend.
         torch.distributed.DistBackendError: size or type differs from the key's, or the previous round failed.
     """
-    _native.push(group, _number_of(key), tensor)
+    backends.push(group, _number_of(key), tensor)
 
 
 def pull(key: SupportsIndex | str, tensor: torch.Tensor, group: dist.ProcessGroup | None = None) -> torch.Tensor:
@@ -51,11 +51,14 @@ def pull(key: SupportsIndex | str, tensor: torch.Tensor, group: dist.ProcessGrou
         torch.distributed.DistBackendError: this rank never pushed the key, or pushed another size or type; or the
             sum failed, because a rank did not push the key within the group's timeout, or its push differed.
     """
-    _native.pull(group, _number_of(key), tensor)
+    backends.pull(group, _number_of(key), tensor)
     return tensor
 
 
 def _number_of(key: SupportsIndex | str) -> int:
     if isinstance(key, str):
         return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little")
-    return operator.index(key)
+    number = operator.index(key)
+    if not 0 <= number < 2**64:
+        raise TypeError(f"the key {number} is not from 0 to 2**64 - 1")
+    return number

@@ -63,7 +63,9 @@ def _rank_main(
             value = body(rank, size, store_file)
         outcome = Outcome(value=value)
     except (Exception, KeyboardInterrupt) as error:
-        outcome = Outcome(error=type(error).__name__, text=f"{error}\n{traceback.format_exc()}")
+        # Without the library for PyTorch, the exception is of a subclass.
+        name = "DistBackendError" if isinstance(error, dist.DistBackendError) else type(error).__name__
+        outcome = Outcome(error=name, text=f"{error}\n{traceback.format_exc()}")
     outcome.elapsed_s = time.monotonic() - begin
     parent.send(outcome)
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "capi/bridge_text.h"
 #include "capi/communicator.h"
 #include "capi/log_lines.h"
 #include "capi/raised_errors.h"
@@ -26,25 +27,8 @@ struct atp_bridge_switch {
 
 namespace {
 
-template <std::size_t size>
-void copy_text(std::string_view from, char (&to)[size]) {
-    const std::size_t length = std::min(from.size(), size - 1);
-    std::copy_n(from.data(), length, to);
-    to[length] = '\0';
-}
-
-// No exception may reach C. Of an error, `text` gets what Python raises.
-template <class Body>
-std::int32_t guarded(atp_bridge_text* text, const Body& body) noexcept {
-    try {
-        const atp::Result<void> done = body();
-        if (done) return 0;
-        copy_text(atp::capi::message_of(done.error()), text->text);
-    } catch (const std::exception& thrown) {
-        copy_text(thrown.what(), text->text);
-    }
-    return 1;
-}
+using atp::capi::copy_text;
+using atp::capi::in_bridge;
 
 atp::Result<atp::wire::Address> first_address(const char* text) {
     const auto found = atp::net::resolve(text);
@@ -87,7 +71,7 @@ int32_t atp_bridge_form(atp_store* store, uint32_t rank, uint32_t world, const c
                         int32_t starts_switch, atp_bridge_find_network* find_network, double timeout_s,
                         atp_communicator** communicator, struct atp_bridge_text* text) {
     *communicator = nullptr;
-    return guarded(text, [&]() -> atp::Result<void> {
+    return in_bridge(text, [&]() -> atp::Result<void> {
         auto own = options_of({options, count}, timeout_s);
         if (!own) return tl::unexpected(own.error());
         own->starts_switch = starts_switch != 0;
@@ -102,7 +86,7 @@ int32_t atp_bridge_form(atp_store* store, uint32_t rank, uint32_t world, const c
 }
 
 int32_t atp_bridge_switch_start(const char* listen, atp_bridge_switch** node, struct atp_bridge_text* text) {
-    return guarded(text, [&]() -> atp::Result<void> {
+    return in_bridge(text, [&]() -> atp::Result<void> {
         const auto address = first_address(listen);
         if (!address) return tl::unexpected(address.error());
         atp::switchd::SwitchNodeConfig config;
@@ -118,7 +102,7 @@ int32_t atp_bridge_switch_start(const char* listen, atp_bridge_switch** node, st
 void atp_bridge_switch_stop(atp_bridge_switch* node) { delete node; }
 
 int32_t atp_bridge_address_towards(const char* address, struct atp_bridge_text* text) {
-    return guarded(text, [&]() -> atp::Result<void> {
+    return in_bridge(text, [&]() -> atp::Result<void> {
         const auto peer = first_address(address);
         if (!peer) return tl::unexpected(peer.error());
         const auto local = atp::net::local_address_towards(*peer);

@@ -10,10 +10,6 @@
 #include "capi/counters.h"
 #include "capi/store.h"
 
-struct atp_work {
-    atp::comm::Handle handle;
-};
-
 namespace {
 
 using atp::capi::deadline_from;

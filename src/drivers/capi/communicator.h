@@ -9,3 +9,8 @@
 struct atp_communicator {
     std::shared_ptr<atp::comm::Communicator> communicator;
 };
+
+// The handle of an operation.
+struct atp_work {
+    atp::comm::Handle handle;
+};
