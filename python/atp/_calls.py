@@ -5,8 +5,11 @@ them."""
 from __future__ import annotations
 
 import ctypes
+import functools
+import struct
+import threading
 from collections.abc import Sequence
-from ctypes import POINTER, Structure, c_double, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, Structure, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint64, c_void_p
 from dataclasses import fields
 
 from . import _library
@@ -17,23 +20,17 @@ from .errors import error_from
 ALL_REDUCE, BROADCAST, BARRIER, REDUCE_SCATTER, ALL_GATHER, REDUCE = 3, 4, 5, 8, 9, 10
 
 
-class _Buffer(Structure):
-    _fields_ = [("in", c_void_p), ("out", c_void_p), ("elements", c_size_t)]
+# struct atp_buffer and struct atp_bridge_call. Faster than classes of ctypes.
+_BUFFER = "PPN"
+_CALL = struct.Struct("@iiiIddiN")
 
 
-class _Call(Structure):
-    _fields_ = [
-        ("operation", c_int32),
-        ("type", c_int32),
-        ("reduction", c_int32),
-        ("root", c_uint32),
-        ("factor", c_double),
-        ("timeout_s", c_double),
-        ("awaited", c_int32),
-        ("buffers", c_void_p),
-        ("count", c_size_t),
-        ("shares", c_void_p),
-    ]
+class _Local(threading.local):
+    """What a call of this thread fills."""
+
+    def __init__(self) -> None:
+        self.text = _library.Text()
+        self.work = c_void_p()
 
 
 class _Counters(Structure):
@@ -41,7 +38,7 @@ class _Counters(Structure):
 
 
 _lib = _library.load()
-_lib.atp_bridge_begin.argtypes = (c_void_p, POINTER(_Call), POINTER(c_void_p), POINTER(_library.Text))
+_lib.atp_bridge_begin.argtypes = (*(c_void_p, c_char_p, c_char_p, c_char_p, POINTER(c_void_p), POINTER(_library.Text)),)
 _lib.atp_bridge_wait.argtypes = (c_void_p, c_double, POINTER(_library.Text))
 _lib.atp_bridge_give_up.argtypes = (c_void_p, c_int64, POINTER(_library.Text))
 _lib.atp_bridge_push.argtypes = (c_void_p, c_uint64, c_void_p, c_size_t, c_int32, c_double, POINTER(_library.Text))
@@ -53,6 +50,13 @@ _lib.atp_communicator_counters.argtypes = (c_void_p, POINTER(_Counters), c_size_
 
 LONGEST_FOLD: int = _lib.atp_bridge_longest_fold()
 _STILL_RUNS = 2
+_local = _Local()
+_begin, _wait, _free = _lib.atp_bridge_begin, _lib.atp_bridge_wait, _lib.atp_work_free
+
+
+@functools.cache
+def _numbers(form: str, count: int) -> struct.Struct:
+    return struct.Struct("@" + form * count)
 
 
 class Handle:
@@ -61,13 +65,13 @@ class Handle:
     def __init__(self, work: int | None) -> None:
         self._work = work
 
-    def __del__(self, free=_lib.atp_work_free) -> None:  # type: ignore[no-untyped-def]  # globals may be gone
+    def __del__(self, free=_free) -> None:  # type: ignore[no-untyped-def]  # globals may be gone
         free(self._work)
 
     def wait(self, seconds: float) -> bool:
         """Waits up to `seconds`, and returns whether the operation is done. Raises DistBackendError if it failed."""
-        text = _library.Text()
-        result = _lib.atp_bridge_wait(self._work, seconds, text)
+        text = _local.text
+        result = _wait(self._work, seconds, text)
         if result == 1:
             raise error_from(str(text))
         return bool(result != _STILL_RUNS)
@@ -102,17 +106,14 @@ def begin(
     Raises:
         DistBackendError: the operation is refused, for example after a failure.
     """
+    own = _local
     count = len(buffers)
-    array = (_Buffer * count)(*buffers)  # type: ignore[misc]
-    parts = None if shares is None else (c_size_t * len(shares))(*shares)
-    call = _Call(
-        *(operation, dtype, reduction, root, factor, timeout_s, awaited),
-        *(ctypes.addressof(array), count, None if parts is None else ctypes.addressof(parts)),
-    )
-    work, text = c_void_p(), _library.Text()
-    if _lib.atp_bridge_begin(communicator, call, ctypes.byref(work), text):
-        raise error_from(str(text))
-    return Handle(work.value)
+    array = _numbers(_BUFFER, count).pack(*[number for buffer in buffers for number in buffer])
+    parts = None if shares is None else _numbers("N", len(shares)).pack(*shares)
+    call = _CALL.pack(operation, dtype, reduction, root, factor, timeout_s, awaited, count)
+    if _begin(communicator, call, array, parts, own.work, own.text):
+        raise error_from(str(own.text))
+    return Handle(own.work.value)
 
 
 def push(communicator: int, key: int, address: int, elements: int, dtype: int, timeout_s: float) -> None:

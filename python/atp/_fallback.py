@@ -48,11 +48,13 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     def __init__(
         self, given: Any, gloo: Any, store: _library.Store, communicator: int, hosts_switch: bool, report: Report
     ) -> None:
-        super().__init__(given.group_rank, given.group_size)
-        for device in (_CPU, _CUDA):
-            self._register_backend(device, dist.ProcessGroup.BackendType.GLOO, gloo)
         self._rank, self._world = given.group_rank, given.group_size
-        self._gloo, self._communicator = gloo, communicator
+        super().__init__(self._rank, self._world)
+        self._gloo: Any = _Base(self._rank, self._world)
+        for group in (self, self._gloo):
+            for device in (_CPU, _CUDA):
+                group._register_backend(device, dist.ProcessGroup.BackendType.GLOO, gloo)
+        self._communicator = communicator
         self._store, self._hosts_switch, self._report = store, hosts_switch, report
         self._timeout_s = given.timeout.total_seconds()
         self._completions = Completions()
@@ -70,7 +72,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     def _get_backend(self, device: torch.device) -> Any:
         return self
 
-    def getBackendName(self) -> str:  # noqa: N802: PyTorch's name
+    def getBackendName(self) -> str:  # noqa: N802
         return "atp"
 
     name = getBackendName
@@ -83,9 +85,8 @@ class ProcessGroup(_Base):  # type: ignore[misc]
 
     def set_timeout(self, timeout: timedelta) -> None:
         self._timeout_s = timeout.total_seconds()
-        set_timeout = getattr(self._gloo, "_set_default_timeout", None)
-        if set_timeout is not None:
-            set_timeout(timeout)
+        if hasattr(self._gloo, "set_timeout"):
+            self._gloo.set_timeout(timeout)
 
     _set_default_timeout = set_timeout
 

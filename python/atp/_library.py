@@ -14,7 +14,8 @@ from typing import Any
 import torch
 
 # Wheels of torch before 2.7 may have the string type of gcc 4, and each type needs libraries of its own.
-FOLDER = Path(__file__).parent / "lib" / ("" if torch.compiled_with_cxx11_abi() else "old_strings")
+_FOLDER = Path(__file__).parent / "lib"
+FOLDER = _FOLDER / ("" if torch.compiled_with_cxx11_abi() else "old_strings")
 
 _CLOSED, _TIMED_OUT, _TOO_LARGE, _FAILED = 14, 10, 7, 15  # enum atp_reason
 
@@ -58,9 +59,10 @@ class _StoreCallbacks(Structure):
 
 @functools.cache
 def load() -> ctypes.CDLL:
-    found = sorted(FOLDER.glob("libatp.so*"))
+    # The functions below have no strings of C++, so that either library does.
+    found = sorted(FOLDER.glob("libatp.so*")) or sorted(_FOLDER.glob("libatp.so*"))
     if not found:
-        raise ImportError(f"{FOLDER / 'libatp.so'} is missing: install the package again")
+        raise ImportError(f"{_FOLDER / 'libatp.so'} is missing: install the package again")
     try:
         library = ctypes.CDLL(str(found[0]))
     except OSError as error:

@@ -29,33 +29,39 @@ _NAMES = ("SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR", "PREMUL_
 _SUMS = {"SUM": SUM, "AVG": AVG, "PREMUL_SUM": SCALED}
 _FOLDS = {"MIN": 3, "MAX": 4, "PRODUCT": 5, "BAND": 6, "BOR": 7, "BXOR": 8, "SUM": FOLDED_SUM}
 _OF_BITS = ("BAND", "BOR", "BXOR")
-_NUMBERS = {int(getattr(dist.ReduceOp, name)): name for name in _NAMES if hasattr(dist.ReduceOp, name)}
 
 
 class Operation(NamedTuple):
-    """A ReduceOp."""
+    """A ReduceOp.
+
+    Attributes:
+        sum: how the network sums; None: it is no sum.
+    """
 
     name: str
+    sum: int | None = None
     factor: float = 1
-
-    @property
-    def sum(self) -> int | None:
-        """How the network sums. None: it is no sum."""
-        return _SUMS.get(self.name)
 
     def summed_type(self, dtype: torch.dtype) -> torch.dtype:
         """The type in which the network sums."""
-        return torch.int32 if self.name == "AVG" and dtype in _NARROW else dtype
+        return torch.int32 if self.sum == AVG and dtype in _NARROW else dtype
 
 
-_PLAIN = {number: Operation(name) for number, name in _NUMBERS.items()}
+# By the number of the operation, which is also its hash.
+_PLAIN = {
+    int(getattr(dist.ReduceOp, name)): Operation(name, _SUMS.get(name))
+    for name in _NAMES
+    if name != "PREMUL_SUM" and hasattr(dist.ReduceOp, name)
+}
 
 
 def operation_of(reduce_op: Any) -> Operation:
+    if plain := _PLAIN.get(hash(reduce_op)):
+        return plain
     number, factor = reduce_op.__getstate__()
     if factor is None:
         return _PLAIN.get(int(number), Operation("unknown operation"))
-    return Operation("PREMUL_SUM", float(factor))
+    return Operation("PREMUL_SUM", SCALED, float(factor))
 
 
 def lies_in_memory(tensor: torch.Tensor) -> bool:
@@ -66,13 +72,13 @@ def obstacle_of_copies(tensors: Sequence[torch.Tensor]) -> str:
     """Why the network cannot copy these tensors; empty if it can."""
     if not tensors:
         return "no tensors"
-    device, dtype = tensors[0].device, tensors[0].dtype
+    first = tensors[0]
     for tensor in tensors:
         if not lies_in_memory(tensor):
             return "tensor not dense on CPU or CUDA"
-        if tensor.device != device:
+        if tensor is not first and tensor.device != first.device:
             return "tensors on several devices"
-        if tensor.dtype != dtype:
+        if tensor.dtype != first.dtype:
             return "tensors of several types"
     return ""
 

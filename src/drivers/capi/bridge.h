@@ -59,21 +59,22 @@ ATP_API int32_t atp_bridge_failure_of(const char* text, struct atp_bridge_failur
 
 // An operation as python/atp/_fallback.py begins it, for a PyTorch without a library of its own.
 struct atp_bridge_call {
-    int32_t operation;                 // enum atp_operation, without push and pull
-    int32_t type;                      // numeric::FoldType, which has the values of numeric::ElementType too
-    int32_t reduction;                 // comm::Reduction, or numeric::FoldOperation
-    uint32_t root;                     // of a broadcast or reduce
-    double factor;                     // of Reduction::scaled
-    double timeout_s;                  // of the operation
-    int32_t awaited;                   // the caller waits for it at once
-    const struct atp_buffer* buffers;  // all but an all_reduce have one; that of a broadcast has bytes
-    size_t count;                      // of the buffers
-    const size_t* shares;              // for each rank: bytes of an all_gather, elements of a reduce_scatter
+    int32_t operation;  // enum atp_operation, without push and pull
+    int32_t type;       // numeric::FoldType, which has the values of numeric::ElementType too
+    int32_t reduction;  // comm::Reduction, or numeric::FoldOperation
+    uint32_t root;      // of a broadcast or reduce
+    double factor;      // of Reduction::scaled
+    double timeout_s;   // of the operation
+    int32_t awaited;    // the caller waits for it at once
+    size_t count;       // of the buffers
 };
 
-// The buffers' memory must live until the operation is done. Free the work with atp_work_free().
+// Begins an operation. All but an all_reduce have one buffer, and that of a broadcast has bytes. `shares`: for each
+// rank, bytes of an all_gather or elements of a reduce_scatter. The buffers' memory must live until the operation is
+// done. Free the work with atp_work_free().
 ATP_API int32_t atp_bridge_begin(const atp_communicator* communicator, const struct atp_bridge_call* call,
-                                 atp_work** work, struct atp_bridge_text* text);
+                                 const struct atp_buffer* buffers, const size_t* shares, atp_work** work,
+                                 struct atp_bridge_text* text);
 // Waits up to `seconds`. Returns 0 or 1 if the operation is done, 2 if it still runs.
 ATP_API int32_t atp_bridge_wait(const atp_work* work, double seconds, struct atp_bridge_text* text);
 // Writes what a caller raises that no longer waits for the operation, after `timeout_ms`.

@@ -29,11 +29,10 @@ atp::comm::Summing summing_of(const atp_bridge_call& call) {
     return reduction == atp::comm::Reduction::scaled ? atp::comm::Summing::scaled_by(call.factor) : reduction;
 }
 
-atp::Result<Handle> all_reduce(Communicator& communicator, const atp_bridge_call& call, atp::Time deadline) {
-    std::vector<Buffer> buffers;
-    for (std::size_t i = 0; i < call.count; ++i) {
-        buffers.push_back({call.buffers[i].in, call.buffers[i].out, call.buffers[i].elements});
-    }
+atp::Result<Handle> all_reduce(Communicator& communicator, const atp_bridge_call& call, const atp_buffer* given,
+                               atp::Time deadline) {
+    std::vector<Buffer> buffers(call.count);
+    for (std::size_t i = 0; i < call.count; ++i) buffers[i] = {given[i].in, given[i].out, given[i].elements};
     if (call.reduction > static_cast<std::int32_t>(atp::comm::Reduction::scaled)) {
         return communicator.all_reduce(buffers, static_cast<FoldType>(call.type),
                                        static_cast<FoldOperation>(call.reduction), deadline);
@@ -41,20 +40,21 @@ atp::Result<Handle> all_reduce(Communicator& communicator, const atp_bridge_call
     return communicator.all_reduce(buffers, static_cast<ElementType>(call.type), summing_of(call), deadline);
 }
 
-atp::Result<Handle> begin(Communicator& communicator, const atp_bridge_call& call) {
+atp::Result<Handle> begin(Communicator& communicator, const atp_bridge_call& call, const atp_buffer* buffers,
+                          const std::size_t* shares) {
     const atp::Time deadline = after(call.timeout_s);
-    if (call.operation == ATP_OPERATION_ALL_REDUCE) return all_reduce(communicator, call, deadline);
+    if (call.operation == ATP_OPERATION_ALL_REDUCE) return all_reduce(communicator, call, buffers, deadline);
     if (call.operation == ATP_OPERATION_BARRIER) return communicator.barrier(deadline);
-    const atp_buffer& buffer = *call.buffers;
+    const atp_buffer& buffer = *buffers;
     const auto type = static_cast<ElementType>(call.type);
     switch (call.operation) {
         case ATP_OPERATION_BROADCAST:
             return communicator.broadcast(buffer.out, buffer.elements, call.root, deadline);
         case ATP_OPERATION_REDUCE_SCATTER:
-            return communicator.reduce_scatter(buffer.in, buffer.out, {call.shares, communicator.world()}, type,
+            return communicator.reduce_scatter(buffer.in, buffer.out, {shares, communicator.world()}, type,
                                                summing_of(call), deadline);
         case ATP_OPERATION_ALL_GATHER:
-            return communicator.all_gather(buffer.in, buffer.out, {call.shares, communicator.world()}, deadline);
+            return communicator.all_gather(buffer.in, buffer.out, {shares, communicator.world()}, deadline);
         default:
             return communicator.reduce({buffer.in, buffer.out, buffer.elements}, type, summing_of(call), call.root,
                                        deadline);
@@ -65,11 +65,12 @@ atp::Result<Handle> begin(Communicator& communicator, const atp_bridge_call& cal
 
 extern "C" {
 
-int32_t atp_bridge_begin(const atp_communicator* communicator, const struct atp_bridge_call* call, atp_work** work,
+int32_t atp_bridge_begin(const atp_communicator* communicator, const struct atp_bridge_call* call,
+                         const struct atp_buffer* buffers, const size_t* shares, atp_work** work,
                          struct atp_bridge_text* text) {
     return atp::capi::in_bridge(text, [&]() -> atp::Result<void> {
         auto handed = std::make_unique<atp_work>();
-        auto begun = begin(*communicator->communicator, *call);
+        auto begun = begin(*communicator->communicator, *call, buffers, shares);
         if (!begun) return tl::unexpected(begun.error());
         handed->handle = *std::move(begun);
         if (call->awaited == 0) handed->handle->continue_without_caller();

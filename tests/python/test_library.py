@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `import atp` finds in its folder: the library for this PyTorch, only libatp, or nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import atp
+
+PACKAGE = Path(atp.__file__).parent
+SUM = """
+import torch, torch.distributed as dist, atp
+for _ in range(2):
+    dist.init_process_group("atp", store=dist.HashStore(), rank=0, world_size=1)
+    tensor = torch.ones(3)
+    dist.all_reduce(tensor, dist.ReduceOp.AVG)
+    print(tensor.tolist(), atp.counters().operations)
+    dist.destroy_process_group()
+"""
+
+
+def run_with(folder, libraries, script, before=""):
+    """Runs a script with a copy of the package that has only these libraries."""
+    package = folder / "atp"
+    (package / "lib").mkdir(parents=True)
+    for file in PACKAGE.glob("*.py"):
+        (package / file.name).symlink_to(file.resolve())
+    for file in libraries:
+        (package / "lib" / file.name).symlink_to(file.resolve())
+    environment = {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "ATP_HOST_LEVEL": "on"}
+    return subprocess.run(
+        [sys.executable, "-c", before + script], capture_output=True, text=True, env=environment, timeout=120
+    )
+
+
+def libatp():
+    return list((PACKAGE / "lib").glob("libatp.so*"))
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "import torch; torch.__version__ = torch.torch_version.TorchVersion('9.9.1+cpu')",
+        "import torch; torch.compiled_with_cxx11_abi = lambda: False",
+    ],
+    ids=["release", "string type"],
+)
+def test_unknown_torch_does_without_a_library_and_warns_once(tmp_path, before):
+    ran = run_with(tmp_path, libatp(), SUM, before + "\n")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines() == ["[1.0, 1.0, 1.0] 1"] * 2
+    warnings = [line for line in ran.stderr.splitlines() if "library missing" in line]
+    name = "libatp_torch_9.9.so" if "9.9" in before else "libatp_torch_"
+    assert len(warnings) == 1 and f"library missing name={name}" in warnings[0], ran.stderr
+    assert "slower=" in warnings[0] and 'without="Flight Recorder, error_feedback_hook"' in warnings[0]
+
+
+def test_import_names_a_missing_libatp(tmp_path):
+    ran = run_with(tmp_path, [], "import atp")
+    assert ran.returncode == 1
+    expected = f"ImportError: {tmp_path / 'atp/lib/libatp.so'} is missing: install the package again"
+    assert ran.stderr.splitlines()[-1] == expected
+
+
+def test_version_is_the_one_of_the_project() -> None:
+    text = (Path(__file__).parents[2] / "CMakeLists.txt").read_text()
+    assert f"project(atp VERSION {atp.__version__} " in text
