@@ -86,10 +86,9 @@ class Handle:
 def begin(
     communicator: int,
     operation: int,
-    buffers: Sequence[tuple[int, int, int]],
+    buffers: Sequence[int],
     timeout_s: float,
     awaited: bool,
-    *,
     dtype: int = 0,
     reduction: int = 0,
     factor: float = 1,
@@ -99,7 +98,7 @@ def begin(
     """Begins an operation.
 
     Args:
-        buffers: addresses of what the operation reads and writes, and their number of elements.
+        buffers: for each, the addresses of what the operation reads and writes, and the number of elements.
         dtype, reduction: numbers of _summable.py.
         shares: for each rank, bytes of an all-gather or elements of a reduce-scatter.
 
@@ -107,8 +106,8 @@ def begin(
         DistBackendError: the operation is refused, for example after a failure.
     """
     own = _local
-    count = len(buffers)
-    array = _numbers(_BUFFER, count).pack(*[number for buffer in buffers for number in buffer])
+    count = len(buffers) // 3
+    array = _numbers(_BUFFER, count).pack(*buffers)
     parts = None if shares is None else _numbers("N", len(shares)).pack(*shares)
     call = _CALL.pack(operation, dtype, reduction, root, factor, timeout_s, awaited, count)
     if _begin(communicator, call, array, parts, own.work, own.text):

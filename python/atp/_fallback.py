@@ -19,7 +19,7 @@ import torch.distributed as dist
 from . import _calls, _library, _summable
 from ._backends import LIBRARY, Report
 from ._summable import Operation, obstacle_of_copies, operation_of
-from ._works import Completions, NetworkWork, Staged, chained, input_on_host, stage, stage_outputs
+from ._works import Completions, NetworkWork, Staged, buffers_of, chained, input_on_host, stage, stage_outputs
 from .errors import Error, Failure
 
 _WHY = f"the package has no {LIBRARY.name}"
@@ -158,12 +158,12 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         return gloo
 
     def _begin(
-        self, operation: int, options: Any, staged: list[Staged], inputs: _Tensors, buffers: Any, **call: Any
+        self, operation: int, options: Any, staged: list[Staged], inputs: _Tensors, buffers: Sequence[int], *call: Any
     ) -> NetworkWork:
-        """Begins an operation. The work keeps `staged` and `inputs`, in whose memory the buffers are."""
+        """Begins an operation with the other arguments of _calls.begin(). The work keeps `staged` and `inputs`, in whose memory the buffers are."""
         awaited = not getattr(options, "asyncOp", True)  # older versions of PyTorch do not tell
         communicator = self.require_communicator()
-        handle = _calls.begin(communicator, operation, buffers, self.timeout_of(options), awaited, **call)
+        handle = _calls.begin(communicator, operation, buffers, self.timeout_of(options), awaited, *call)
         self._sequence += 1
         work = NetworkWork(handle, staged, inputs, self._work_done, self._completions, awaited)
         self._in_flight.add(work)
@@ -185,8 +185,8 @@ class ProcessGroup(_Base):  # type: ignore[misc]
             for each in staged:
                 each.divisor = self._world
         return self._begin(
-            *(_calls.ALL_REDUCE, options, staged, (), [each.buffer for each in staged]),
-            dtype=_summable.ELEMENT_TYPES[dtype], reduction=reduction, factor=operation.factor,
+            *(_calls.ALL_REDUCE, options, staged, (), buffers_of(staged)),
+            *(_summable.ELEMENT_TYPES[dtype], reduction, operation.factor),
         )  # fmt: skip
 
     def _all_reduce(self, tensors: _Tensors, options: Any, name: str, why: str = "") -> Any:
@@ -203,8 +203,8 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         self.require_communicator()
         staged = [stage(tensor, tensor.dtype) for tensor in tensors]
         return self._begin(
-            *(_calls.ALL_REDUCE, options, staged, (), [each.buffer for each in staged]),
-            dtype=fold.dtype, reduction=fold.operation,
+            *(_calls.ALL_REDUCE, options, staged, (), buffers_of(staged)),
+            *(fold.dtype, fold.operation),
         )  # fmt: skip
 
     def _as_sum_of_parts(self, tensors: _Tensors, operation: Operation, options: Any) -> Any:
@@ -238,8 +238,9 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         with torch.no_grad():
             own = chained([input_on_host(tensor) for tensor in inputs])
         staged = stage_outputs(outputs)
-        buffers = [(own.data_ptr(), staged[0].host.data_ptr(), 0)]
-        return self._begin(_calls.ALL_GATHER, options, staged, [own], buffers, shares=[own.nbytes] * self._world)
+        buffers = (own.data_ptr(), staged[0].host.data_ptr(), 0)
+        shares = [own.nbytes] * self._world
+        return self._begin(_calls.ALL_GATHER, options, staged, [own], buffers, 0, 0, 1, 0, shares)
 
     def _scatter(
         self, outputs: _Tensors, inputs: _Tensors, shares: list[int], operation: Operation, options: Any
@@ -252,8 +253,8 @@ class ProcessGroup(_Base):  # type: ignore[misc]
             whole = chained([input_on_host(tensor) for tensor in inputs])
         staged = stage_outputs(outputs)
         return self._begin(
-            *(_calls.REDUCE_SCATTER, options, staged, [whole], [(whole.data_ptr(), staged[0].host.data_ptr(), 0)]),
-            dtype=_summable.ELEMENT_TYPES[whole.dtype], reduction=operation.sum, factor=operation.factor, shares=shares,
+            *(_calls.REDUCE_SCATTER, options, staged, [whole], (whole.data_ptr(), staged[0].host.data_ptr(), 0)),
+            *(_summable.ELEMENT_TYPES[whole.dtype], operation.sum, operation.factor, 0, shares),
         )  # fmt: skip
 
     def _blocks(self, tensors: _Tensors) -> list[torch.Tensor]:
@@ -274,8 +275,8 @@ class ProcessGroup(_Base):  # type: ignore[misc]
             return self._delegate("broadcast", why).broadcast(tensors, opts)
         self.require_communicator()
         staged = stage(tensors[0], tensors[0].dtype)
-        buffers = [(0, staged.host.data_ptr(), staged.host.nbytes)]
-        return self._begin(_calls.BROADCAST, opts, [staged], (), buffers, root=opts.rootRank)
+        buffers = (0, staged.host.data_ptr(), staged.host.nbytes)
+        return self._begin(_calls.BROADCAST, opts, [staged], (), buffers, 0, 0, 1, opts.rootRank)
 
     def barrier(self, opts: Any = None) -> Any:
         return self._begin(_calls.BARRIER, opts, [], (), ())
@@ -291,8 +292,8 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         staged = stage_outputs([tensor]) if opts.rootRank == self._rank else [Staged(tensor, tensor, tensor)]
         out = staged[0].host.data_ptr() if opts.rootRank == self._rank else 0
         return self._begin(
-            *(_calls.REDUCE, opts, staged, [own], [(own.data_ptr(), out, own.numel())]), root=opts.rootRank,
-            dtype=_summable.ELEMENT_TYPES[own.dtype], reduction=operation.sum, factor=operation.factor,
+            *(_calls.REDUCE, opts, staged, [own], (own.data_ptr(), out, own.numel())),
+            *(_summable.ELEMENT_TYPES[own.dtype], operation.sum, operation.factor, opts.rootRank),
         )  # fmt: skip
 
     def allgather(self, outputs: Sequence[_Tensors], inputs: _Tensors, opts: Any) -> Any:

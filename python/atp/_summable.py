@@ -76,7 +76,9 @@ def obstacle_of_copies(tensors: Sequence[torch.Tensor]) -> str:
     for tensor in tensors:
         if not lies_in_memory(tensor):
             return "tensor not dense on CPU or CUDA"
-        if tensor is not first and tensor.device != first.device:
+        if tensor is first:
+            continue
+        if tensor.device != first.device:
             return "tensors on several devices"
         if tensor.dtype != first.dtype:
             return "tensors of several types"

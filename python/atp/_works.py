@@ -36,10 +36,14 @@ class Staged:
     host: torch.Tensor  # memory that the network reads and writes: `memory` itself, or page-locked memory
     divisor: int = 1  # the sum is divided by it, rounding toward zero
 
-    @property
-    def buffer(self) -> tuple[int, int, int]:
-        address = self.host.data_ptr()
-        return address, address, self.host.numel()
+
+def buffers_of(staged: Sequence[Staged]) -> list[int]:
+    """For _calls.begin()."""
+    buffers: list[int] = []
+    for each in staged:
+        address = each.host.data_ptr()
+        buffers += (address, address, each.host.numel())
+    return buffers
 
 
 def _is_plain(tensor: torch.Tensor) -> bool:
@@ -238,7 +242,8 @@ class NetworkWork(dist.Work):
         except BaseException:
             self._need_future()
             raise
-        self.finish()
+        if self._future is not None:
+            self.finish()
         if self._error is not None:
             raise self._error
         return True
