@@ -23,7 +23,7 @@ Raises:
         size, or the group another backend.
     TypeError: `pg_options` is not `atp.Options`, or keys do not support this kind of tensor.
     RuntimeError: an operation that Gloo executes failed, or this build lacks the Flight Recorder.
-    ImportError: on `import atp`, because the backend was compiled for another release of PyTorch.
+    ImportError: on `import atp`, because a library of the package is missing.
     KeyboardInterrupt: Ctrl-C while the rank waits.
 """
 

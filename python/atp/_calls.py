@@ -59,6 +59,16 @@ def _numbers(form: str, count: int) -> struct.Struct:
     return struct.Struct("@" + form * count)
 
 
+class Communicator:
+    """A communicator, which lives as long as a thread may use it."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+
+    def __del__(self, destroy=_library.destroy) -> None:  # type: ignore[no-untyped-def]  # globals may be gone
+        destroy(self.handle)
+
+
 class Handle:
     """An operation in flight. It does not keep the memory of its buffers."""
 
@@ -84,7 +94,7 @@ class Handle:
 
 
 def begin(
-    communicator: int,
+    communicator: Communicator,
     operation: int,
     buffers: Sequence[int],
     timeout_s: float,
@@ -110,28 +120,28 @@ def begin(
     array = _numbers(_BUFFER, count).pack(*buffers)
     parts = None if shares is None else _numbers("N", len(shares)).pack(*shares)
     call = _CALL.pack(operation, dtype, reduction, root, factor, timeout_s, awaited, count)
-    if _begin(communicator, call, array, parts, own.work, own.text):
+    if _begin(communicator.handle, call, array, parts, own.work, own.text):
         raise error_from(str(own.text))
     return Handle(own.work.value)
 
 
-def push(communicator: int, key: int, address: int, elements: int, dtype: int, timeout_s: float) -> None:
+def push(communicator: Communicator, key: int, address: int, elements: int, dtype: int, timeout_s: float) -> None:
     text = _library.Text()
-    if _lib.atp_bridge_push(communicator, key, address, elements, dtype, timeout_s, text):
+    if _lib.atp_bridge_push(communicator.handle, key, address, elements, dtype, timeout_s, text):
         raise error_from(str(text))
 
 
-def pull(communicator: int, key: int, address: int, elements: int, dtype: int) -> None:
+def pull(communicator: Communicator, key: int, address: int, elements: int, dtype: int) -> None:
     text = _library.Text()
-    if _lib.atp_bridge_pull(communicator, key, address, elements, dtype, text):
+    if _lib.atp_bridge_pull(communicator.handle, key, address, elements, dtype, text):
         raise error_from(str(text))
 
 
-def abort(communicator: int) -> None:
-    _lib.atp_communicator_abort(communicator)
+def abort(communicator: Communicator) -> None:
+    _lib.atp_communicator_abort(communicator.handle)
 
 
-def counters(communicator: int) -> dict[str, int]:
+def counters(communicator: Communicator) -> dict[str, int]:
     counted = _Counters()
-    _lib.atp_communicator_counters(communicator, counted, ctypes.sizeof(counted))
+    _lib.atp_communicator_counters(communicator.handle, counted, ctypes.sizeof(counted))
     return {field.name: getattr(counted, field.name) for field in fields(RankCounters)}

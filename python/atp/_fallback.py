@@ -54,7 +54,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         for group in (self, self._gloo):
             for device in (_CPU, _CUDA):
                 group._register_backend(device, dist.ProcessGroup.BackendType.GLOO, gloo)
-        self._communicator = communicator
+        self._communicator: _calls.Communicator | None = _calls.Communicator(communicator)
         self._store, self._hosts_switch, self._report = store, hosts_switch, report
         self._timeout_s = given.timeout.total_seconds()
         self._completions = Completions()
@@ -94,7 +94,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
 
     @property
     def active(self) -> bool:
-        return self._communicator != 0
+        return self._communicator is not None
 
     def shutdown(self) -> None:
         """If this process hosts the switch, waits up to 10 s for the other ranks, which may need it."""
@@ -120,20 +120,19 @@ class ProcessGroup(_Base):  # type: ignore[misc]
 
     def _release(self) -> None:
         """Ends the communicator, which ends its operations, then waits until their works are finished."""
-        communicator, self._communicator = self._communicator, 0
+        communicator, self._communicator = self._communicator, None
         self._gloo = None
-        if communicator == 0:
-            return
-        _calls.abort(communicator)
-        self._completions.stop()
-        _library.destroy(communicator)
+        if communicator is not None:
+            _calls.abort(communicator)
+            self._completions.stop()
 
     # What the package asks of a group.
 
-    def require_communicator(self) -> int:
-        if self._communicator == 0:
+    def require_communicator(self) -> _calls.Communicator:
+        communicator = self._communicator
+        if communicator is None:
             raise dist.DistBackendError("atp: this process group was shut down")
-        return self._communicator
+        return communicator
 
     def delegations(self) -> dict[str, int]:
         calls: Counter[str] = Counter()
@@ -162,12 +161,17 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     ) -> NetworkWork:
         """Begins an operation with the other arguments of _calls.begin(). The work keeps `staged` and `inputs`, in whose memory the buffers are."""
         awaited = not getattr(options, "asyncOp", True)  # older versions of PyTorch do not tell
-        communicator = self.require_communicator()
-        handle = _calls.begin(communicator, operation, buffers, self.timeout_of(options), awaited, *call)
-        self._sequence += 1
-        work = NetworkWork(handle, staged, inputs, self._work_done, self._completions, awaited)
+        work = NetworkWork(staged, inputs, self._work_done, self._completions)
+        # First, because Ctrl-C may end this function at any time, and must not free the memory of the operation.
         self._in_flight.add(work)
-        work.watch()
+        try:
+            communicator = self.require_communicator()
+            handle = _calls.begin(communicator, operation, buffers, self.timeout_of(options), awaited, *call)
+        except Exception:
+            self._in_flight.discard(work)
+            raise
+        self._sequence += 1
+        work.watch(handle, awaited)
         return work
 
     def _work_done(self, work: NetworkWork, error: Exception | None) -> None:
@@ -176,7 +180,6 @@ class ProcessGroup(_Base):  # type: ignore[misc]
             self.first_failure = error.failure
 
     def _sum(self, tensors: _Tensors, operation: Operation, options: Any) -> NetworkWork:
-        self.require_communicator()
         dtype = operation.summed_type(tensors[0].dtype)
         staged = [stage(tensor, dtype) for tensor in tensors]
         reduction = operation.sum
@@ -200,7 +203,6 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         options = self._as_sum_of_parts(tensors, operation, options)
         if fold is None or not fold.fits:
             return getattr(self._delegate(name, _summable.reason_of(why, fold)), _METHODS[name])(tensors, options)
-        self.require_communicator()
         staged = [stage(tensor, tensor.dtype) for tensor in tensors]
         return self._begin(
             *(_calls.ALL_REDUCE, options, staged, (), buffers_of(staged)),
@@ -234,7 +236,6 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         return self._gather_blocks(outputs, inputs, options)
 
     def _gather_blocks(self, outputs: _Tensors, inputs: _Tensors, options: Any) -> NetworkWork:
-        self.require_communicator()
         with torch.no_grad():
             own = chained([input_on_host(tensor) for tensor in inputs])
         staged = stage_outputs(outputs)
@@ -246,7 +247,6 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         self, outputs: _Tensors, inputs: _Tensors, shares: list[int], operation: Operation, options: Any
     ) -> NetworkWork:
         """The inputs are, one behind the other, what rank 0 gets, what rank 1 gets and so on."""
-        self.require_communicator()
         own = sum(output.numel() for output in outputs)
         _check(own == shares[self._rank], "the output of a reduce-scatter has another size")
         with torch.no_grad():
@@ -273,7 +273,6 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         if len(tensors) != 1 or not _summable.lies_in_memory(tensors[0]):
             why = "several tensors, or a tensor not dense on CPU or CUDA"
             return self._delegate("broadcast", why).broadcast(tensors, opts)
-        self.require_communicator()
         staged = stage(tensors[0], tensors[0].dtype)
         buffers = (0, staged.host.data_ptr(), staged.host.nbytes)
         return self._begin(_calls.BROADCAST, opts, [staged], (), buffers, 0, 0, 1, opts.rootRank)
@@ -286,7 +285,6 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         why = _summable.obstacle_of_parts(tensors, operation) if len(tensors) == 1 else _SEVERAL
         if why:
             return self._delegate("reduce", why).reduce(tensors, opts)
-        self.require_communicator()
         tensor = tensors[0]
         own = input_on_host(tensor)
         staged = stage_outputs([tensor]) if opts.rootRank == self._rank else [Staged(tensor, tensor, tensor)]

@@ -58,7 +58,7 @@ def stage(tensor: torch.Tensor, dtype: torch.dtype) -> Staged:
             raise RuntimeError("atp: elements of this tensor share memory, as after expand(): pass tensor.clone()")
         with torch.no_grad():
             memory = torch.empty(tensor.shape, dtype=dtype, device=tensor.device).copy_(tensor)
-    return Staged(tensor, memory, _on_host(memory))
+    return Staged(tensor, memory, memory if memory.is_cpu else _on_host(memory))
 
 
 def _on_host(memory: torch.Tensor) -> torch.Tensor:
@@ -94,15 +94,14 @@ def stage_outputs(outputs: Sequence[torch.Tensor]) -> list[Staged]:
 
 def _deliver(staged: Sequence[Staged]) -> None:
     """Returns when the callers' tensors hold the results."""
-    for each in staged:
-        if each.divisor != 1:
-            each.host.div_(each.divisor, rounding_mode="trunc")
-    changed = [each for each in staged if each.host is not each.tensor]
+    changed = [each for each in staged if each.host is not each.tensor or each.divisor != 1]
     if not changed:
         return
     # No gradients, and tensors made by inference_mode() are writable.
     with torch.inference_mode(), _stream_of(changed) as stream:
         for each in changed:
+            if each.divisor != 1:
+                each.host.div_(each.divisor, rounding_mode="trunc")
             if each.memory is not each.host:
                 each.memory.copy_(each.host, non_blocking=True)
             if each.tensor is not each.memory:
@@ -208,33 +207,36 @@ class NetworkWork(dist.Work):
 
     def __init__(
         self,
-        handle: _calls.Handle,
         staged: list[Staged],
         inputs: Sequence[torch.Tensor],
         done: Callable[[NetworkWork, Exception | None], None],
         completions: Completions,
-        awaited: bool,
     ) -> None:
         """
         Args:
             inputs: memory that the network reads.
             done: called once, when the operation is done.
-            awaited: the caller waits for the work at once. No other thread then takes part, unless wait() ends early or
-                the future is requested.
         """
         super().__init__()
-        self._handle, self._staged, self._inputs, self._done = handle, staged, inputs, done
-        self._completions, self._posted = completions, not awaited
+        self._staged, self._inputs, self._done, self._completions = staged, inputs, done, completions
+        self._handle: Any = None
+        self._posted = False
         self._lock = threading.Lock()
         self._settled = False
         self._error: Exception | None = None
         self._begun: Any = None  # a future whose result makes `_future` complete; None: there is none, or it has one
         self._future: Any = None
 
-    def watch(self) -> None:
-        """Call once, when `done` may be called."""
-        if self._posted:
-            self._completions.post(self)
+    def watch(self, handle: _calls.Handle, awaited: bool) -> None:
+        """Call once, when the operation has begun.
+
+        Args:
+            awaited: the caller waits for the work at once. No other thread then takes part, unless wait() ends early or
+                the future is requested.
+        """
+        self._handle = handle
+        if not awaited:
+            self._need_future()
 
     def wait(self, timeout: timedelta = _NO_TIMEOUT) -> bool:
         try:
@@ -324,10 +326,11 @@ class NetworkWork(dist.Work):
         return self._future
 
     def is_completed(self) -> bool:
-        if not self._settled and not self._is_done(0):
-            return False
-        self.finish()
-        return True
+        if self._settled:
+            self.finish()
+            return True
+        self._need_future()
+        return False
 
     def is_success(self) -> bool:
         return self._settled and self._error is None

@@ -27,8 +27,8 @@ class Failure(NamedTuple):
 
 
 class Error(dist.DistBackendError):
-    """An operation failed, and this PyTorch has no library in the package. With one, the exception is a plain
-    `DistBackendError`.
+    """A group did not form, or an operation failed without the library for this PyTorch. With the library, an operation
+    raises a plain `DistBackendError`, which `atp.error_of()` knows.
 
     Attributes:
         reason, ranks, address, operation: as in `atp.Failure`.
@@ -38,6 +38,9 @@ class Error(dist.DistBackendError):
         super().__init__(text)
         self.failure = failure
         self.reason, self.ranks, self.address, self.operation = failure
+
+
+Error.__module__ = "atp"  # its name in a traceback
 
 
 def failure_in(text: str) -> Failure | None:

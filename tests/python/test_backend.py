@@ -13,6 +13,8 @@ import torch
 import torch.distributed as dist
 from ranks import init_group, run_ranks, values_of
 
+from atp._backends import has_library
+
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 INTEGERS = [torch.int32, torch.int64]
 # The network sums float32 values. The backend rounds each sum once to the type of the tensor.
@@ -326,7 +328,8 @@ def read_future_of_failed_work(rank, size):
     with pytest.raises(dist.DistBackendError):
         work.wait()
     assert future.done()
-    with pytest.raises(dist.DistBackendError, match="rank 1"):
+    # without the library for PyTorch, a future's error is not of a class of its own
+    with pytest.raises(dist.DistBackendError if has_library() else RuntimeError, match="rank 1"):
         future.value()
     return True
 

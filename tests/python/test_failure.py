@@ -141,7 +141,7 @@ def test_ranks_that_disagree_all_read_why_although_rank_0_serves_the_store_and_e
     for rank in ranks:
         output = rank.communicate(timeout=GRACE_S)[1]
         assert rank.returncode == 1
-        assert "DistBackendError: " in output and 'rank 2 has the options "channels=2"' in output, output
+        assert "atp.Error: " in output and 'rank 2 has the options "channels=2"' in output, output
         assert "Connection reset" not in output and "C++" not in output, output
 
 

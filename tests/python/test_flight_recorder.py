@@ -17,12 +17,12 @@ import torch.distributed as dist
 from ranks import init_group, run_ranks, values_of
 
 import atp
-from atp import _native
+from atp._backends import backends, has_library
 
 RANKS = 2
 
 pytestmark = pytest.mark.skipif(
-    not _native.has_flight_recorder(), reason="the installed torch lacks FlightRecorderDetail.hpp"
+    not (has_library() and backends.has_flight_recorder()), reason="the installed torch lacks FlightRecorderDetail.hpp"
 )
 
 

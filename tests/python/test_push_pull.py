@@ -92,7 +92,7 @@ def make_wrong_calls(rank, size):
 
 def test_wrong_calls_raise_and_change_no_key():
     for errors, values in values_of(run_ranks(make_wrong_calls, 2)):
-        assert errors["never pushed"].startswith("DistBackendError: atp: pull: ")
+        assert "Error: atp: pull: " in errors["never pushed"]
         assert "this rank has not pushed key 6" in errors["never pushed"]
         assert "key 5 has 10 elements of type float32" in errors["other size"]
         assert "but the push has 10 of type int32" in errors["other type"]
@@ -109,7 +109,7 @@ def push_different_keys(rank, size):
 
 def test_different_keys_raise_on_all_ranks_without_a_sum():
     for error in values_of(run_ranks(push_different_keys, 2, {"ATP_TIMEOUT": "4"})):
-        assert error.startswith("DistBackendError: atp: push")
+        assert "Error: atp: push" in error
 
 
 def test_missing_group_raises_with_the_reason():
