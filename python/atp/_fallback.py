@@ -99,10 +99,10 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     def shutdown(self) -> None:
         """If this process hosts the switch, waits up to 10 s for the other ranks, which may need it."""
         if self.active and self.first_failure is None:
-            self._say_goodbye()
+            self._send_leave()
         self._release()
 
-    def _say_goodbye(self) -> None:
+    def _send_leave(self) -> None:
         """A rank that has its sum does not know whether the other ranks have theirs, and they need the switch for
         it."""
         with contextlib.suppress(Exception):  # this rank leaves in any case

@@ -70,9 +70,9 @@ def docstring_of(node: ast.Module | Definition, where: str) -> str:
 
 
 def modules(root: Path) -> dict[str, Definition]:
-    """The definition of each name that the package imports from its modules."""
+    """The definition of each name that the package imports from its modules; in public modules, if several have it."""
     found: dict[str, Definition] = {}
-    for path in sorted((root / PACKAGE).glob("*.py")):
+    for path in sorted((root / PACKAGE).glob("*.py"), key=lambda path: (path.name[0] == "_", path.name)):
         for node in ast.parse(text_of(root, path)).body:
             if isinstance(node, Definition) and path.name != "__init__.py":
                 found[node.name] = node  # the modules that users see follow those with "_"

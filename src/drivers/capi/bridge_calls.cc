@@ -90,10 +90,12 @@ int32_t atp_bridge_wait(const atp_work* work, double seconds, struct atp_bridge_
 
 void atp_bridge_give_up(const atp_work* work, int64_t timeout_ms, struct atp_bridge_text* text) {
     static_cast<void>(atp::capi::in_bridge(text, [&]() -> atp::Result<void> {
+        const std::string limit = std::to_string(timeout_ms);
         return tl::unexpected(atp::Error{.operation = work->handle->operation(),
                                          .reason = atp::Reason::timed_out,
                                          .elapsed = atp::net::now() - work->handle->begun(),
-                                         .text = "wait() ended after its timeout of " + std::to_string(timeout_ms) +
+                                         // errors.md, calls, timed out: `work.wait(timeout)` ended first
+                                         .text = "wait() ended after its timeout of " + limit +
                                                  " ms; the operation still runs"});
     }));
 }
