@@ -147,6 +147,7 @@ def test_machine_without_device_is_skipped_with_the_reason():
         (["missing.whl"], "missing.whl is no wheel"),
         ([TOOLS], "has no package atp"),
         (["--ranks", "0", PACKAGE.parent], "above 0"),
+        (["--json", "missing/found.json", PACKAGE.parent], "its folder does not exist"),
         (["--compare", PROGRAM, PACKAGE.parent], "name a file that --json wrote"),
     ],
 )

@@ -49,7 +49,11 @@ def values(rank: int, dtype: torch.dtype, count: int) -> torch.Tensor:
 
 
 def operation_of(name: str) -> Any:
-    return dist._make_nccl_premul_sum(FACTOR) if name == "PREMUL_SUM" else getattr(dist.ReduceOp, name)
+    if name != "PREMUL_SUM":
+        return getattr(dist.ReduceOp, name)
+    if not hasattr(dist, "_make_nccl_premul_sum"):
+        raise ValueError("this torch has no PREMUL_SUM")
+    return dist._make_nccl_premul_sum(FACTOR)
 
 
 def hash_of(tensor: torch.Tensor) -> str:
@@ -58,9 +62,16 @@ def hash_of(tensor: torch.Tensor) -> str:
 
 
 def versions(here: Here) -> dict[str, str]:
+    """What this rank imports, and its device."""
     import atp
 
-    return {"atp": atp.__version__, "file": os.path.abspath(atp.__file__), "torch": torch.__version__}
+    found = {"device": "none: tensors on the CPU"}
+    if here.device.on_cuda:
+        card = torch.cuda.get_device_properties(0)
+        parts = f"{card.total_memory / 2**30:.0f} GiB, {card.multi_processor_count} multiprocessors"
+        found = {"device": f"{torch.cuda.device_count()} x {card.name}, {parts}"}
+    found |= {"CUDA of torch": torch.version.cuda or "none", "torch": torch.__version__, "atp": atp.__version__}
+    return {**found, "file": os.path.abspath(atp.__file__)}
 
 
 def bits(here: Here, sizes: list[int]) -> dict[str, str]:
