@@ -25,7 +25,8 @@ class _Group:
         self, given: Any, gloo: Any, store: _library.Store, communicator: int, hosts_switch: bool, report: Report
     ) -> None:
         self._kept = (store, _library.delegation_receiver(report))
-        own, other = (dist.ProcessGroup(given.group_rank, given.group_size) for _ in range(2))
+        place = (given.group_rank, given.group_size)
+        own, other = dist.ProcessGroup(*place), dist.ProcessGroup(*place)  # type: ignore[arg-type,call-arg]
         other._register_backend(_CPU, dist.ProcessGroup.BackendType.GLOO, gloo)
         ranks = list(given.global_ranks_in_group) or list(range(given.group_size))
         self._boxed = own.boxed()

@@ -75,7 +75,7 @@ def modules(root: Path) -> dict[str, Definition]:
     for path in sorted((root / PACKAGE).glob("*.py"), key=lambda path: (path.name[0] == "_", path.name)):
         for node in ast.parse(text_of(root, path)).body:
             if isinstance(node, Definition) and path.name != "__init__.py":
-                found[node.name] = node  # the modules that users see follow those with "_"
+                found.setdefault(node.name, node)
     return found
 
 

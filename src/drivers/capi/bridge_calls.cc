@@ -48,8 +48,7 @@ atp::Result<Handle> begin(Communicator& communicator, const atp_bridge_call& cal
     const atp_buffer& buffer = *buffers;
     const auto type = static_cast<ElementType>(call.type);
     switch (call.operation) {
-        case ATP_OPERATION_BROADCAST:
-            return communicator.broadcast(buffer.out, buffer.elements, call.root, deadline);
+        case ATP_OPERATION_BROADCAST: return communicator.broadcast(buffer.out, buffer.elements, call.root, deadline);
         case ATP_OPERATION_REDUCE_SCATTER:
             return communicator.reduce_scatter(buffer.in, buffer.out, {shares, communicator.world()}, type,
                                                summing_of(call), deadline);
@@ -91,12 +90,12 @@ int32_t atp_bridge_wait(const atp_work* work, double seconds, struct atp_bridge_
 void atp_bridge_give_up(const atp_work* work, int64_t timeout_ms, struct atp_bridge_text* text) {
     static_cast<void>(atp::capi::in_bridge(text, [&]() -> atp::Result<void> {
         const std::string limit = std::to_string(timeout_ms);
-        return tl::unexpected(atp::Error{.operation = work->handle->operation(),
-                                         .reason = atp::Reason::timed_out,
-                                         .elapsed = atp::net::now() - work->handle->begun(),
-                                         // errors.md, calls, timed out: `work.wait(timeout)` ended first
-                                         .text = "wait() ended after its timeout of " + limit +
-                                                 " ms; the operation still runs"});
+        return tl::unexpected(
+            atp::Error{.operation = work->handle->operation(),
+                       .reason = atp::Reason::timed_out,
+                       .elapsed = atp::net::now() - work->handle->begun(),
+                       // errors.md, calls, timed out: `work.wait(timeout)` ended first
+                       .text = "wait() ended after its timeout of " + limit + " ms; the operation still runs"});
     }));
 }
 
@@ -110,9 +109,8 @@ int32_t atp_bridge_push(const atp_communicator* communicator, uint64_t key, cons
 
 int32_t atp_bridge_pull(const atp_communicator* communicator, uint64_t key, void* values, size_t elements, int32_t type,
                         struct atp_bridge_text* text) {
-    return atp::capi::in_bridge(text, [&] {
-        return communicator->communicator->pull(key, values, elements, static_cast<ElementType>(type));
-    });
+    return atp::capi::in_bridge(
+        text, [&] { return communicator->communicator->pull(key, values, elements, static_cast<ElementType>(type)); });
 }
 
 uint64_t atp_bridge_longest_fold(void) { return atp::comm::longest_fold; }
