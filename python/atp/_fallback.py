@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+import torch.distributed.distributed_c10d as c10d
 
 from . import _calls, _library, _summable
 from ._backends import LIBRARY, Report
@@ -25,6 +26,11 @@ from .errors import Error, Failure
 _WHY = f"the package has no {LIBRARY.name}"
 _LONGEST_GOODBYE_S = 10.0
 _CPU, _CUDA = torch.device("cpu"), torch.device("cuda")
+
+# Defaults of arguments.
+_ALLREDUCE, _COALESCED = c10d.AllreduceOptions(), c10d.AllreduceCoalescedOptions()
+_REDUCE, _SCATTER = c10d.ReduceOptions(), c10d.ReduceScatterOptions()
+_ALLGATHER, _BROADCAST, _BARRIER = c10d.AllgatherOptions(), c10d.BroadcastOptions(), c10d.BarrierOptions()
 
 _Tensors = Sequence[torch.Tensor]
 # Any: PyTorch passes one of several signatures, and only options in that of C++.
@@ -56,7 +62,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
                 group._register_backend(device, dist.ProcessGroup.BackendType.GLOO, gloo)
         self._communicator: _calls.Communicator | None = _calls.Communicator(communicator)
         self._store, self._hosts_switch, self._report = store, hosts_switch, report
-        self._timeout_s = given.timeout.total_seconds()
+        self.timeout_s = given.timeout.total_seconds()
         self._completions = Completions()
         self._in_flight: set[NetworkWork] = set()
         self._sequence = 0
@@ -84,7 +90,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         return self._sequence
 
     def set_timeout(self, timeout: timedelta) -> None:
-        self._timeout_s = timeout.total_seconds()
+        self.timeout_s = timeout.total_seconds()
         if hasattr(self._gloo, "set_timeout"):
             self._gloo.set_timeout(timeout)
 
@@ -110,7 +116,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
                 self._store.set(f"goodbye-{self._rank}", b"goodbye")
                 return
             others = [f"goodbye-{rank}" for rank in range(self._world) if rank != self._rank]
-            self._store.wait(others, min(self._timeout_s, _LONGEST_GOODBYE_S))
+            self._store.wait(others, min(self.timeout_s, _LONGEST_GOODBYE_S))
 
     def abort(self) -> None:
         self.first_failure = self.first_failure or Failure("closed", [], None, "wait")
@@ -140,9 +146,9 @@ class ProcessGroup(_Base):  # type: ignore[misc]
             calls[operation] += count
         return dict(calls)
 
-    def timeout_of(self, options: Any = None) -> float:
-        seconds = -1 if options is None else options.timeout.total_seconds()
-        return float(seconds) if seconds > 0 else self._timeout_s
+    def timeout_of(self, options: Any) -> float:
+        seconds = float(options.timeout.total_seconds())
+        return seconds if seconds > 0 else self.timeout_s
 
     # Parts of the operations.
 
@@ -263,13 +269,13 @@ class ProcessGroup(_Base):  # type: ignore[misc]
 
     # Operations in the network.
 
-    def allreduce(self, tensors: _Tensors, opts: Any) -> Any:
+    def allreduce(self, tensors: _Tensors, opts: Any = _ALLREDUCE) -> Any:
         return self._all_reduce(tensors, opts, "all_reduce", "" if len(tensors) == 1 else _SEVERAL)
 
-    def allreduce_coalesced(self, tensors: _Tensors, opts: Any) -> Any:
+    def allreduce_coalesced(self, tensors: _Tensors, opts: Any = _COALESCED) -> Any:
         return self._all_reduce(tensors, opts, "all_reduce_coalesced")
 
-    def broadcast(self, tensors: _Tensors, opts: Any) -> Any:
+    def broadcast(self, tensors: _Tensors, opts: Any = _BROADCAST) -> Any:
         if len(tensors) != 1 or not _summable.lies_in_memory(tensors[0]):
             why = "several tensors, or a tensor not dense on CPU or CUDA"
             return self._delegate("broadcast", why).broadcast(tensors, opts)
@@ -277,10 +283,10 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         buffers = (0, staged.host.data_ptr(), staged.host.nbytes)
         return self._begin(_calls.BROADCAST, opts, [staged], (), buffers, 0, 0, 1, opts.rootRank)
 
-    def barrier(self, opts: Any = None) -> Any:
+    def barrier(self, opts: Any = _BARRIER) -> Any:
         return self._begin(_calls.BARRIER, opts, [], (), ())
 
-    def reduce(self, tensors: _Tensors, opts: Any) -> Any:
+    def reduce(self, tensors: _Tensors, opts: Any = _REDUCE) -> Any:
         operation = operation_of(opts.reduceOp)
         why = _summable.obstacle_of_parts(tensors, operation) if len(tensors) == 1 else _SEVERAL
         if why:
@@ -294,25 +300,25 @@ class ProcessGroup(_Base):  # type: ignore[misc]
             *(_summable.ELEMENT_TYPES[own.dtype], operation.sum, operation.factor, opts.rootRank),
         )  # fmt: skip
 
-    def allgather(self, outputs: Sequence[_Tensors], inputs: _Tensors, opts: Any) -> Any:
+    def allgather(self, outputs: Sequence[_Tensors], inputs: _Tensors, opts: Any = _ALLGATHER) -> Any:
         is_one = len(outputs) == len(inputs) == 1
         if why := obstacle_of_copies([*outputs[0], *inputs]) if is_one else _SEVERAL:
             return self._delegate("all_gather", why).allgather(outputs, inputs, opts)
         return self._gather(outputs[0], inputs, opts)
 
-    def _allgather_base(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any) -> Any:
+    def _allgather_base(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = _ALLGATHER) -> Any:
         if why := obstacle_of_copies([output, tensor]):
             return self._delegate("all_gather_into_tensor", why)._allgather_base(output, tensor, opts)
         _check(output.nbytes == tensor.nbytes * self._world, "the output of an all-gather needs the bytes of all ranks")
         return self._gather_blocks([output], [tensor], opts)
 
-    def allgather_coalesced(self, outputs: Sequence[_Tensors], inputs: _Tensors, opts: Any) -> Any:
+    def allgather_coalesced(self, outputs: Sequence[_Tensors], inputs: _Tensors, opts: Any = _ALLGATHER) -> Any:
         in_order = [tensor for of_rank in outputs for tensor in of_rank]
         if why := obstacle_of_copies([*in_order, *inputs]):
             return self._delegate("all_gather_coalesced", why).allgather_coalesced(outputs, inputs, opts)
         return self._gather(in_order, inputs, opts)
 
-    def allgather_into_tensor_coalesced(self, outputs: _Tensors, inputs: _Tensors, opts: Any) -> Any:
+    def allgather_into_tensor_coalesced(self, outputs: _Tensors, inputs: _Tensors, opts: Any = _ALLGATHER) -> Any:
         why = obstacle_of_copies([*outputs, *inputs])
         if not why and not all(output.is_contiguous() for output in outputs):
             why = "outputs with gaps"
@@ -321,7 +327,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
             return gloo.allgather_into_tensor_coalesced(outputs, inputs, opts)
         return self._gather(self._blocks(outputs), inputs, opts)
 
-    def reduce_scatter(self, outputs: _Tensors, inputs: Sequence[_Tensors], opts: Any) -> Any:
+    def reduce_scatter(self, outputs: _Tensors, inputs: Sequence[_Tensors], opts: Any = _SCATTER) -> Any:
         operation = operation_of(opts.reduceOp)
         is_one = len(outputs) == len(inputs) == 1
         if why := _summable.obstacle_of_parts([*inputs[0], *outputs], operation) if is_one else _SEVERAL:
@@ -329,14 +335,14 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         _check(len(inputs[0]) == self._world, "a reduce-scatter needs an input for each rank")
         return self._scatter(outputs, inputs[0], [each.numel() for each in inputs[0]], operation, opts)
 
-    def _reduce_scatter_base(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any) -> Any:
+    def _reduce_scatter_base(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = _SCATTER) -> Any:
         operation = operation_of(opts.reduceOp)
         if why := _summable.obstacle_of_parts([tensor, output], operation):
             return self._delegate("reduce_scatter_tensor", why)._reduce_scatter_base(output, tensor, opts)
         _check(tensor.numel() == output.numel() * self._world, _BLOCKS)
         return self._scatter([output], [tensor], [output.numel()] * self._world, operation, opts)
 
-    def reduce_scatter_tensor_coalesced(self, outputs: _Tensors, inputs: _Tensors, opts: Any) -> Any:
+    def reduce_scatter_tensor_coalesced(self, outputs: _Tensors, inputs: _Tensors, opts: Any = _SCATTER) -> Any:
         operation = operation_of(opts.reduceOp)
         if why := _summable.obstacle_of_parts([*inputs, *outputs], operation):
             gloo = self._delegate("reduce_scatter_tensor_coalesced", why)
@@ -384,7 +390,7 @@ make_group = ProcessGroup
 
 
 def _own(group: dist.ProcessGroup | None) -> ProcessGroup:
-    group = group or dist.distributed_c10d._get_default_group()
+    group = group or c10d._get_default_group()
     if not isinstance(group, ProcessGroup):
         raise ValueError("the process group does not use the backend 'atp'")
     return group
@@ -413,7 +419,7 @@ def _number_of_type(tensor: torch.Tensor) -> int:
 def push(group: dist.ProcessGroup | None, key: int, tensor: torch.Tensor) -> None:
     own, number = _own(group), _number_of_type(tensor)
     memory = input_on_host(tensor)
-    arguments = (key, memory.data_ptr(), memory.numel(), number, own.timeout_of())
+    arguments = (key, memory.data_ptr(), memory.numel(), number, own.timeout_s)
     _calls.push(own.require_communicator(), *arguments)
 
 
