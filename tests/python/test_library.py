@@ -29,6 +29,7 @@ def run_with(folder, libraries, script, before=""):
     (package / "lib").mkdir(parents=True)
     for file in PACKAGE.glob("*.py"):
         (package / file.name).symlink_to(file.resolve())
+    (folder / "atp_autoload.py").symlink_to((PACKAGE.parent / "atp_autoload.py").resolve())
     for file in libraries:
         (package / "lib" / file.name).symlink_to(file.resolve())
     environment = {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "ATP_HOST_LEVEL": "on"}
