@@ -20,7 +20,17 @@ import torch.distributed.distributed_c10d as c10d
 from . import _calls, _library, _summable
 from ._backends import LIBRARY, Report
 from ._summable import Operation, obstacle_of_copies, operation_of
-from ._works import Completions, NetworkWork, Staged, buffers_of, chained, input_on_host, stage, stage_outputs
+from ._works import (
+    Completions,
+    NetworkWork,
+    Staged,
+    buffers_of,
+    chained,
+    hide_from_compilers,
+    input_on_host,
+    stage,
+    stage_outputs,
+)
 from .errors import Error, Failure
 
 _WHY = f"the package has no {LIBRARY.name}"
@@ -386,6 +396,8 @@ for _method, _operation in {
 }.items():
     setattr(ProcessGroup, _method, _delegated(_method, _operation))
 
+
+hide_from_compilers(ProcessGroup)
 make_group = ProcessGroup
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import math
 import threading
 import time
@@ -343,3 +344,22 @@ class NetworkWork(dist.Work):
 
     def result(self) -> list[torch.Tensor]:
         return [each.tensor for each in self._staged]
+
+
+def hide_from_compilers(owner: type) -> None:
+    """C++ calls these methods. While torch.compile runs a model, it would trace them, with their locks and calls of C.
+    The public way, torch.compiler.disable(), imports the compiler."""
+    with contextlib.suppress(ImportError, AttributeError, TypeError):  # of a newer PyTorch
+        frames = importlib.import_module("torch._C._dynamo.eval_frame")
+        for function in vars(owner).values():
+            code = getattr(function, "__code__", None)
+            if code is None:
+                continue
+            if hasattr(frames, "set_code_exec_strategy"):
+                skip = frames._FrameAction.SKIP
+                frames.set_code_exec_strategy(code, frames._FrameExecStrategy(skip, skip))
+            else:  # until 2.6
+                frames.skip_code(code)
+
+
+hide_from_compilers(NetworkWork)
