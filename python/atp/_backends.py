@@ -46,13 +46,22 @@ class Backends(Protocol):
     another backend."""
 
     def make_group(
-        self, given: Any, gloo: Any, store: _library.Store, communicator: int, hosts_switch: bool, report: Report
+        self,
+        given: Any,
+        gloo: Any,
+        store: _library.Store,
+        communicator: int,
+        timeout_s: float,
+        hosts_switch: bool,
+        report: Report,
+        /,
     ) -> Group:
         """Makes the group that PyTorch asks for with `given`.
 
         Args:
             gloo: a Gloo backend of the same ranks.
             communicator: its handle, which the group takes.
+            timeout_s: of its operations.
             report: called with operation and reason, once for each pair that Gloo executes.
         """
 

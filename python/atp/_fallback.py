@@ -62,7 +62,14 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     supports_splitting = supports_coalescing = False
 
     def __init__(
-        self, given: Any, gloo: Any, store: _library.Store, communicator: int, hosts_switch: bool, report: Report
+        self,
+        given: Any,
+        gloo: Any,
+        store: _library.Store,
+        communicator: int,
+        timeout_s: float,
+        hosts_switch: bool,
+        report: Report,
     ) -> None:
         self._rank, self._world = given.group_rank, given.group_size
         super().__init__(self._rank, self._world)
@@ -72,14 +79,12 @@ class ProcessGroup(_Base):  # type: ignore[misc]
                 group._register_backend(device, dist.ProcessGroup.BackendType.GLOO, gloo)
         self._communicator: _calls.Communicator | None = _calls.Communicator(communicator)
         self._store, self._hosts_switch, self._report = store, hosts_switch, report
-        self.timeout_s = given.timeout.total_seconds()
+        self.timeout_s = timeout_s
         self._completions = Completions()
         self._in_flight: set[NetworkWork] = set()
         self._sequence = 0
         self._delegated: Counter[tuple[str, str]] = Counter()
         self.first_failure: Failure | None = None
-
-    # What PyTorch asks of a backend.
 
     @property
     def backend(self) -> ProcessGroup:
@@ -106,21 +111,17 @@ class ProcessGroup(_Base):  # type: ignore[misc]
 
     _set_default_timeout = set_timeout
 
-    # The end of the group.
-
     @property
     def active(self) -> bool:
         return self._communicator is not None
 
     def shutdown(self) -> None:
-        """If this process hosts the switch, waits up to 10 s for the other ranks, which may need it."""
+        """If this process hosts the switch, waits up to 10 s for the other ranks, which may need it for their sums."""
         if self.active and self.first_failure is None:
             self._send_leave()
         self._release()
 
     def _send_leave(self) -> None:
-        """A rank that has its sum does not know whether the other ranks have theirs, and they need the switch for
-        it."""
         with contextlib.suppress(Exception):  # this rank leaves in any case
             if not self._hosts_switch:
                 self._store.set(f"goodbye-{self._rank}", b"goodbye")
@@ -141,8 +142,6 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         if communicator is not None:
             _calls.abort(communicator)
             self._completions.stop()
-
-    # What the package asks of a group.
 
     def require_communicator(self) -> _calls.Communicator:
         communicator = self._communicator

@@ -22,7 +22,14 @@ class _Group:
     """A group of one backend of this package, and what must live until the backend is shut down."""
 
     def __init__(
-        self, given: Any, gloo: Any, store: _library.Store, communicator: int, hosts_switch: bool, report: Report
+        self,
+        given: Any,
+        gloo: Any,
+        store: _library.Store,
+        communicator: int,
+        _timeout_s: float,
+        hosts_switch: bool,
+        report: Report,
     ) -> None:
         self._kept = (store, _library.delegation_receiver(report))
         place = (given.group_rank, given.group_size)

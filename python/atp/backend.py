@@ -81,7 +81,9 @@ def create_backend(given: Any, options: Options | None) -> Any:
         )
         _Process.address = network.switch or _Process.address
         gloo = _make_gloo(dist.PrefixStore("gloo", store), rank, size, timeout, network.switch or network.listen)
-        group = backends.make_group(given, gloo, own_store, communicator, network.hosts_switch, _report(rank))
+        group = backends.make_group(
+            given, gloo, own_store, communicator, settings.timeout_s, network.hosts_switch, _report(rank)
+        )
     except dist.DistBackendError:
         raise
     except RuntimeError as error:
