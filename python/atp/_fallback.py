@@ -80,9 +80,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         self._communicator: _calls.Communicator | None = _calls.Communicator(communicator)
         self._store, self._hosts_switch, self._report = store, hosts_switch, report
         self.timeout_s = timeout_s
-        self._completions = Completions()
-        self._in_flight: set[NetworkWork] = set()
-        self._sequence = 0
+        self._completions, self._in_flight, self._sequence = Completions(), set[NetworkWork](), 0
         self._delegated: Counter[tuple[str, str]] = Counter()
         self.first_failure: Failure | None = None
 
@@ -217,7 +215,8 @@ class ProcessGroup(_Base):  # type: ignore[misc]
             fold = _summable.fold_of(tensors, operation)
         options = self._as_sum_of_parts(tensors, operation, options)
         if fold is None or not fold.fits:
-            return getattr(self._delegate(name, _summable.reason_of(why, fold)), _METHODS[name])(tensors, options)
+            gloo = self._delegate(name, _summable.reason_of(why, fold))
+            return getattr(gloo, name.replace("all_reduce", "allreduce"))(tensors, options)
         staged = [stage(tensor, tensor.dtype) for tensor in tensors]
         return self._begin(
             *(_calls.ALL_REDUCE, options, staged, (), buffers_of(staged)),
@@ -371,7 +370,6 @@ class ProcessGroup(_Base):  # type: ignore[misc]
 
 _SEVERAL = "several tensors in one call"
 _BLOCKS = "the input of a reduce-scatter needs a block for each rank"
-_METHODS = {"all_reduce": "allreduce", "all_reduce_coalesced": "allreduce_coalesced"}
 
 
 def _delegated(method: str, operation: str) -> Callable[..., Any]:
@@ -418,10 +416,8 @@ def failure(group: dist.ProcessGroup) -> Failure | None:
 
 def _number_of_type(tensor: torch.Tensor) -> int:
     if tensor.dtype not in _summable.ELEMENT_TYPES:
-        raise TypeError(
-            "atp: push and pull accept floats of 16 to 64 bits and integers of 32 and 64 bits, not "
-            f"{_summable.name_of(tensor)}"
-        )
+        accepted = "floats of 16 to 64 bits and integers of 32 and 64 bits"
+        raise TypeError(f"atp: push and pull accept {accepted}, not {_summable.name_of(tensor)}")
     if not (_summable.lies_in_memory(tensor) and tensor.is_cpu):
         raise TypeError("atp: push and pull accept dense CPU tensors only")
     return _summable.ELEMENT_TYPES[tensor.dtype]
