@@ -103,6 +103,7 @@ def _deliver(staged: Sequence[Staged]) -> None:
         for each in changed:
             if each.divisor != 1:
                 each.host.div_(each.divisor, rounding_mode="trunc")
+                each.divisor = 1  # after Ctrl-C in this function, another thread calls it again
             if each.memory is not each.host:
                 each.memory.copy_(each.host, non_blocking=True)
             if each.tensor is not each.memory:
