@@ -14,6 +14,7 @@ from test_backend import (  # noqa: F401
     test_averages_of_integers_are_truncated_toward_zero,
     test_callback_may_destroy_the_group,
     test_callback_may_wait_for_futures_of_operations_that_it_starts,
+    test_ddp_learns_with_equal_bits_on_all_ranks,
     test_operation_completes_after_a_wait_times_out,
     test_works_end_without_the_wait_that_was_announced,
 )
@@ -32,7 +33,7 @@ from test_sharded import (  # noqa: F401
     test_fsdp2_trains_without_gloo,
     test_functional_and_coalesced_forms_use_the_network,
 )
-from test_training import test_compiled_ddp_learns, test_ddp_learns_with_equal_bits_on_all_ranks  # noqa: F401
+from test_training import test_compiled_ddp_learns  # noqa: F401
 
 import atp
 from atp._backends import has_library
