@@ -195,14 +195,12 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     def _sum(self, tensors: _Tensors, operation: Operation, options: Any) -> NetworkWork:
         dtype = operation.summed_type(tensors[0].dtype)
         staged = [stage(tensor, dtype) for tensor in tensors]
-        reduction = operation.sum
-        if reduction == _summable.AVG and not dtype.is_floating_point:
-            reduction = _summable.SUM
+        if operation.sum == _summable.AVG and not dtype.is_floating_point:
             for each in staged:
                 each.divisor = self._world
         return self._begin(
             *(_calls.ALL_REDUCE, options, staged, (), buffers_of(staged)),
-            *(_summable.ELEMENT_TYPES[dtype], reduction, operation.factor),
+            *(_summable.ELEMENT_TYPES[dtype], operation.sum, operation.factor),
         )  # fmt: skip
 
     def _all_reduce(self, tensors: _Tensors, options: Any, name: str, why: str = "") -> Any:

@@ -69,9 +69,9 @@ struct atp_bridge_call {
     size_t count;       // of the buffers
 };
 
-// Begins an operation. All but an all_reduce have one buffer, and that of a broadcast has bytes. `shares`: for each
-// rank, bytes of an all_gather or elements of a reduce_scatter. The buffers' memory must live until the operation is
-// done. Free the work with atp_work_free().
+// Begins an operation. An average of integers is a sum that the caller divides. All but an all_reduce have one buffer,
+// and that of a broadcast has bytes. `shares`: for each rank, bytes of an all_gather or elements of a reduce_scatter.
+// The buffers' memory must live until the operation is done. Free the work with atp_work_free().
 ATP_API int32_t atp_bridge_begin(const atp_communicator* communicator, const struct atp_bridge_call* call,
                                  const struct atp_buffer* buffers, const size_t* shares, atp_work** work,
                                  struct atp_bridge_text* text);

@@ -2,14 +2,17 @@
 // Operations for a process group in Python: as in the C interface, with what only PyTorch needs.
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "capi/bridge.h"
 #include "capi/bridge_text.h"
 #include "capi/communicator.h"
 #include "net/clock.h"
+#include "tensor/tensors.h"
 
 namespace {
 
@@ -29,6 +32,20 @@ atp::comm::Summing summing_of(const atp_bridge_call& call) {
     return reduction == atp::comm::Reduction::scaled ? atp::comm::Summing::scaled_by(call.factor) : reduction;
 }
 
+// The sum, which the caller divides: other ranks must not take it for a sum.
+atp::Result<Handle> average_integers(Communicator& communicator, const std::vector<Buffer>& buffers, ElementType type,
+                                     atp::Time deadline) {
+    std::vector<std::unique_ptr<atp::protocol::Tensor>> tensors;
+    std::uint64_t elements = 0;
+    for (const Buffer& buffer : buffers) {
+        if (buffer.elements == 0) continue;
+        tensors.push_back(
+            atp::tensor::make_sum_tensor(type, buffer.in, buffer.out, buffer.elements, communicator.scale(), 1.0));
+        elements += buffer.elements;
+    }
+    return communicator.all_reduce(std::move(tensors), elements, type, atp::comm::Reduction::average, deadline);
+}
+
 atp::Result<Handle> all_reduce(Communicator& communicator, const atp_bridge_call& call, const atp_buffer* given,
                                atp::Time deadline) {
     std::vector<Buffer> buffers(call.count);
@@ -37,7 +54,12 @@ atp::Result<Handle> all_reduce(Communicator& communicator, const atp_bridge_call
         return communicator.all_reduce(buffers, static_cast<FoldType>(call.type),
                                        static_cast<FoldOperation>(call.reduction), deadline);
     }
-    return communicator.all_reduce(buffers, static_cast<ElementType>(call.type), summing_of(call), deadline);
+    const auto type = static_cast<ElementType>(call.type);
+    const auto summing = summing_of(call);
+    if (summing.reduction == atp::comm::Reduction::average && atp::numeric::is_integer(type)) {
+        return average_integers(communicator, buffers, type, deadline);
+    }
+    return communicator.all_reduce(buffers, type, summing, deadline);
 }
 
 atp::Result<Handle> begin(Communicator& communicator, const atp_bridge_call& call, const atp_buffer* buffers,
