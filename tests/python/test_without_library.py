@@ -19,7 +19,6 @@ from test_backend import (  # noqa: F401
     test_works_end_without_the_wait_that_was_announced,
 )
 from test_failure import (  # noqa: F401
-    test_ctrl_c_ends_a_backward_pass,
     test_ctrl_c_ends_a_wait,
     test_timeout_names_the_missing_ranks_once,
 )
