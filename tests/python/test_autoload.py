@@ -23,8 +23,10 @@ LOADS_ON_IMPORT = hasattr(torch, "_import_device_backends")  # from 2.5 on
 LOADS_BY_NAME = hasattr(dist.Backend, "_ensure_backend_registered")  # from 2.14 on
 loads_on_import = pytest.mark.skipif(not LOADS_ON_IMPORT, reason="torch before 2.5 loads no entry points")
 
-# Forms groups as the arguments say and prints which backend torch names, and which one sums. gather() needs Gloo.
+# Forms groups as the arguments say and prints which backend torch names, and which one sums. gather() needs Gloo. Each has
+# a store of its own, since Gloo would find the addresses of an earlier group in a common one.
 GROUPS = """
+import os
 import sys
 
 import torch
@@ -43,11 +45,14 @@ def sum_and_gather(asked, group):
         print(asked, dist.get_backend(group), group._get_backend(torch.device("cpu")).name(), sums, sep=" | ", flush=True)
 
 
-for asked in sys.argv[1:]:
+folder, *names = sys.argv[1:]
+for number, asked in enumerate(names):
     if asked == "mesh":
         group = init_device_mesh("cpu", (2,)).get_group()
     else:
-        dist.init_process_group(None if asked == "None" else asked)
+        store = dist.FileStore(os.path.join(folder, str(number)), 2)
+        name = None if asked == "None" else asked
+        dist.init_process_group(name, store=store, rank=int(os.environ["RANK"]), world_size=2)
         group = dist.group.WORLD
     sum_and_gather(asked, group)
     sum_and_gather("new_group", dist.new_group(backend="gloo"))
@@ -81,7 +86,7 @@ def formed(folder: Path, *asked: str, **variables: str) -> tuple[list[list[str]]
     script = folder / "groups.py"
     script.write_text(GROUPS)
     launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
-    finished = run_python(*launcher, script, *asked, **variables)
+    finished = run_python(*launcher, script, folder, *asked, **variables)
     assert finished.returncode == 0, finished.stdout + finished.stderr
     return [line.split(" | ") for line in finished.stdout.splitlines() if " | " in line], finished.stderr
 
