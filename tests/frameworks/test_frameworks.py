@@ -34,12 +34,17 @@ def have(package: str) -> bool:
 
 def losses(folder: Path, command: tuple[object, ...], backend: str, **variables: str) -> list[float]:
     """Runs a script. Returns the loss of each step, all of them summed by `backend`."""
-    # The frameworks keep files in HOME, such as an extension that DeepSpeed compiles, and ask hubs and counters of usage,
-    # unless told not to.
     home = ENVIRONMENT / "home"
     home.mkdir(exist_ok=True)
-    quiet = {"HOME": str(home), "HF_HUB_OFFLINE": "1", "RAY_USAGE_STATS_ENABLED": "0"}
-    environment = {**os.environ, **quiet, "OMP_NUM_THREADS": "1", "ATP_TIMEOUT": "60", **variables}
+    settings = {
+        "HOME": str(home),  # for what frameworks keep, such as an extension that DeepSpeed compiles
+        "HF_HUB_OFFLINE": "1",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_worker_niceness": "0",  # by default 15: its workers would wait for every other program
+        "OMP_NUM_THREADS": "1",
+        "ATP_TIMEOUT": "60",
+    }
+    environment = {**os.environ, **settings, **variables}
     finished = subprocess.run(
         [PYTHON, *map(str, command)],
         cwd=folder,
