@@ -55,9 +55,11 @@ def losses(folder: Path, command: tuple[object, ...], backend: str, **variables:
         timeout=DEADLINE_S,
     )
     assert finished.returncode == 0, finished.stdout
-    found = re.findall(r"step \d+ loss (\d+\.\d+) backend (\w+)", finished.stdout)
-    assert [name for _, name in found] == [backend] * STEPS, finished.stdout
-    return [float(loss) for loss, _ in found]
+    found = re.findall(r"step (\d+) loss (\d+\.\d+) backend (\w+)", finished.stdout)
+    assert {name for _, _, name in found} == {backend}, finished.stdout
+    by_step = {int(step): float(loss) for step, loss, _ in found}  # Ray prints a line twice
+    assert len(by_step) == STEPS, finished.stdout
+    return [by_step[step] for step in sorted(by_step)]
 
 
 def compare(folder: Path, package: str, *launcher: str, takes_name: bool) -> None:
