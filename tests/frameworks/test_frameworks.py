@@ -37,7 +37,7 @@ def losses(folder: Path, command: tuple[object, ...], backend: str, **variables:
     home = ENVIRONMENT / "home"
     home.mkdir(exist_ok=True)
     settings = {
-        "HOME": str(home),  # for what frameworks keep, such as an extension that DeepSpeed compiles
+        "HOME": str(home),  # for what frameworks keep, such as a token of Ray
         "HF_HUB_OFFLINE": "1",
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_worker_niceness": "0",  # by default 15: its workers would wait for every other program

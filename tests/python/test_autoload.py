@@ -172,23 +172,19 @@ def test_without_its_libraries_torch_imports_and_the_group_names_a_file(tmp_path
 
 
 @loads_on_import
-def test_import_of_torch_takes_at_most_10_ms_longer():
-    # Between two whole imports of torch, which take seconds, 10 ms would be noise.
+def test_import_of_torch_loads_one_small_module():
     text = """
-import sys, time
+import sys
 import torch
 from importlib.metadata import entry_points
 
 (entry,) = entry_points(group="torch.backends", name="atp")
-begin = time.perf_counter()
+before = set(sys.modules)
 entry.load()()
-print(time.perf_counter() - begin)
-loaded = [name for name in sys.modules if name == "atp" or name.startswith("atp.")]
-assert not loaded and "libatp" not in open("/proc/self/maps").read(), loaded
+print(*sorted(set(sys.modules) - before), "libatp" in open("/proc/self/maps").read())
 """
-    took = [run_python("-c", text, TORCH_DEVICE_BACKEND_AUTOLOAD="0") for _ in range(3)]
-    assert all(finished.returncode == 0 for finished in took), took[0].stderr
-    assert min(float(finished.stdout) for finished in took) < 0.010
+    finished = run_python("-c", text, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+    assert finished.stdout == "atp_autoload False\n", finished.stderr
 
 
 def test_entry_points_of_the_build_are_those_of_the_project():
