@@ -33,10 +33,16 @@ std::string_view take_part(std::string_view& note) {
 
 }  // namespace
 
-// The number of the reason, the peer, its ranks, its address and the text.
+// The number of the reason, the peer, its ranks, its address and the text. Without fmt, which may throw, because
+// destructors call this.
 std::string note_of(const Error& error) {
-    return fmt::format("{1}{0}{2}{0}{3}{0}{4}{0}{5}", parts_end, static_cast<unsigned>(error.reason), error.peer,
-                       fmt::join(error.ranks, " "), error.address, error.text);
+    std::string note = std::to_string(static_cast<unsigned>(error.reason));
+    note.append(parts_end).append(error.peer).append(parts_end);
+    for (std::size_t i = 0; i < error.ranks.size(); ++i) {
+        if (i != 0) note += ' ';
+        note += std::to_string(error.ranks[i]);
+    }
+    return note.append(parts_end).append(error.address).append(parts_end).append(error.text);
 }
 
 Error error_of_lost(const shm::HostMemory& memory, RankNumbers ranks, unsigned lost) {
