@@ -28,7 +28,7 @@ check_tidy() {
     local program
     need clang-tidy
     program=$("$tools/python" -c 'import pathlib, clang_tidy; print(pathlib.Path(clang_tidy.__file__).parent / "data/bin/clang-tidy")')
-    tools/tidy.py --program "$program" --build "$build_dir"
+    tools/tidy.py --program "$program" --build "$build_dir" "$@"
 }
 
 check_python() {
@@ -42,8 +42,8 @@ check_python() {
 
 case ${1:-all} in
     format) check_format ;;
-    tidy) check_tidy ;;
+    tidy) check_tidy "${@:2}" ;;
     python) check_python ;;
     all) check_format && check_python && check_tidy ;;
-    *) echo "usage: tools/lint.sh [format|tidy|python]" >&2; exit 2 ;;
+    *) echo "usage: tools/lint.sh [format|tidy [OPTION OF tools/tidy.py ...]|python]" >&2; exit 2 ;;
 esac

@@ -22,6 +22,7 @@ import shutil
 import subprocess
 import sys
 import time
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -59,6 +60,12 @@ def groups_of(build):
             groups.append((command, sources))
         seen.update(sources)
     return groups, seen
+
+
+def half_of(sources):
+    """0 or 1 for a group of tests or benchmarks, by its first name; None for every other group."""
+    name = sources[0].relative_to(ROOT)
+    return zlib.crc32(str(name).encode()) % 2 if name.parts[0] in ("tests", "bench") else None
 
 
 def forgotten_sources(seen):
@@ -161,6 +168,12 @@ def main():
     parser.add_argument(
         "--filter", default="", help="read only groups with a source whose path contains this text [all]"
     )
+    parser.add_argument(
+        "--half",
+        type=int,
+        choices=(0, 1),
+        help="of the groups in tests and bench, read only this half: a commit reads one, the next may read the other",
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="groups read at a time [number of processors]")
     parser.add_argument("--no-cache", action="store_true", help="read every group again")
     arguments = parser.parse_args()
@@ -175,6 +188,8 @@ def main():
     dependencies = dependencies_of(build)
     groups, seen = groups_of(build)
     groups = [group for group in groups if any(arguments.filter in str(source) for source in group[1])]
+    if arguments.half is not None:
+        groups = [group for group in groups if half_of(group[1]) in (None, arguments.half)]
     keyed = [(command, key_of(command, sources, dependencies, common), sources) for command, sources in groups]
     waiting = [group for group in keyed if arguments.no_cache or group[1] is None or not (cache / group[1]).exists()]
     bundles = bundles_of(waiting, build / "tidy")
