@@ -150,8 +150,8 @@ class CheckLayers(ToolTest):
         self.write("src/apps/atp/main.cc", '#include "apps/common/flags.h"\n')
         self.expect(1, "src/apps/atp/main.cc:1: apps/common/flags.h is of module apps_common")
 
-    def test_extension_is_a_module(self) -> None:
-        cmake = "Python3_add_library(atp_torch MODULE csrc/a.cc)\ntarget_link_libraries(atp_torch PRIVATE atp_net)\n"
+    def test_library_for_pytorch_is_a_module(self) -> None:
+        cmake = "add_library(atp_torch MODULE csrc/a.cc)\natp_use_headers(atp_torch net)\n"
         self.write("python/CMakeLists.txt", cmake)
         self.write("python/csrc/a.cc", '#include "net/socket.h"\n#include "wire/packet.h"\n')
         self.expect(1, "python/csrc/a.cc:2: wire/packet.h is of module wire, which python does not declare")

@@ -4,12 +4,15 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdarg>
 #include <cstddef>
 #include <cstring>
 #include <ctime>
@@ -83,7 +86,7 @@ ssize_t __real_sendmsg(int, const msghdr*, int);
 ssize_t __real_recvmsg(int, msghdr*, int);
 int __real_setsockopt(int, int, int, const void*, socklen_t);
 int __real_getaddrinfo(const char*, const char*, const addrinfo*, addrinfo**);
-int __real_epoll_pwait2(int, epoll_event*, int, const timespec*, const sigset_t*);
+long __real_syscall(long, ...);
 
 int __wrap_sendmmsg(int socket, mmsghdr* messages, unsigned count, int flags) {
     ++system_calls.sendmmsg;
@@ -127,11 +130,21 @@ int __wrap_setsockopt(int socket, int level, int name, const void* value, sockle
     return __real_setsockopt(socket, level, name, value, size);
 }
 
-int __wrap_epoll_pwait2(int epoll, epoll_event* events, int count, const timespec* timeout, const sigset_t* mask) {
-    const bool look = timeout != nullptr && timeout->tv_sec == 0 && timeout->tv_nsec == 0;
-    ++(look ? system_calls.looks : system_calls.sleeps);
-    if (system_calls.pwait2_fails != 0) return fail_with(system_calls.pwait2_fails);
-    return __real_epoll_pwait2(epoll, events, count, timeout, mask);
+// The event loop calls epoll_pwait2 by number.
+long __wrap_syscall(long number, ...) {
+    std::array<long, 6> values{};
+    va_list list;
+    va_start(list, number);
+    for (long& value : values) value = va_arg(list, long);
+    va_end(list);
+    if (number == SYS_epoll_pwait2) {
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): a number is how a variable argument comes
+        const auto* const timeout = reinterpret_cast<const timespec*>(values[3]);
+        const bool look = timeout != nullptr && timeout->tv_sec == 0 && timeout->tv_nsec == 0;
+        ++(look ? system_calls.looks : system_calls.sleeps);
+        if (system_calls.pwait2_fails != 0) return fail_with(system_calls.pwait2_fails);
+    }
+    return __real_syscall(number, values[0], values[1], values[2], values[3], values[4], values[5]);
 }
 
 int __wrap_getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** answers) {
