@@ -42,6 +42,7 @@ def complete(tmp_path_factory):
         for path in sorted(PACKAGE.rglob("*")):
             if path.is_file() and path.suffix != ".pyc":
                 archive.write(path, Path("atp", path.relative_to(PACKAGE)))
+        archive.write(PACKAGE.parent / "atp_autoload.py", "atp_autoload.py")
     done = run(*SMALL, "--json", folder / "found.json", wheel)
     assert done.returncode == 0, done.stdout + done.stderr
     return done, folder / "found.json"
