@@ -172,7 +172,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     def _begin(
         self, operation: int, options: Any, staged: list[Staged], inputs: _Tensors, buffers: Sequence[int], *call: Any
     ) -> NetworkWork:
-        """Begins an operation with the other arguments of _calls.begin(). The work keeps `staged` and `inputs`, in whose memory the buffers are."""
+        """`call`: the other arguments of _calls.begin(). The work keeps `staged` and `inputs`, which hold the buffers."""
         awaited = not getattr(options, "asyncOp", True)  # older versions of PyTorch do not tell
         work = NetworkWork(staged, inputs, self._work_done, self._completions)
         # First, because Ctrl-C may end this function at any time, and must not free the memory of the operation.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <future>
@@ -183,7 +184,7 @@ TEST(Bridge, WaitThatEndsEarlyNamesTheOperation) {
         ASSERT_NE(rank.communicator, nullptr) << rank.text.text;
         const atp_bridge_call barrier = call_of(ATP_OPERATION_BARRIER);
         if (rank.rank == 1) {
-            looked.get_future().wait();
+            EXPECT_EQ(looked.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
             EXPECT_EQ(rank.call(barrier, {}), 0) << rank.text.text;
             return;
         }

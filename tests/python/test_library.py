@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +66,13 @@ def test_import_names_a_missing_libatp(tmp_path):
     assert ran.returncode == 1
     expected = f"ImportError: {tmp_path / 'atp/lib/libatp.so'} is missing: install the package again"
     assert ran.stderr.splitlines()[-1] == expected
+
+
+def test_programs_in_c_find_the_headers_and_the_library():
+    assert (Path(atp.get_include()) / "atp" / "atp.h").is_file()
+    library = ctypes.CDLL(atp.get_library())
+    library.atp_version.restype = ctypes.c_char_p
+    assert library.atp_version().decode() == atp.__version__
 
 
 def test_version_is_the_one_of_the_project() -> None:
