@@ -86,6 +86,7 @@ ssize_t __real_sendmsg(int, const msghdr*, int);
 ssize_t __real_recvmsg(int, msghdr*, int);
 int __real_setsockopt(int, int, int, const void*, socklen_t);
 int __real_getaddrinfo(const char*, const char*, const addrinfo*, addrinfo**);
+ssize_t __real_getrandom(void*, size_t, unsigned);
 long __real_syscall(long, ...);
 
 int __wrap_sendmmsg(int socket, mmsghdr* messages, unsigned count, int flags) {
@@ -150,6 +151,15 @@ long __wrap_syscall(long number, ...) {
 int __wrap_getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** answers) {
     if (system_calls.getaddrinfo_fails != 0) return system_calls.getaddrinfo_fails;
     return __real_getaddrinfo(node, service, hints, answers);
+}
+
+ssize_t __wrap_getrandom(void* bytes, size_t count, unsigned flags) {
+    if (interrupted()) return fail_with(EINTR);
+    if (system_calls.getrandom_fails != 0) return fail_with(system_calls.getrandom_fails);
+    if (system_calls.getrandom_gives < 0) return __real_getrandom(bytes, count, flags);
+    if (count == 0) return 0;
+    *static_cast<char*>(bytes) = static_cast<char>(system_calls.getrandom_gives);
+    return 1;  // the kernel may return fewer bytes than asked for
 }
 
 }  // extern "C"

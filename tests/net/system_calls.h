@@ -20,14 +20,16 @@ struct SystemCalls {
     int sendmmsg_fails = 0;
     int recvmmsg_fails = 0;
     int pwait2_fails = 0;
-    int getaddrinfo_fails = 0;    // with this EAI_ code
+    int getaddrinfo_fails = 0;  // with this EAI_ code
+    int getrandom_fails = 0;
+    int getrandom_gives = -1;     // each byte; -1: those of the kernel
     int segmented_fails = 0;      // messages with a segment size
     unsigned segments_limit = 0;  // messages with more segments fail with EINVAL; 0: no limit
     int option_level = 0;         // level of the setsockopt that fails
     int option_name = 0;          // its option
     int option_fails = 0;
     int messages_until_full = -1;  // further messages that are accepted before EAGAIN; -1: no limit
-    int interruptions = 0;         // sends and receives that fail with EINTR first
+    int interruptions = 0;         // sends, receives and draws that fail with EINTR first
 };
 
 // All threads share it; tests that set failures run one thread.
