@@ -162,7 +162,7 @@ local STRUCTS = {
 
 local MESSAGES = {
     [16] = { name = "join", text = "a worker, or a switch for all members below it, joins a channel", fields = {
-        { name = "nonce", kind = "u64", text = "random, new at each start of the sender, which answers repeat", size = 8, hex = true },
+        { name = "nonce", kind = "u64", text = "random, new at each start of the sender and for each channel that a switch joins; answers repeat it", size = 8, hex = true },
         { name = "terms", kind = "terms", text = "equal in the JOINs of all members" },
         { name = "cookie", kind = "u64", text = "of the last RETRY of the receiver; 0: none", size = 8, hex = true },
         { name = "epoch", kind = "u32", text = "number of this JOIN or LEAVE of the sender in the channel, from 1", size = 4 },

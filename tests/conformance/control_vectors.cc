@@ -245,6 +245,12 @@ void add_good_of_strangers(Table& table) {
         message.nonce = message.epoch = 0;
         message.token = message.group_number;
     });
+    wire::Join question = join_of_worker();
+    question.level = 2;
+    question.units[0].members = 0xF;
+    question.units[0].ranks = {0, 1, 2, 3};
+    table.accepted("a switch asks a server that has not answered, for one unit of three",
+                   encoded(question, wire::least_question_bytes));
     wire::Join with_cookie = join_of_worker();
     with_cookie.cookie = retry.cookie;
     with_cookie.epoch = 0x31323335;
@@ -276,6 +282,7 @@ void add_bad_joins(Table& table) {
     });
     refuse("a join of one unit of three at level 2", [](wire::Join& join) {
         join.level = 2;
+        join.cookie = 1;
         join.units[0].members = 0xF;
         join.units[0].ranks = {0, 1, 2, 3};
     });

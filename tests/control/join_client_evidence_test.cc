@@ -107,12 +107,21 @@ TEST(JoinClient, H73_RefusedFromAnotherAddressOrForAnotherChannelIsDroppedAndCou
     EXPECT_TRUE(member.events.empty());
 }
 
-TEST(JoinClient, RefusedFromTheSenderOfTheLastJoinedEndsTheMember) {
+TEST(JoinClient, RefusedFromTheSenderOfTheFirstAnswerEndsTheMember) {
     Member member;
     member.pass(milliseconds(0));
     member.joined(false, 0x1, 0x2, stranger);  // a switch that answers from another interface
     EXPECT_TRUE(member.receive(refused_message(wire::Refusal::full), stranger));
     EXPECT_TRUE(member.ended());
+}
+
+TEST(JoinClient, H97_AnswersFromAnotherHostThanTheFirstAreDropped) {
+    Member member;
+    member.pass(milliseconds(0));
+    member.joined(false, 0x1, 0x2);
+    EXPECT_FALSE(member.joined(true, 0, 0, stranger));
+    EXPECT_FALSE(member.client.was_ready());
+    EXPECT_EQ(member.client.data_address(), switch_address);
 }
 
 // ------------------------------------------------------------------------------------- Evidence of a switch that ended

@@ -299,7 +299,7 @@ TEST(RackFailures, LeaveWithACauseIsSentThreeTimes) {
     root.join(join_of_unit(0, 0, 2, 0x3), host(2));
     root.join(join_of_unit(1, 2, 1, 0x3), host(3));
     for (wire::Leave leave : leaves) {
-        leave.epoch = 9;
+        leave.nonce = 0, leave.epoch = 9;
         root.tree.handle_leave(leave, host(3), root.now);
     }
     EXPECT_EQ(root.tree.counters().left, 1U);

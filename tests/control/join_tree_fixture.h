@@ -7,6 +7,7 @@
 
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "control/join_tree.h"
@@ -92,7 +93,8 @@ class Tree {
     }
     void joined(bool ready, const wire::Address& from, std::uint32_t with_token = token, std::uint32_t missing = 0) {
         const Branch* const branch = tree.find(key);
-        tree.handle_joined({.job = job,
+        tree.handle_joined({.nonce = up_nonce(),
+                            .job = job,
                             .token = with_token,
                             .channel = channel,
                             .epoch = branch == nullptr ? 0 : branch->up_epoch,
@@ -103,9 +105,24 @@ class Tree {
         drain();
     }
     void refused(Refusal reason, const wire::Address& from, std::uint32_t with_token = token) {
-        tree.handle_refused({.job = job, .token = with_token, .channel = channel, .reason = reason, .text = "no"}, from,
-                            now);
+        tree.handle_refused({.nonce = up_nonce(),
+                             .job = job,
+                             .token = with_token,
+                             .channel = channel,
+                             .reason = reason,
+                             .text = "no"},
+                            from, now);
         drain();
+    }
+    void retry(std::uint64_t cookie, const wire::Address& from) {
+        tree.handle_retry({.nonce = up_nonce(), .job = job, .token = token, .channel = channel, .cookie = cookie}, from,
+                          now);
+        drain();
+    }
+    // Of the JOINs upwards; 0: the channel is not known.
+    std::uint64_t up_nonce() {
+        const Branch* const branch = tree.find(key);
+        return branch == nullptr ? 0 : branch->up_nonce;
     }
     // Advances time and runs every sweep that becomes due.
     void pass(Duration duration) {
@@ -124,7 +141,19 @@ class Tree {
             if (opens) tree.opened(key_of(*event));
             if (lacks_memory) tree.could_not_open(key_of(*event), "there is no memory for it");
         }
-        while (auto transmit = tree.poll_transmit()) sent.push_back(*std::move(transmit));
+        while (auto transmit = tree.poll_transmit()) {
+            const auto* const join = std::get_if<wire::Join>(&transmit->message);
+            if (parents_answer && join != nullptr && join->cookie == 0) {
+                tree.handle_retry({.nonce = join->nonce,
+                                   .job = join->terms.job,
+                                   .token = join->terms.token,
+                                   .channel = join->terms.channel,
+                                   .cookie = 0xC00C1E},
+                                  transmit->to, now);
+            } else {
+                sent.push_back(*std::move(transmit));
+            }
+        }
     }
     void forget() {
         sent.clear();
@@ -162,6 +191,7 @@ class Tree {
     JoinTree tree;
     bool opens = true;          // a server opens at once when the tree asks
     bool lacks_memory = false;  // a server cannot open, for lack of memory
+    bool parents_answer = true;  // a question without a cookie gets a RETRY at once, and is not in `sent`
     Time now{std::chrono::seconds(100)};
     std::vector<JoinTree::Transmit> sent;
     std::vector<TreeEvent> events;

@@ -98,7 +98,7 @@ void random_step(JoinTree& tree, Dice dice, unsigned step, Role role, Time now) 
         case 3:
         case 4:
             if (branch == nullptr) return;
-            return tree.handle_joined({.nonce = tree.config().nonce,
+            return tree.handle_joined({.nonce = branch->up_nonce,
                                        .job = job,
                                        .token = token,
                                        .channel = channel,
@@ -110,7 +110,7 @@ void random_step(JoinTree& tree, Dice dice, unsigned step, Role role, Time now) 
                                       host(1), now);
         case 5:
             if (dice.below(4) != 0) return;
-            return tree.handle_refused({.nonce = tree.config().nonce,
+            return tree.handle_refused({.nonce = branch == nullptr ? 0 : branch->up_nonce,
                                         .job = job,
                                         .token = token,
                                         .channel = channel,
@@ -118,9 +118,12 @@ void random_step(JoinTree& tree, Dice dice, unsigned step, Role role, Time now) 
                                         .text = "no"},
                                        host(1), now);
         case 6:
-            return tree.handle_retry(
-                {.nonce = tree.config().nonce, .job = job, .token = token, .channel = channel, .cookie = dice.below(3)},
-                now);
+            return tree.handle_retry({.nonce = branch == nullptr ? 0 : branch->up_nonce,
+                                      .job = job,
+                                      .token = token,
+                                      .channel = channel,
+                                      .cookie = dice.below(3)},
+                                     host(1), now);
         case 7:
         case 8:
         case 9:
@@ -138,7 +141,7 @@ TEST(PersistJoinTree, RestoredTreeContinuesLikeTheOriginal) {
         Dice dice(seed);
         const Role role = seed % 2 == 0 ? Role::leaf : seed % 4 == 1 ? Role::root : Role::root_of_racks;
         JoinTreeConfig config{.parent = role == Role::leaf ? host(1) : wire::Address{}};
-        config.nonce = 77;
+        config.secret = {7, 7};
         if (seed % 7 == 0) config.channels = 2;
         config.hold = milliseconds(seed % 3 == 0 ? hold_ms : 3000);
         JoinTree original(config);

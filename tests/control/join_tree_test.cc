@@ -98,10 +98,11 @@ TEST(JoinTree, RackSwitchJoinsItsParentWhenAllItsWorkersJoined) {
     EXPECT_EQ(waiting.missing_units, 0x5U) << "the units that the root reported";
     EXPECT_EQ(waiting.missing_members, 0U);
 
-    rack.joined(true, host(9));
+    const wire::Address thread = host(1).with_port(5001);
+    rack.joined(true, thread);
     EXPECT_TRUE(rack.told_ready(worker(2)));
     EXPECT_TRUE(rack.told_ready(worker(3)));
-    EXPECT_EQ(rack.tree.find(key)->up_data, host(9)) << "packets go to the address that sent JOINED";
+    EXPECT_EQ(rack.tree.find(key)->up_data, thread) << "packets go to the address that sent JOINED";
     EXPECT_EQ(rack.count(Kind::opened), 0U);
 }
 
@@ -198,7 +199,7 @@ TEST(JoinTree, RestartedRackSwitchResumesTheJob) {
     ASSERT_TRUE(root.told_ready(host(2)));
 
     JoinTreeConfig restarted = below(host(1));
-    restarted.nonce = 1;
+    restarted.secret = {1, 1};
     Tree rack(restarted);
     for (unsigned rank = 0; rank < 2; ++rank) rack.join(begun(join_of_member(0, 2, rank, 0, 0x3)), worker(rank));
     EXPECT_EQ(rack.tree.counters().refused, 0U) << "this switch had no server, so a restart loses no result";
@@ -295,7 +296,7 @@ TEST(JoinTree, LeaveOfTheLastMemberClosesTheChannel) {
 TEST(JoinTree, RackWithoutMembersLeavesItsParent) {
     Tree rack(below(host(1)));
     rack.join(join_of_member(1, 1, 0, 0, 0x3), worker(0));
-    rack.joined(true, host(9));
+    rack.joined(true, host(1));
     rack.leave(1, 0, worker(0));
     const auto up = rack.sent_to<wire::Leave>(host(1));
     ASSERT_EQ(up.size(), 1U);
@@ -306,7 +307,7 @@ TEST(JoinTree, RackWithoutMembersLeavesItsParent) {
     root.join(join_of_unit(0, 0, 1, 0x3), host(2));
     root.join(join_of_unit(1, 1, 1, 0x3), host(3));
     wire::Leave leave = up[0];
-    leave.epoch = 9;
+    leave.nonce = 0, leave.epoch = 9;
     root.tree.handle_leave(leave, host(3), root.now);
     root.drain();
     EXPECT_EQ(root.tree.counters().left, 1U);

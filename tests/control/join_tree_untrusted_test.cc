@@ -61,7 +61,8 @@ TEST(UntrustedMessages, ReplayedLeaveOrJoinedChangesNothing) {
     Tree rack(below(host(1)));
     rack.join(join_of_member(0, 1, 0, 0, 0x3), worker(0));
     rack.joined(false, host(1), token, 0x2);
-    wire::Joined recorded{.job = job, .token = token, .channel = channel, .epoch = 1, .number = 1};
+    wire::Joined recorded{
+        .nonce = rack.up_nonce(), .job = job, .token = token, .channel = channel, .epoch = 1, .number = 1};
     rack.joined(true, host(1));
     rack.forget();
     rack.tree.handle_joined(recorded, host(1), rack.now);
@@ -78,13 +79,12 @@ TEST(UntrustedMessages, ReplayedLeaveOrJoinedChangesNothing) {
 
 TEST(UntrustedMessages, SwitchRepeatsItsJoinWithTheCookieOfItsParent) {
     Tree rack(below(host(1)));
+    rack.parents_answer = false;
     rack.join(join_of_member(0, 1, 0, 0, 0x3), worker(0));
     ASSERT_EQ(rack.sent_to<wire::Join>(host(1)).size(), 1U);
-    const wire::Retry retry{.job = job, .token = token, .channel = channel, .cookie = 0xC001};
-    for (int copy = 0; copy < 2; ++copy) rack.tree.handle_retry(retry, rack.now);
-    wire::Retry forged = retry;
-    forged.nonce = forged.cookie = 66;
-    rack.tree.handle_retry(forged, rack.now);
+    for (int copy = 0; copy < 2; ++copy) rack.retry(0xC001, host(1));
+    rack.tree.handle_retry({.nonce = 66, .job = job, .token = token, .channel = channel, .cookie = 66}, host(1),
+                           rack.now);
     rack.drain();
     const auto up = rack.sent_to<wire::Join>(host(1));
     ASSERT_EQ(up.size(), 2U) << "a copy of the RETRY causes no JOIN";
@@ -112,6 +112,9 @@ TEST(UntrustedMessages, ForgedAnswersAreCountedAndChangeNothing) {
     rack.refused(Refusal::full, host(66), token + 1);
     rack.tree.handle_joined({.job = 9, .token = token, .channel = channel, .ready = true}, host(66), rack.now);
     EXPECT_EQ(rack.tree.counters().forged, 3U);
+    rack.joined(true, host(66));
+    rack.refused(Refusal::full, host(66));
+    EXPECT_EQ(rack.tree.counters().forged, 5U) << "another host than the parent";
     EXPECT_FALSE(rack.tree.find(key)->ready());
     EXPECT_TRUE(rack.sent.empty());
 

@@ -81,7 +81,8 @@ TEST(Statements, SwitchPassesThemUpAtOnceAndThoseOfAllRacksDown) {
     ASSERT_FALSE(up.empty());
     EXPECT_EQ(count_of(up.back().statements), 2U);
     const Statements all{statement("sum", 0, 0, 3), statement("copy", 1, 1)};
-    leaf.tree.handle_joined({.job = job,
+    leaf.tree.handle_joined({.nonce = up.back().nonce,
+                             .job = job,
                              .token = token,
                              .channel = channel,
                              .epoch = up.back().epoch,

@@ -13,6 +13,7 @@
 #include <set>
 #include <thread>
 
+#include "control/branch.h"
 #include "fabric.h"
 #include "net/descriptor.h"
 #include "values.h"
@@ -85,9 +86,6 @@ class Outsider {
         return {};
     }
 
-    std::uint64_t sent_bytes = 0;
-
-  private:
     static net::Descriptor bound(const sockaddr_in& at) {
         net::Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
         const int on = 1;
@@ -96,6 +94,9 @@ class Outsider {
         return socket;
     }
 
+    std::uint64_t sent_bytes = 0;
+
+  private:
     net::Descriptor socket_;
     std::uint64_t cookie_ = 0;
     std::uint32_t epoch_ = 0;
@@ -267,6 +268,61 @@ TEST(Attack, NoMessageGetsMoreBytesThanItHas) {
     });
     EXPECT_TRUE(eventually([&] { return node->snapshot().shards[0].shard.control_retries >= 640; }));
     EXPECT_EQ(node->snapshot().shards[0].tree.joins, 0U) << "no JOIN without a cookie reached the tree";
+}
+
+// It receives JOINs, and answers none: what a JOIN of the outsider makes a switch send to a host that never asked.
+struct Sink {
+    net::Descriptor socket = Outsider::bound(ipv4("127.0.0.3", 0));
+    std::uint64_t bytes = 0;
+    std::uint64_t messages = 0;
+    wire::Join last{};
+
+    [[nodiscard]] wire::Endpoint endpoint() const {
+        sockaddr_in at{};
+        socklen_t size = sizeof at;
+        EXPECT_EQ(getsockname(socket.number(), reinterpret_cast<sockaddr*>(&at), &size), 0);
+        return control::endpoint_of(wire::Address::from(reinterpret_cast<const sockaddr*>(&at), size));
+    }
+    // Until nothing came for so long.
+    void drain(int quiet_ms) {
+        for (Bytes each = Outsider::receive(socket, quiet_ms); !each.empty() && messages < 1000;
+             each = Outsider::receive(socket, quiet_ms)) {
+            bytes += each.size();
+            ++messages;
+            last = wire::decode<wire::Join>(each).value_or(last);
+        }
+    }
+};
+
+TEST(Attack, H97_HostThatNeverAskedGetsNoMoreThanTheJoinsThatNameIt) {
+    const auto node = start(small_switch());
+    Sink sink;
+    Outsider outsider;
+    wire::Join join = join_of(7, 9, 1);
+    join.terms.server = sink.endpoint();
+    ASSERT_FALSE(outsider.join(join, node->address()).empty());
+    sink.drain(250);
+    EXPECT_EQ(sink.messages, 1U) << "a timer of the switch sends nothing more";
+    EXPECT_LE(sink.bytes, wire::least_question_bytes);
+
+    // As if it had read what the switch sent: only the host that was asked can answer.
+    for (std::uint64_t cookie = 1; cookie <= 100; ++cookie) {
+        outsider.say(wire::JoiningMessage(
+                         wire::Retry{.nonce = sink.last.nonce, .job = 7, .token = 9, .channel = 0, .cookie = cookie}),
+                     node->address());
+    }
+    EXPECT_TRUE(eventually([&] { return node->snapshot().shards[0].tree.forged >= 100; }));
+    sink.drain(100);
+    EXPECT_EQ(sink.messages, 1U);
+
+    const std::uint64_t before = outsider.sent_bytes;
+    for (std::uint32_t number = 0; number < 200; ++number) {
+        join.terms.job = 7 + number % 8;
+        ASSERT_FALSE(outsider.join(join, node->address()).empty());
+    }
+    sink.drain(100);
+    EXPECT_LE(sink.messages, 9U) << "of all jobs together";
+    EXPECT_LE(sink.bytes, before + outsider.sent_bytes);
 }
 
 // The answers for a running job and for one that does not exist are equal, whatever token is guessed.

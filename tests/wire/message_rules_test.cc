@@ -64,6 +64,9 @@ TEST(JoinRules, JoinCoversWhatItsLevelNeeds) {
     EXPECT_TRUE(fits(1, {whole}) && fits(1, {alone}) && fits(1, {other}));
     EXPECT_FALSE(fits(1, {whole, other}));
     EXPECT_TRUE(fits(2, {whole, other}));
+    EXPECT_TRUE(fits(2, {whole})) << "unit 1 is missing, but without a cookie only RETRY answers";
+    join.cookie = 1;
+    EXPECT_TRUE(fits(2, {whole, other}));
     EXPECT_FALSE(fits(2, {whole})) << "unit 1 is missing";
     EXPECT_FALSE(fits(2, {whole, whole}));
     EXPECT_FALSE(fits(2, {alone, other}));

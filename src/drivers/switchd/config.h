@@ -33,8 +33,7 @@ struct SwitchNodeConfig {
     Duration hold = control::timing.hold;                  // a member without a JOIN for this long is removed
     Duration spin{0};                                      // time to poll before a thread sleeps
 
-    std::uint64_t nonce = 0;  // of the JOINs of all shards; the node sets it
-    Secret secret{};          // of all shards; the node sets it
+    Secret secret{};  // of all shards; the node sets it
 
     std::shared_ptr<observe::Log> log{};          // nullptr: none
     std::shared_ptr<observe::TraceFile> trace{};  // gets all packets of the shards; nullptr: none

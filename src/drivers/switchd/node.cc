@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "switchd/node.h"
 
+#include "switchd/shared_pace.h"
 #include "switchd/shared_room.h"
 
 #include <fmt/format.h>
@@ -74,7 +75,6 @@ Result<std::unique_ptr<SwitchNode>> SwitchNode::start(const SwitchNodeConfig& co
 
 SwitchNode::SwitchNode(const SwitchNodeConfig& config)
     : config_(config), id_(net::random_bits()), started_(net::now()), machine_(machine_config(config, id_)) {
-    config_.nonce = id_;
     config_.secret = net::random_secret();
 }
 
@@ -82,6 +82,7 @@ SwitchNode::~SwitchNode() { stop(); }
 
 Result<void> SwitchNode::open_shards() {
     const auto room = std::make_shared<SharedRoom>(config_.jobs, config_.channels);
+    const auto pace = std::make_shared<SharedPace>(config_.secret);
     for (std::uint32_t i = 0; i < config_.shards; ++i) {
         net::LoopConfig loop{.spin = config_.spin, .core = std::nullopt};
         if (i < config_.cores.size()) loop.core = config_.cores[i];
@@ -92,12 +93,12 @@ Result<void> SwitchNode::open_shards() {
         if (i == 0) {
             dispatch = [this](const endpoint::ShardEvent& message, wire::Outbox& out) { this->dispatch(message, out); };
         }
-        auto shard = ShardDriver::open(config_, i, *loops_.back(), std::move(dispatch), room);
+        auto shard = ShardDriver::open(config_, i, *loops_.back(), std::move(dispatch), {.room = room, .pace = pace});
         if (!shard) return tl::unexpected(shard.error());
         shards_.push_back(*std::move(shard));
     }
     if (config_.parent.family() != wire::Family::none) {
-        auto link = ParentLink::open(config_.parent, *loops_.front(), config_.log.get());
+        auto link = ParentLink::open(config_.parent, *loops_.front(), config_.log.get(), pace);
         if (!link) return tl::unexpected(link.error());
         parent_ = *std::move(link);
         machine_.set_parent(parent_->client());

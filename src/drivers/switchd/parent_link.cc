@@ -3,13 +3,14 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "net/random.h"
 
 namespace atp::switchd {
 
 Result<std::unique_ptr<ParentLink>> ParentLink::open(const wire::Address& parent, net::EventLoop& loop,
-                                                     observe::Log* log) {
+                                                     observe::Log* log, std::shared_ptr<control::QuestionPace> pace) {
     net::UdpConfig config{.local = wire::Address::any(parent.family(), 0),
                           .gso = false,
                           .gro = false,
@@ -20,7 +21,7 @@ Result<std::unique_ptr<ParentLink>> ParentLink::open(const wire::Address& parent
                           .send_packets = 16};
     auto socket = net::UdpSocket::open(config);
     if (!socket) return tl::unexpected(socket.error());
-    std::unique_ptr<ParentLink> link(new ParentLink(parent, loop, log, *std::move(socket)));
+    std::unique_ptr<ParentLink> link(new ParentLink(parent, loop, log, *std::move(socket), std::move(pace)));
     loop.add(*link);
     if (auto watched = loop.watch(*link, link->socket_->descriptor(), {}); !watched) {
         return tl::unexpected(watched.error());
@@ -29,8 +30,12 @@ Result<std::unique_ptr<ParentLink>> ParentLink::open(const wire::Address& parent
 }
 
 ParentLink::ParentLink(const wire::Address& parent, net::EventLoop& loop, observe::Log* log,
-                       std::unique_ptr<net::UdpSocket> socket)
-    : loop_(loop), log_(log), socket_(std::move(socket)), client_({.peer = parent, .first_nonce = net::random_bits()}) {
+                       std::unique_ptr<net::UdpSocket> socket, std::shared_ptr<control::QuestionPace> pace)
+    : loop_(loop),
+      log_(log),
+      socket_(std::move(socket)),
+      client_({.peer = parent, .first_nonce = net::random_bits()}),
+      pace_(std::move(pace)) {
     client_.begin({.interval = control::timing.hurry, .refresh = control::timing.refresh}, Time{});
 }
 
@@ -41,7 +46,8 @@ void ParentLink::handle_ready(int, net::Ready, Time now) {
     const auto count = socket_->receive(datagrams);
     if (!count) return;
     for (std::size_t i = 0; i < *count; ++i) {
-        static_cast<void>(client_.handle_message(datagrams[i].bytes, *datagrams[i].from, now));
+        const auto answer = client_.handle_message(datagrams[i].bytes, *datagrams[i].from, now);
+        if (answer && answer->kind == control::HelloAnswer::Kind::welcome) pace_->handle_answer(client_.peer(), now);
     }
     update();
 }

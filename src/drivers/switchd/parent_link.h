@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "control/hello_client.h"
+#include "control/question_pace.h"
 #include "net/event_loop.h"
 #include "net/udp_socket.h"
 #include "observe/log.h"
@@ -21,7 +22,8 @@ namespace atp::switchd {
 class ParentLink final : public net::Actor {
   public:
     [[nodiscard]] static Result<std::unique_ptr<ParentLink>> open(const wire::Address& parent, net::EventLoop& loop,
-                                                                  observe::Log* log);
+                                                                  observe::Log* log,
+                                                                  std::shared_ptr<control::QuestionPace> pace);
     ~ParentLink() override;
 
     void handle_ready(int descriptor, net::Ready ready, Time now) override;
@@ -33,13 +35,14 @@ class ParentLink final : public net::Actor {
 
   private:
     ParentLink(const wire::Address& parent, net::EventLoop& loop, observe::Log* log,
-               std::unique_ptr<net::UdpSocket> socket);
+               std::unique_ptr<net::UdpSocket> socket, std::shared_ptr<control::QuestionPace> pace);
     void update();
 
     net::EventLoop& loop_;
     observe::Log* log_;
     std::unique_ptr<net::UdpSocket> socket_;
     control::HelloClient client_;
+    std::shared_ptr<control::QuestionPace> pace_;  // the channels may ask a parent that answers here
     std::atomic<bool> answers_{false};
 };
 

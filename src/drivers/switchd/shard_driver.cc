@@ -19,7 +19,7 @@ constexpr Duration publish_interval = std::chrono::milliseconds(100);
 constexpr std::size_t batch_errors = 8;
 
 endpoint::ShardMachineConfig machine_config(const SwitchNodeConfig& config, std::uint32_t number,
-                                            std::shared_ptr<control::SwitchRoom> room, const net::Transport& socket,
+                                            ShardDriver::SharedTables shared, const net::Transport& socket,
                                             wire::TraceSink* trace) {
     return {.table = {.aggregators = aggregators_of_shard(config),
                       .lanes = config.lanes,
@@ -28,11 +28,11 @@ endpoint::ShardMachineConfig machine_config(const SwitchNodeConfig& config, std:
             .tree = {.parent = config.parent,
                      .jobs = config.jobs,
                      .channels = config.channels,
-                     .room = std::move(room),
+                     .room = std::move(shared.room),
                      .server_bytes = config.server_bytes / config.shards,
                      .hold = config.hold,
-                     .nonce = config.nonce,
-                     .secret = config.secret},
+                     .secret = config.secret,
+                     .pace = std::move(shared.pace)},
             .is_first = number == 0,
             .reaches_groups = socket.reaches_groups(),
             .trace = trace};
@@ -57,13 +57,13 @@ std::uint32_t aggregators_of_shard(const SwitchNodeConfig& config) {
 
 Result<std::unique_ptr<ShardDriver>> ShardDriver::open(const SwitchNodeConfig& config, std::uint32_t number,
                                                        net::EventLoop& loop, Dispatch dispatch,
-                                                       std::shared_ptr<control::SwitchRoom> room) {
+                                                       SharedTables shared) {
     auto socket = open_transport(config, number);
     if (!socket) return tl::unexpected(socket.error());
     wire::TraceSink* trace = nullptr;
     if (config.trace) socket = observe::trace_transport(*std::move(socket), config.trace, &trace);
     std::unique_ptr<ShardDriver> shard(
-        new ShardDriver(config, number, loop, std::move(dispatch), std::move(room), *std::move(socket), trace));
+        new ShardDriver(config, number, loop, std::move(dispatch), std::move(shared), *std::move(socket), trace));
     loop.add(*shard);
     if (auto watched = loop.watch(*shard, shard->socket_->descriptor(), {}); !watched) {
         return tl::unexpected(watched.error());
@@ -72,14 +72,14 @@ Result<std::unique_ptr<ShardDriver>> ShardDriver::open(const SwitchNodeConfig& c
 }
 
 ShardDriver::ShardDriver(const SwitchNodeConfig& config, std::uint32_t number, net::EventLoop& loop, Dispatch dispatch,
-                         std::shared_ptr<control::SwitchRoom> room, std::unique_ptr<net::Transport> socket,
+                         SharedTables shared, std::unique_ptr<net::Transport> socket,
                          wire::TraceSink* trace)
     : loop_(loop),
       dispatch_(std::move(dispatch)),
       log_(config.log),
       socket_(std::move(socket)),
       outbox_(*socket_, config.udp.send_packets),
-      machine_(machine_config(config, number, std::move(room), *socket_, trace)),
+      machine_(machine_config(config, number, std::move(shared), *socket_, trace)),
       datagrams_(endpoint::ShardMachine::most_batch) {
     publish();
 }

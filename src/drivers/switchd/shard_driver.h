@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "client/switch_report.h"
+#include "control/question_pace.h"
 #include "control/switch_room.h"
 #include "endpoint/shard_machine.h"
 #include "net/event_loop.h"
@@ -22,7 +23,7 @@ namespace atp::switchd {
 // One thread of a software switch: a socket, and a ShardMachine that decides what becomes of each datagram.
 //
 // Ownership: owns both. open() allocates everything except the servers, which are created and removed with their jobs
-//   within a bound. Borrows the loop; shares `room` with the other shards.
+//   within a bound. Borrows the loop; shares its tables with the other shards.
 // Calling order: open(), then the loop runs it.
 // Threads: the loop's; deliver() and snapshot() from any. Shards share nothing on the packet path.
 // Failure: open() returns the reason. If the socket fails for good, the shard stops using it, and failure() returns the
@@ -31,10 +32,15 @@ class ShardDriver final : public net::Actor {
   public:
     // Called by the first shard with control messages for the node or for another shard. Answers go to `out`.
     using Dispatch = std::function<void(const endpoint::ShardEvent& message, wire::Outbox& out)>;
+    // Of all shards together.
+    struct SharedTables {
+        std::shared_ptr<control::SwitchRoom> room;
+        std::shared_ptr<control::QuestionPace> pace;
+    };
 
     [[nodiscard]] static Result<std::unique_ptr<ShardDriver>> open(const SwitchNodeConfig& config, std::uint32_t number,
                                                                    net::EventLoop& loop, Dispatch dispatch,
-                                                                   std::shared_ptr<control::SwitchRoom> room);
+                                                                   SharedTables shared);
     ~ShardDriver() override;
 
     void handle_ready(int descriptor, net::Ready ready, Time now) override;
@@ -54,8 +60,7 @@ class ShardDriver final : public net::Actor {
 
   private:
     ShardDriver(const SwitchNodeConfig& config, std::uint32_t number, net::EventLoop& loop, Dispatch dispatch,
-                std::shared_ptr<control::SwitchRoom> room, std::unique_ptr<net::Transport> socket,
-                wire::TraceSink* trace);
+                SharedTables shared, std::unique_ptr<net::Transport> socket, wire::TraceSink* trace);
 
     static constexpr int batches_per_round = 8;
 

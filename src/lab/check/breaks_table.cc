@@ -14,7 +14,7 @@ namespace atp::check {
 namespace {
 
 // Faults that star2 (two workers, one fragment at a time) cannot detect, each with a configuration that detects it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 62> shown_by = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 64> shown_by = {{
     {"resend_claims", "star2-shared"},
     {"complete_early", "star3"},
     {"ignore_token", "incarnation"},
@@ -70,6 +70,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 62> shown_by
     {"ignores_parent_loss", "join-racks-crash"},
     {"names_another", "join2-crash"},
     {"silent_at_once", "join2"},
+    {"asks_strangers_freely", "join-racks"},
+    {"takes_any_answer", "join-racks-earlier"},
     {"plans_from_part", "form3"},
     {"values_as_read", "form3"},
     {"blames_first_other", "form3-differs"},

@@ -80,7 +80,8 @@ void JoiningMachines::start(unsigned node, Step& step) {
     }
 }
 
-// An earlier process of rank 0 had the same token and the same address.
+// An earlier process of rank 0 had the same token and the same address. If its switch has a parent, another host answers
+// in the name of that parent.
 void JoiningMachines::earlier_packets(std::vector<Sent>& sent) {
     if (!configuration_.earlier_incarnation) return;
     const endpoint::ChannelMachineConfig config = config_of_rank(0, 0);
@@ -102,6 +103,16 @@ void JoiningMachines::earlier_packets(std::vector<Sent>& sent) {
                                                .epoch = number_of_earlier,
                                                .unit = config.unit.unit,
                                                .member = 0}));
+    if (above == layout_.top()) return;
+    sent.push_back(message_between(1, above,
+                                   wire::Joined{.nonce = nonce_of_earlier,
+                                                .job = config.terms.job,
+                                                .token = config.terms.token,
+                                                .channel = config.terms.channel,
+                                                .epoch = 1,
+                                                .number = number_of_earlier,
+                                                .ready = true,
+                                                .hold_ms = 200}));
 }
 
 void JoiningMachines::step(unsigned node, std::span<const std::byte> before, Input input,
@@ -190,13 +201,32 @@ void JoiningMachines::step_switch(unsigned node, Input input, const std::optiona
     } else if (flight->kind == Flight::Kind::unreachable) {
         process.handle_send_error(error_of(*flight, layout_.address_of(flight->from)), out_, model_now);
     } else {
-        hand_over(*flight, life, process, step);
+        hand_over(node, *flight, life, process, step);
     }
     take_sent(node, step);
+    note_questions(node, life, step);
 }
 
-void JoiningMachines::hand_over(const Flight& flight, Life& life, host::SwitchHost& process, Step& step) {
+// Any host can be named as a parent.
+void JoiningMachines::note_questions(unsigned node, Life& life, Step& step) {
+    if (life.parent_answered) return;
+    for (const Sent& sent : step.sent) {
+        const Flight flight = Flight::of(std::span(sent.bytes).first(sent.size));
+        if (flight.kind != Flight::Kind::datagram || !wire::decode<wire::Join>(flight.bytes)) continue;
+        if (life.unasked == 0) step.violate("switch " + name(node) + " asked a parent that has not answered too often");
+        if (life.unasked != 0) --life.unasked;
+    }
+}
+
+void JoiningMachines::hand_over(unsigned node, const Flight& flight, Life& life, host::SwitchHost& process,
+                                Step& step) {
     const wire::Address& from = layout_.address_of(flight.from);
+    constexpr std::uint8_t most_unasked = 2;  // so that the states are few
+    if (wire::decode<wire::Join>(flight.bytes)) life.unasked = std::min<std::uint8_t>(life.unasked + 1, most_unasked);
+    const bool is_above = flight.from == layout_.above(node);
+    if (is_above && (wire::decode<wire::Joined>(flight.bytes) || wire::decode<wire::Retry>(flight.bytes))) {
+        life.parent_answered = true;
+    }
     const std::uint64_t before = nonce_of_child(process, from);
     process.handle_datagram(datagram_of(flight, Input::packet), out_, model_now);
     const std::uint64_t after = nonce_of_child(process, from);

@@ -27,7 +27,8 @@ namespace ATP_VARIANT {
 // membership alone.
 //
 // Checked: no rank is ready before all have started; an error of a rank names a node that failed; a process that left
-// does not come back; no node removes another; in the end every rank is ready or has failed, and no switch keeps a job
+// does not come back; no node removes another; a parent that has not answered gets no more JOINs than the switch below
+// it got; in the end every rank is ready or has failed, and no switch keeps a job
 // without ranks.
 class JoiningMachines final : public Processes {
   public:
@@ -42,13 +43,15 @@ class JoiningMachines final : public Processes {
 
   private:
     enum class Phase : std::uint8_t { waits, runs, left, crashed };
-    // Of a node, beside the state of its process. The last three are ghosts.
+    // Of a node, beside the state of its process. The last ones, from `ready`, are ghosts.
     struct Life {
         Phase phase = Phase::waits;
         std::uint8_t boots = 0;
         bool ready = false;  // a rank: its tree was
         bool failed = false;
         std::array<std::uint32_t, 8> left_epochs{};  // switch: of the LEAVE that removed this node
+        bool parent_answered = false;
+        std::uint8_t unasked = 0;  // switch: JOINs that arrived since it asked a parent that has not answered
     };
 
     [[nodiscard]] bool is_rank(unsigned node) const { return kind(node) == NodeKind::worker; }
@@ -64,7 +67,8 @@ class JoiningMachines final : public Processes {
     void drain(unsigned node, Life& life, host::RankHost& rank, Time now, Step& step);
     void step_switch(unsigned node, Input input, const std::optional<Flight>& flight, Life& life,
                      host::SwitchHost& process, Step& step);
-    void hand_over(const Flight& flight, Life& life, host::SwitchHost& process, Step& step);
+    void hand_over(unsigned node, const Flight& flight, Life& life, host::SwitchHost& process, Step& step);
+    void note_questions(unsigned node, Life& life, Step& step);
     void refuse(unsigned node, const std::optional<Flight>& flight, Step& step) const;
     void take_sent(unsigned node, Step& step);
     void save(Life& life, host::RankHost* rank, host::SwitchHost* process, Time now, Step& step) const;

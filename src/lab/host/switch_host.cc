@@ -13,7 +13,6 @@ endpoint::ShardMachineConfig shard_of(const SwitchHostConfig& config) {
     Random random(config.boot, boot_stream);
     endpoint::ShardMachineConfig shard = config.shard;
     shard.is_first = true;
-    shard.tree.nonce = random.next();
     shard.tree.secret = {random.next(), random.next()};
     return shard;
 }

@@ -89,7 +89,10 @@ struct Branch {
     Duration up_hold{};              // !hosts: hold time that the last JOINED stated; zero: none
     bool up_lost = false;            // !hosts: the parent failed, and was not heard since
     Time up_next{};                  // when to send the next JOIN upwards
-    std::uint64_t up_cookie = 0;     // !hosts: of the last RETRY of the parent
+    wire::Address up_asker;          // whose JOIN pays for a question to a parent that has not answered; no family: none
+    std::uint64_t up_nonce = 0;      // !hosts: of the JOINs upwards
+    std::uint64_t up_cookie = 0;     // !hosts: of the last RETRY of the parent; 0: none since the last question
+    Time up_retry_next{};            // !hosts: earliest time of a JOIN that a RETRY causes; a question does not count
     std::uint32_t up_epoch = 0;      // !hosts: of the last JOIN upwards
     JoinedOrder up_order{};          // !hosts: of the last JOINED from above
     std::uint64_t group_number = 0;  // in results by group, instead of the token; 0: no group

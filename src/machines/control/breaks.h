@@ -20,6 +20,8 @@
     X(ignores_parent_loss, 77, "a leaf takes a parent that it does not hear for alive")            \
     X(names_another, 76, "a switch names another member than the one that failed")                 \
     X(silent_at_once, 80, "a switch takes a member for lost after half of the hold time")          \
+    X(asks_strangers_freely, 97, "a leaf asks a parent that has not answered as often as any other")\
+    X(takes_any_answer, 97, "a leaf takes the answers of any host for its parent's")               \
     X(plans_from_part, 93, "a rank plans before it has read the values of all ranks")              \
     X(values_as_read, 93, "a rank takes the values of a round in the order in which it read")      \
     X(blames_first_other, 94, "a rank names the first that differs from itself, not the minority") \

@@ -34,14 +34,14 @@ bool JoinClient::is_mine(const Message& message) const {
 bool JoinClient::handle_message(std::span<const std::byte> bytes, const wire::Address& from, bool by_group, Time now) {
     if (const auto joined = wire::decode<wire::Joined>(bytes)) {
         if (by_group) return handle_group_message(*joined, now);
-        if (!is_mine(*joined) || joined->epoch > epoch_) return false;
+        if (!is_mine(*joined) || joined->epoch > epoch_ || !note_answer(from)) return false;
         if (was_ready() && order_.shows_restart(*joined)) switch_restarted_ = true;
         order_.advance(*joined) ? handle_joined(*joined, from, now) : void(++counters_.stale);
         return true;
     }
     if (by_group) return false;
     if (const auto retry = wire::decode<wire::Retry>(bytes)) {
-        if (!is_mine(*retry)) return false;
+        if (!is_mine(*retry) || !note_answer(from)) return false;
         handle_retry(*retry, now);
         return true;
     }
@@ -95,10 +95,20 @@ bool JoinClient::answers_this_member(std::span<const std::byte> bytes, const std
     if (foreign) {
         return !was_ready() && from == config_.switch_address && wire::nonce_of(bytes) == config_.nonce;
     }
-    // A switch with several threads answers from a port of its own for each.
-    const bool same_host =
-        from.with_port(0) == config_.switch_address.with_port(0) || from.with_port(0) == data_address_.with_port(0);
-    return refused && is_mine(*refused) && same_host;
+    return refused && is_mine(*refused) && is_of_switch(from);
+}
+
+// A switch with several threads answers from a port of its own for each.
+bool JoinClient::is_of_switch(const wire::Address& from) const {
+    const wire::Address host = from.with_port(0);
+    return host == config_.switch_address.with_port(0) || host == answers_from_;
+}
+
+// A switch with several addresses may answer from another one than it was asked at. Only its first answer shows which:
+// later nobody else can answer, even if it reads the nonce. False: the sender is not the switch.
+bool JoinClient::note_answer(const wire::Address& from) {
+    if (answers_from_.family() == wire::Family::none) answers_from_ = from.with_port(0);
+    return is_of_switch(from);
 }
 
 void JoinClient::handle_joined(const wire::Joined& joined, const wire::Address& from, Time now) {

@@ -229,7 +229,8 @@ Time JoinTree::next_look(const Branch& branch, Time now) const {
             {next, std::max(overdue, child.asked_at + timing.hurry), child.detector.poll_timeout(config_.hold)});
     });
     if (branch.hosts) return std::max(next, now + std::chrono::milliseconds(1));
-    if (may_ascend(branch)) next = std::min(next, branch.up_next);
+    const bool may_ask = has_answered(branch, now) || branch.up_asker.family() != wire::Family::none;
+    if (may_ascend(branch) && may_ask) next = std::min(next, branch.up_next);
     if (branch.up_ready) next = std::min(next, branch.up_detector.poll_timeout(hold_of_parent(branch)));
     return std::max(next, now + std::chrono::milliseconds(1));
 }

@@ -22,7 +22,7 @@ void JoinTree::could_not_open(const ChannelKey& key, std::string why) {
 
 void JoinTree::handle_refused(const wire::Refused& refused, const wire::Address& from, Time now) {
     Branch* branch = find(key_of(refused));
-    if (branch == nullptr || branch->hosts || refused.nonce != config_.nonce) {
+    if (branch == nullptr || !is_of_parent(*branch, refused.nonce, from)) {
         ++counters_.forged;
         return;
     }

@@ -38,6 +38,7 @@ std::uint32_t packet_bytes_of(const wire::ChannelTerms& terms) {
 
 JoinTree::JoinTree(const JoinTreeConfig& config) : config_(config) {
     if (config_.room == nullptr) config_.room = std::make_shared<SwitchRoom>(config_.jobs, config_.channels);
+    if (config_.pace == nullptr) config_.pace = std::make_shared<QuestionPace>(config_.secret);
 }
 
 Branch* JoinTree::find(const ChannelKey& key) {
@@ -89,6 +90,7 @@ void JoinTree::take_member(Branch& branch, const wire::Join& join, std::size_t b
     branch.pace.handle_time(now, config_.hold);
     if (!was_member) report_member(Notice::member_joined, branch, *branch.at(Branch::position_of(join)));
     if (states) branch.up_next = std::min(branch.up_next, now);
+    if (!branch.hosts && !has_answered(branch, now)) branch.up_asker = from;
     if (auto why = problem_of_all(branch)) {
         ++counters_.refused;
         end_refused(branch,
@@ -130,6 +132,7 @@ bool JoinTree::must_wait(const wire::Join& join, Time now) {
 }
 
 Branch& JoinTree::open_branch(const wire::Join& join, Time now) {
+    const ChannelKey key = key_of(join);
     auto branch = std::make_unique<Branch>(Branch::of(join));
     const bool ends_here = join.level >= 1 || join.terms.has_single_unit();
     if (join.level == 2 || (ends_here && join.terms.server.family == 0)) {
@@ -138,8 +141,8 @@ Branch& JoinTree::open_branch(const wire::Join& join, Time now) {
         branch->up = ends_here ? address_of(join.terms.server) : parent_of(join.terms);
         branch->up_next = now;
         branch->up_epoch = last_up_epoch_;
+        branch->up_nonce = up_nonce_of(key);
     }
-    const ChannelKey key = key_of(join);
     if (ends_here && join.level != ATP_LEVELS) branch->group = address_of(join.terms.group);
     if (branch->group.family() != wire::Family::none) branch->group_number = group_number_of(key);
     TreeJob& job = jobs_[key.of_job()];
@@ -212,82 +215,6 @@ void JoinTree::handle_leave(const wire::Leave& leave, const wire::Address& from,
     detach(*branch, position, leave.epoch, edge, now);
 }
 
-// ------------------------------------------------------------------------------------------------------- From above
-
-void JoinTree::handle_joined(const wire::Joined& joined, const wire::Address& from, Time now) {
-    Branch* branch = find(key_of(joined));
-    if (branch == nullptr || branch->hosts || joined.nonce != config_.nonce || joined.epoch > branch->up_epoch) {
-        ++counters_.forged;
-        return;
-    }
-    if (!branch->up_order.advance(joined)) {
-        ++counters_.stale;
-        return;
-    }
-    const BranchStatus was = status_of(*branch);
-    if (joined.ready && !branch->up_ready) report(Notice::parent_ready, *branch, from);
-    branch->up_detector.handle_received(now);
-    branch->up_lost = false;
-    branch->up_data = from;
-    branch->up_long_path.handle_joined(joined.epoch, now);
-    branch->up_narrow = branch->up_narrow && branch->up_long_path.is_narrow(now, hold_of_parent(*branch), now);
-    branch->up_ready = joined.ready && !branch->up_narrow;
-    branch->up_hold = std::chrono::milliseconds(joined.hold_ms);
-    branch->missing_units_above = joined.missing_units;
-    branch->pace_above = joined.pace;
-    branch->int32_lanes = joined.int32_lanes;
-    if (!branch->up_narrow) branch->failures.forget_parent();
-    branch->failures.report_of_parent(joined.edges.empty() ? std::nullopt : std::optional(joined.edges.front()));
-    const bool states = branch->stated_above != joined.statements;
-    branch->stated_above = joined.statements;
-    if (!settle(*branch, was, now) && states) notify_all(*branch);
-}
-
-// The address of this switch is new to the parent, or its cookie is too old.
-void JoinTree::handle_retry(const wire::Retry& retry, Time now) {
-    Branch* branch = find(key_of(retry));
-    if (branch == nullptr || branch->hosts || retry.nonce != config_.nonce) {
-        ++counters_.forged;
-        return;
-    }
-    branch->up_detector.handle_received(now);
-    if (std::exchange(branch->up_cookie, retry.cookie) == retry.cookie) return;
-    branch->up_next = std::min(branch->up_next, now);
-    ascend(*branch, now);
-    wake_at(next_look(*branch, now));
-}
-
-// A switch that lost a member goes on joining, and says so, or its parent would take it for silent.
-wire::Join JoinTree::join_upwards(Branch& branch) const {
-    wire::Join join{
-        .nonce = config_.nonce,
-        .terms = branch.terms,
-        .cookie = branch.up_cookie,
-        .epoch = ++branch.up_epoch,
-        .level = static_cast<std::uint8_t>(branch.level == 0 && !branch.terms.has_single_unit() ? 1 : ATP_LEVELS),
-        .begun = branch.begun || branch.up_ready,
-        .int32_path = branch.int32_path,
-        .units = branch.complete_units};
-    join.pace = branch.pace_below();
-    if (const auto edge = branch.failures.first_own(); edge && !ATP_CONTROL_BREAK(cause_not_sent_up))
-        join.edges = {*edge};
-    join.statements = branch.stated_below;
-    while (!join.statements.empty() && bytes_of(join) > most_join_bytes(branch.terms)) join.statements.pop_back();
-    return join;
-}
-
-// Sends a JOIN upwards if it is due and all children have joined. After that they may fail.
-void JoinTree::ascend(Branch& branch, Time now) {
-    if (branch.hosts || !may_ascend(branch) || branch.up_next > now) return;
-    if (ATP_CONTROL_BREAK(leaf_stops_joining) && !branch.complete()) return;
-    const wire::Join join = join_upwards(branch);
-    const std::uint32_t packet_bytes = branch.up_ready || branch.up_narrow ? packet_bytes_of(branch.terms) : 0;
-    outbox_.push_back({branch.up, join, {}, LongPath::join_bytes(join.epoch, packet_bytes)});
-    branch.up_detector.handle_asked(now);
-    if (packet_bytes > wire::least_question_bytes) branch.up_long_path.handle_sent(join.epoch, now);
-    branch.up_next = now + interval_upwards(branch);
-}
-
 // ------------------------------------------------------------------------------------------------------------ Others
 
 // Reports the missing members of the child's own unit if this switch knows them, otherwise the missing units.
@@ -343,7 +270,7 @@ void JoinTree::close(Branch& branch, std::string why, const wire::Address& culpr
     report(Notice::job_left, branch);
     if (!branch.hosts && branch.up_detector.received_at() != Time{}) {
         const wire::JoiningUnit& unit = branch.children[static_cast<unsigned>(std::countr_zero(branch.mask))].unit;
-        wire::Leave leave{.nonce = config_.nonce,
+        wire::Leave leave{.nonce = branch.up_nonce,
                           .job = terms.job,
                           .token = terms.token,
                           .channel = terms.channel,

@@ -17,6 +17,7 @@
 #include "control/branch.h"
 #include "control/channel_key.h"
 #include "control/departures.h"
+#include "control/question_pace.h"
 #include "control/switch_room.h"
 #include "control/timing.h"
 #include "control/tree_notice.h"
@@ -37,8 +38,9 @@ struct JoinTreeConfig {
         room{};  // limits shared by all trees of the switch; nullptr: `jobs` and `channels` limit this tree alone
     std::uint64_t server_bytes = std::uint64_t{4} << 30U;  // limit for all servers hosted here; 0: hosts none
     Duration hold = timing.hold;                           // a child or parent silent for longer is treated as lost
-    std::uint64_t nonce = 0;                               // random, new at each start: of its JOINs
     Secret secret{};                                       // random: of values that no other host may guess
+    // Hosts that all trees of the switch ask; nullptr: one of this tree alone.
+    std::shared_ptr<QuestionPace> pace{};
     Duration impatient = timing.hurry;  // interval of JOINs upwards until the parent is ready, then refresh_of(hold)
 };
 
@@ -108,7 +110,7 @@ class JoinTree {
     // From the parent: a switch, or the host of the server.
     void handle_joined(const wire::Joined& joined, const wire::Address& from, Time now);
     void handle_refused(const wire::Refused& refused, const wire::Address& from, Time now);
-    void handle_retry(const wire::Retry& retry, Time now);
+    void handle_retry(const wire::Retry& retry, const wire::Address& from, Time now);
     // A report about a packet that the switch sent.
     void handle_send_error(const wire::SendError& error, Time now);
     void handle_timeout(Time now);
@@ -207,6 +209,15 @@ class JoinTree {
     [[nodiscard]] Duration hold_of_parent(const Branch& branch) const {
         return branch.up_hold != Duration::zero() ? branch.up_hold : config_.hold;
     }
+    // So long after its last answer, a parent is asked as often as needed. The second hold time is for the JOINs that
+    // tell it that this switch no longer hears it.
+    [[nodiscard]] bool has_answered(const Branch& branch, Time now) const {
+        const Time last = branch.up_detector.received_at();
+        return last != Time{} && now - last <= 2 * hold_of_parent(branch);
+    }
+    // Whether a message answers the JOINs upwards of this branch.
+    [[nodiscard]] static bool is_of_parent(const Branch& branch, std::uint64_t nonce, const wire::Address& from);
+    void note_answer(Branch& branch, Time now);
     // All members have joined, or had joined before one of them failed.
     [[nodiscard]] static bool may_ascend(const Branch& branch) { return !branch.complete_units.empty(); }
     [[nodiscard]] Duration interval_upwards(const Branch& branch) const {
@@ -230,6 +241,7 @@ class JoinTree {
     void unbar_expired(Time now);
     void refuse_all(const Branch& branch, wire::Refused refused, Time now);
     void ascend(Branch& branch, Time now);
+    void ask_stranger(Branch& branch, Time now);
     void notify(Branch& branch, const Branch::Child& child);
     void notify_all(Branch& branch);
     void notify_group(Branch& branch, const wire::Address& near, Time now);
@@ -241,9 +253,11 @@ class JoinTree {
     void report_member(TreeNotice::Kind kind, const Branch& branch, const Branch::Child& child,
                        std::string_view reason = {});
     void report_failure(const Branch& branch, const wire::Edge& edge);
+    [[nodiscard]] wire::Join question_of(Branch& branch) const;
     [[nodiscard]] wire::Join join_upwards(Branch& branch) const;
     [[nodiscard]] wire::Joined joined_of(const Branch& branch);
     [[nodiscard]] std::uint64_t group_number_of(const ChannelKey& key) const;
+    [[nodiscard]] std::uint64_t up_nonce_of(const ChannelKey& key) const;
     void wake_at(Time when);
 
     JoinTreeConfig config_;

@@ -51,6 +51,15 @@ void Departures::persist(Archive& archive) {
 }
 
 template <protocol::Archive Archive>
+void QuestionPace::persist(Archive& archive) {
+    persist_map(hosts_, archive, [&](wire::Address& address, Host& host) {
+        archive.value(address), archive.time(host.next), archive.time(host.until);
+        archive.time(host.answers_until), archive.value(host.asked);
+    });
+    archive.time(look_at_);
+}
+
+template <protocol::Archive Archive>
 void Branch::Child::persist(Archive& archive) {
     archive.value(address), detector.persist(archive), archive.time(asked_at), persist_unit(unit, archive);
     archive.value(nonce), archive.value(epoch), archive.value(receives_group), archive.value(join_bytes);
@@ -80,7 +89,8 @@ void Branch::persist(Archive& archive) {
     archive.value(int32_path), archive.value(int32_lanes);
     archive.value(begun), archive.value(up), archive.value(up_data), archive.value(up_ready);
     up_detector.persist(archive), up_long_path.persist(archive), archive.value(up_narrow);
-    archive.value(up_hold), archive.value(up_lost), archive.time(up_next), archive.value(up_cookie);
+    archive.value(up_hold), archive.value(up_lost), archive.time(up_next), archive.value(up_asker);
+    archive.value(up_nonce), archive.value(up_cookie), archive.time(up_retry_next);
     archive.value(up_epoch), archive.value(up_order.epoch), archive.value(up_order.number);
     archive.value(group_number), failures.persist(archive), archive.value(missing_units_above);
     persist_map(stated, archive, [&](std::uint16_t& position, std::vector<wire::Statement>& statements) {
@@ -94,7 +104,7 @@ void Branch::persist(Archive& archive) {
 
 inline namespace ATP_VARIANT {
 
-// `room` is the tree's own: a room that several trees share is not restored.
+// `room` and `pace` are the tree's own: what several trees share is not restored.
 template <protocol::Archive Archive>
 void JoinTree::persist(Archive& archive) {
     if constexpr (Archive::reads) {
@@ -109,7 +119,7 @@ void JoinTree::persist(Archive& archive) {
     persist_map(jobs_, archive, [&](JobKey& key, TreeJob& job) {
         archive.value(key.job), archive.value(key.token), archive.value(job.level), archive.value(job.channels);
     });
-    archive.value(server_bytes_), departures_.persist(archive);
+    archive.value(server_bytes_), departures_.persist(archive), config_.pace->persist(archive);
     persist_list(repeats_, archive, [&](Repeat& repeat) {
         archive.value(repeat.transmit.to), persist_message(repeat.transmit.message, archive);
         archive.value(repeat.transmit.near), archive.value(repeat.transmit.padded_bytes);

@@ -17,7 +17,7 @@ TreeReception handle_tree_message(JoinTree& tree, Gatekeeper& gatekeeper, std::s
     } else if (const auto refused = wire::decode<wire::Refused>(bytes)) {
         tree.handle_refused(*refused, from, now);
     } else if (const auto retry = wire::decode<wire::Retry>(bytes)) {
-        tree.handle_retry(*retry, now);
+        tree.handle_retry(*retry, from, now);
     } else {
         return {};
     }

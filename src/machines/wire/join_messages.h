@@ -126,7 +126,8 @@ struct ChannelTerms {
 
 // JOIN: a worker, or a switch for all members below it, joins a channel. Sent by: worker, switch.
 struct Join {
-    std::uint64_t nonce = 0;   // random, new at each start of the sender, which answers repeat
+    // random, new at each start of the sender and for each channel that a switch joins; answers repeat it
+    std::uint64_t nonce = 0;
     ChannelTerms terms{};      // equal in the JOINs of all members
     std::uint64_t cookie = 0;  // of the last RETRY of the receiver; 0: none
     std::uint32_t epoch = 0;   // number of this JOIN or LEAVE of the sender in the channel, from 1

@@ -52,7 +52,8 @@ bool join_fits(const Join& join) {
         if ((join.terms.mask1 & bit) == 0 || (seen & bit) != 0) return false;
         seen |= bit;
     }
-    return join.level == ATP_LEVELS ? seen == join.terms.mask1 : join.units.size() == 1;
+    if (join.level != ATP_LEVELS) return join.units.size() == 1;
+    return seen == join.terms.mask1 || join.cookie == 0;
 }
 
 bool report_fits(const Report& report) { return report.part < report.parts; }

@@ -13,7 +13,8 @@ namespace atp::wire {
 [[nodiscard]] bool is_positive_and_finite(double value);
 [[nodiscard]] bool terms_fit(const ChannelTerms& terms);
 [[nodiscard]] bool unit_fits(const JoiningUnit& unit);
-// A JOIN to level 0 or 1 covers one unit. A JOIN to level 2, from the last switch, covers all units.
+// A JOIN to level 0 or 1 covers one unit. A JOIN to level 2, from the last switch, covers all units; without a cookie
+// it may leave some out, since its receiver only answers with RETRY.
 [[nodiscard]] bool join_fits(const Join& join);
 [[nodiscard]] bool report_fits(const Report& report);
 [[nodiscard]] bool is_rate(double bits_per_s);
