@@ -206,6 +206,8 @@ void add_good(Table& table) {
         message.hold_ms = 3000;
         message.edges = {leaf_edge()};
     });
+    table.accepted("the shortest hold time", joined, [](auto& message) { message.hold_ms = 100; });
+    table.accepted("the longest hold time", joined, [](auto& message) { message.hold_ms = 60'000; });
     table.accepted("a tree with four failed edges", joined, [](auto& message) {
         message.edges = {leaf_edge(), member_edge, path_edge, member_edge};
     });
@@ -313,6 +315,8 @@ void add_bad_others(Table& table) {
     table.cut("a refusal without its last byte", encoded(refused()));
     table.cut("leave without its last byte", encoded(leave));
     table.cut("a retry without its last byte", encoded(retry));
+    table.refused("joined with a hold time of 99 ms", joined, [](auto& message) { message.hold_ms = 99; });
+    table.refused("joined with a hold time above a minute", joined, [](auto& message) { message.hold_ms = 60'001; });
     table.refused("a retry without a cookie", retry, [](auto& message) { message.cookie = 0; });
     table.cut("a hello without its last byte", encoded(wire::Hello{.nonce = 1}));
     table.cut("a welcome without its last byte", encoded(welcome()));

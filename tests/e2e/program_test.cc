@@ -126,7 +126,7 @@ TEST(SwitchProgram, MemoryThatTheKernelRefusesIsReportedWithTheAmount) {
 // The switch keeps silent members for longer than the test waits.
 TEST(BenchRanks, StoppedRankLeavesAndTheOthersNameIt) {
     switchd::SwitchNodeConfig config = small_switch();
-    config.hold = 10 * longest_wait;
+    config.hold = 3 * longest_wait;
     for (const int signal : {SIGINT, SIGTERM}) {
         const auto node = start(config);
         Ranks ranks(3, address_of(*node));

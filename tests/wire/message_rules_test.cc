@@ -48,6 +48,11 @@ TEST(JoinRules, DirectUnitHasOneMember) {
     EXPECT_FALSE(unit_fits({.members = 0x1, .mask0 = 0x1, .ranks = {ATP_WORKER_ALL}})) << "no rank has this number";
 }
 
+TEST(JoinRules, HoldTimeIsNotStatedOrFromATenthOfASecondToAMinute) {
+    EXPECT_TRUE(is_hold(0) && is_hold(100) && is_hold(3000) && is_hold(60'000));
+    EXPECT_FALSE(is_hold(1) || is_hold(99) || is_hold(60'001) || is_hold(~0U));
+}
+
 TEST(JoinRules, JoinCoversWhatItsLevelNeeds) {
     Join join = testing::join_of_worker();
     join.terms.mask1 = 0x3;

@@ -5,11 +5,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,6 +29,7 @@
 #include "net/resolve.h"
 #include "protocol/switch.h"
 #include "switchd/node.h"
+#include "wire/control.h"
 
 namespace atp::apps {
 namespace {
@@ -218,6 +221,14 @@ int run_switch(SwitchOptions options) {
     return exit_passed;
 }
 
+// Members take no other time.
+std::optional<std::chrono::nanoseconds> parse_hold(std::string_view text) {
+    const auto hold = parse_wait(text);
+    const bool fits = hold && *hold >= std::chrono::milliseconds(wire::least_hold_ms) &&
+                      *hold <= std::chrono::milliseconds(wire::most_hold_ms);
+    return fits ? hold : std::nullopt;
+}
+
 // Where the switch is, and how much it holds.
 void add_place_flags(Command& command, SwitchOptions& options) {
     Flags flags(command, "Switch");
@@ -263,7 +274,7 @@ void add_time_flags(Command& command, SwitchOptions& options) {
     switchd::SwitchNodeConfig& config = options.config;
     flags.parsed("--ageing", config.ageing, "TIME", parse_duration, duration_forms,
                  "Idle time after which another fragment may claim an aggregator [500ms]");
-    flags.parsed("--hold", config.hold, "TIME", parse_wait, wait_forms,
+    flags.parsed("--hold", config.hold, "TIME", parse_hold, "a time from 100ms to 60s",
                  "Declare a silent worker dead after this time [3s]");
     flags.parsed("--spin", config.spin, "TIME", parse_duration, duration_forms,
                  "Time for which a thread polls before it sleeps; lowers latency, keeps a core busy [0]");

@@ -63,6 +63,10 @@ inline constexpr std::size_t max_control_bytes = 65'504;
 inline constexpr std::size_t report_part_bytes = 1'024;
 // Shortest JOIN and HELLO, padding included: no answer to an address that is not proven is longer than its question.
 inline constexpr std::size_t least_question_bytes = 288;
+// Shortest hold time: a member sends 12 JOINs in it.
+inline constexpr std::size_t least_hold_ms = 100;
+// Longest hold time: for so long a failed neighbour may count as present.
+inline constexpr std::size_t most_hold_ms = 60'000;
 // Longest text of a REFUSED.
 inline constexpr std::size_t max_refusal_bytes = 200;
 // Longest name of the software in a WELCOME.

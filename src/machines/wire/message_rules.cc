@@ -13,6 +13,8 @@ bool has_no_gap(std::uint32_t mask) { return mask != 0 && (mask & (mask + 1)) ==
 
 bool is_positive_and_finite(double value) { return std::isfinite(value) && value > 0; }
 
+bool is_hold(std::uint32_t hold_ms) { return hold_ms == 0 || (hold_ms >= least_hold_ms && hold_ms <= most_hold_ms); }
+
 namespace {
 
 // Only multicast groups are accepted: otherwise a JOIN could direct results to a host that did not request them.

@@ -120,6 +120,7 @@ void fields(auto& codec, Of<decltype(codec), Joined>& value) {
     codec.field(value.missing_members);
     codec.field(value.int32_lanes);
     codec.field(value.hold_ms);
+    codec.rule(is_hold, value.hold_ms);
     fields(codec, value.pace);
     const std::size_t edge_count = codec.count(std::uint8_t{}, value.edges, 0, max_edges);
     for (auto& each : std::span(value.edges).first(edge_count)) fields(codec, each);
