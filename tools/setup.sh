@@ -16,6 +16,7 @@ switch_packages=(
     libhwy-dev                                          # vector instructions
     libcli11-dev libfmt-dev nlohmann-json3-dev          # atp and atp-lab
     libexpected-dev                                     # results of operations
+    libsodium-dev                                       # keys and seals
     libspdlog-dev                                       # the log
     libtomlplusplus-dev                                 # descriptions of clusters
 )

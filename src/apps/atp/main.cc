@@ -3,6 +3,7 @@
 
 #include "apps/atp/bench_command.h"
 #include "apps/atp/doctor_command.h"
+#include "apps/atp/key_command.h"
 #include "apps/atp/stats_command.h"
 #include "apps/atp/switch_command.h"
 #include "apps/atp/trace_command.h"
@@ -12,9 +13,9 @@
 namespace {
 
 // In the order of --help.
-constexpr std::array<atp::apps::Register, 5> commands{atp::apps::register_switch, atp::apps::register_stats,
-                                                      atp::apps::register_bench, atp::apps::register_doctor,
-                                                      atp::apps::register_trace};
+constexpr std::array<atp::apps::Register, 6> commands{atp::apps::register_switch, atp::apps::register_stats,
+                                                      atp::apps::register_bench,  atp::apps::register_doctor,
+                                                      atp::apps::register_trace,  atp::apps::register_key};
 
 }  // namespace
 
