@@ -33,18 +33,16 @@ inline ShardReport sample_thread() {
     shard.jobs = {{.job = 7, .counters = {}}, {.job = 8, .counters = {}}};
     number(shard.jobs[0].counters, 500);
     shard.channels.resize(2);
-    shard.channels[0] = {
-        .job = 7,
-        .channel = 1,
-        .level = 1,
-        .ready = true,
-        .present = 3,
-        .expected = 3,
-        .hosts = true,
-        .by_group = true,
-        .slowest =
-            client::SlowestChild{.rank = 3, .unit = 1, .share_percent = 99, .last_percent = 97, .waited_permille = 412},
-        .group = "239.1.2.3:4790"};
+    shard.channels[0] = {.job = 7,
+                         .channel = 1,
+                         .level = 1,
+                         .ready = true,
+                         .present = 3,
+                         .expected = 3,
+                         .hosts = true,
+                         .by_group = true,
+                         .slowest = client::SlowestChild{
+                             .rank = 3, .unit = 1, .share_percent = 99, .last_percent = 97, .waited_permille = 412}};
     number(shard.channels[0].server, 600);
     shard.channels[1].job = 8;
     shard.channels[1].present = 1;

@@ -75,8 +75,8 @@ FIELDS(Hello, nonce)
 FIELDS(Welcome, nonce, received_bytes, path, software)
 FIELDS(Stats, nonce, snapshot, part)
 FIELDS(Report, nonce, snapshot, part, parts, text)
-FIELDS(RankFacts, job, token, shares, starts_switch, kernel, host_name, socket, secret_low, secret_high, switch_address,
-       terms)
+FIELDS(RankFacts, job, token, first_group, shares, starts_switch, kernel, host_name, socket, secret_low, secret_high,
+       switch_address, terms)
 FIELDS(SharedFacts, problem)
 FIELDS(NetworkFacts, path, lanes, serves, hosts_switch, host, rack, uplink, host_bits_per_s, uplink_bits_per_s, sockets)
 FIELDS(ServerFacts, address)

@@ -356,6 +356,7 @@ wire::Endpoint server_endpoint() {
 wire::RankFacts facts_of_rank() {
     return {.job = 0x01020304,
             .token = 0x5EEDFACE01234567,
+            .first_group = 0x31323334,
             .shares = true,
             .kernel = "3f1c9a52-8f0e-4b5d-9c2e-5a1f0c7d6e8b/4026531840",
             .host_name = "a host",

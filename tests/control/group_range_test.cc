@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accepted texts for a range of multicast groups, and the choice of a job's group.
+// Accepted texts for a range of multicast groups, and the groups of a job's channels.
 #include "control/group_range.h"
 
 #include <gtest/gtest.h>
-
-#include <set>
 
 #include "control/join_tree.h"
 
 namespace atp::control {
 namespace {
 
-std::string group_text(const Multicast& multicast, std::uint32_t job, std::uint32_t token, std::uint16_t channel) {
-    return to_string(address_of(group_of(multicast, job, token, channel)));
+std::string group_text(const Multicast& multicast, std::uint32_t first, std::uint16_t channel) {
+    return to_string(address_of(group_of(multicast, first, channel)));
 }
 
 TEST(Multicast, ParsedRangePrintsTheSameText) {
@@ -34,27 +32,19 @@ TEST(Multicast, InvalidRangeOfGroupsIsRefused) {
     }
 }
 
-TEST(Multicast, GroupDependsOnJobTokenAndChannelAndIsRarelyShared) {
+TEST(Multicast, ChannelsTakeConsecutiveGroupsOfTheRangeFromTheFirstOfTheJob) {
     const Multicast multicast = parse_multicast("on").value();
-    std::set<std::string> groups;
-    for (std::uint32_t job = 1; job <= 16; ++job) {
-        for (std::uint16_t channel = 0; channel < 4; ++channel) {
-            const std::string group = group_text(multicast, job, 0x5EED, channel);
-            EXPECT_EQ(group, group_text(multicast, job, 0x5EED, channel));
-            EXPECT_TRUE(group.starts_with("239.192.") && group.ends_with(":4792")) << group;
-            groups.insert(group);
-        }
-    }
-    EXPECT_GE(groups.size(), 63U);
-    EXPECT_NE(group_text(multicast, 1, 0x5EED, 0), group_text(multicast, 1, 0x5EEE, 0))
-        << "another token gives another group";
+    EXPECT_EQ(group_text(multicast, 0xABCD1234, 0), "239.192.18.52:4792");
+    EXPECT_EQ(group_text(multicast, 0xABCD1234, 3), "239.192.18.55:4792");
+    EXPECT_EQ(group_text(multicast, 0xFFFFFFFF, 0), "239.192.255.255:4792");
+    EXPECT_EQ(group_text(multicast, 0xFFFFFFFF, 1), "239.192.0.0:4792");
 }
 
 TEST(Multicast, RangeOfOneGroupServesAllChannels) {
     const Multicast multicast = parse_multicast("239.1.2.3").value();
-    EXPECT_EQ(group_text(multicast, 1, 2, 3), "239.1.2.3:4792");
-    EXPECT_EQ(group_text(multicast, 4, 5, 6), "239.1.2.3:4792");
-    EXPECT_EQ(group_of({}, 1, 2, 3).family, 0) << "without a range of groups, a channel has no group";
+    EXPECT_EQ(group_text(multicast, 1, 3), "239.1.2.3:4792");
+    EXPECT_EQ(group_text(multicast, 4, 6), "239.1.2.3:4792");
+    EXPECT_EQ(group_of({}, 1, 3).family, 0) << "without a range of groups, a channel has no group";
 }
 
 }  // namespace

@@ -5,7 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
 
 #include "support/fails.h"
 
@@ -17,7 +22,7 @@ using ::testing::HasSubstr;
 using AscentKind = Ascent::Kind;
 
 constexpr std::uint64_t root = 100;
-constexpr JobName name{.job = 7, .token = 9};
+constexpr JobName name{.job = 7, .token = 9, .first_group = 300};
 
 wire::Endpoint at(std::uint8_t host, std::uint16_t port) {
     wire::Endpoint endpoint{.family = 4, .port = port};
@@ -175,7 +180,22 @@ TEST(JobPlan, ResultsByMulticastHaveAGroup) {
     const JobRules rules{.multicast = {.requested = true}};
     const auto planner = planned(rules, {below(root)});
     ASSERT_TRUE(planner);
-    EXPECT_EQ(planner->channel(0, 0).terms.group, group_of(rules.multicast, 7, 9, 0));
+    EXPECT_EQ(planner->channel(0, 0).terms.group, group_of(rules.multicast, name.first_group, 0));
+}
+
+// Hosts that see the groups learn nothing of the token.
+TEST(JobPlan, GroupsFollowFromTheDrawAndNotFromTheToken) {
+    const auto groups_of = [](const JobName& drawn) {
+        const auto planner =
+            JobPlanner::make({.channels = 4, .multicast = {.requested = true}}, drawn, {0}, {below(root)}).value();
+        std::vector<wire::Endpoint> groups;
+        for (std::uint32_t number = 0; number < 4; ++number) groups.push_back(planner.channel(number, 0).terms.group);
+        return groups;
+    };
+    const auto groups = groups_of(name);
+    EXPECT_EQ(groups_of({.job = 8, .token = 0x1234567890ABCDEF, .first_group = name.first_group}), groups);
+    const auto others = groups_of({.job = name.job, .token = name.token, .first_group = 4});
+    for (const wire::Endpoint& other : others) EXPECT_EQ(std::ranges::count(groups, other), 0);
 }
 
 TEST(JobPlan, WorkersThatSeeDifferentRootsAreMismatched) {

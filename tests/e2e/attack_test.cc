@@ -157,7 +157,7 @@ class Listener {
 TEST(Attack, H70_ListenerOfTheGroupWhoForgesResultsFromHisOwnAddressChangesNoSum) {
     const auto node = start(small_switch());
     comm::Options options = small_options();  // without an audit lane, which would detect a wrong sum
-    options.multicast = control::parse_multicast("on").value();
+    options.multicast = control::parse_multicast("239.192.7.9").value();
     Job job(2, {address_of(*node)}, options);
     const auto ranks = job.formed();
     ASSERT_EQ(ranks.size(), 2U);
@@ -175,8 +175,7 @@ TEST(Attack, H70_ListenerOfTheGroupWhoForgesResultsFromHisOwnAddressChangesNoSum
         const auto channels = node->snapshot().shards[0].channels;
         return ranks[0]->results_by_group() && !channels.empty() && channels[0].by_group;
     }));
-    const auto group = wire::Address::parse(node->snapshot().shards[0].channels[0].group);
-    ASSERT_TRUE(group);
+    const auto group = wire::Address::parse("239.192.7.9:4792");  // which hosts see in reports of IGMP
     const std::uint64_t strays = ranks[0]->counters()[0].strays;
     Listener listener(*group, open_ports());
     sum(60);

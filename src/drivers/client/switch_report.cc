@@ -264,7 +264,6 @@ void describe(Archive& archive, Of<Archive, ChannelReport> channel) {
     archive.value("expected", channel.expected);
     archive.value("hosts_server", channel.hosts);
     archive.choice("results", channel.by_group, "multicast", "unicast");
-    archive.value_unless_empty("group", channel.group);
     archive.optional("slowest", channel.slowest);
     if (!channel.hosts) return;
     archive.object("server", [&](Archive& inner) { inner.counters(protocol::server_fields, channel.server); });

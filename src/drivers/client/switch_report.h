@@ -45,7 +45,6 @@ struct ChannelReport {
     bool hosts = false;                     // the server of the channel runs here
     bool by_group = false;                  // results go to the group, not to each child
     std::optional<SlowestChild> slowest{};  // nullopt: too few fragments, or none waited, in the last interval
-    std::string group = {};                 // address; empty: the terms name none, or this switch does not send to it
     protocol::ServerCounters server{};      // all 0 unless `hosts`
 };
 

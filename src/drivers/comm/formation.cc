@@ -99,7 +99,9 @@ class Forming {
           options_(options),
           ranks_(meeting.groups.speakers()),
           hosts_(meeting.groups.any_shared() ? meeting.groups.ranks : decltype(hosts_){}),
-          name_{.job = meeting.facts.front().job, .token = meeting.facts.front().token},
+          name_{.job = meeting.facts.front().job,
+                .token = meeting.facts.front().token,
+                .first_group = meeting.facts.front().first_group},
           worker_(static_cast<std::uint16_t>(meeting.groups.host_of(rendezvous.party().rank))),
           deadline_(deadline) {}
 

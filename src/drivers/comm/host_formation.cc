@@ -42,6 +42,7 @@ Secret secret_of(const wire::RankFacts& facts) { return {facts.secret_low, facts
 wire::RankFacts own_facts(const Options& options, std::uint32_t world, std::optional<shm::HostLink>& listener) {
     const Secret secret = net::random_secret();
     wire::RankFacts own{.job = static_cast<std::uint32_t>(net::random_bits()),
+                        .first_group = static_cast<std::uint32_t>(net::random_bits()),
                         .shares = may_share(options),
                         .starts_switch = options.starts_switch,
                         .kernel = kernel_of_this_process(),

@@ -35,7 +35,6 @@ void ShardDriver::publish() {
                                       .expected = static_cast<std::uint32_t>(std::popcount(branch.mask)),
                                       .hosts = branch.hosts,
                                       .by_group = branch.by_group && machine_.reaches_groups()};
-        if (branch.group.family() != wire::Family::none) channel.group = to_string(branch.group);
         if (const wire::Pace pace = branch.pace_of_all(); pace.share_percent != 0) {
             channel.slowest = {.rank = branch.rank_of(pace),
                                .unit = pace.unit,

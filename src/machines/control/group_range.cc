@@ -6,7 +6,6 @@
 
 #include <charconv>
 
-#include "base/hash.h"
 #include "wire/packet.h"
 
 namespace atp::control {
@@ -50,13 +49,10 @@ std::string to_string(const Multicast& multicast) {
                        multicast.prefix_bits);
 }
 
-wire::Endpoint group_of(const Multicast& multicast, std::uint32_t job, std::uint64_t token, std::uint16_t channel) {
+wire::Endpoint group_of(const Multicast& multicast, std::uint32_t first, std::uint16_t channel) {
     if (!multicast.requested) return {};
-    const auto low = static_cast<std::uint32_t>(token);
-    const auto high = static_cast<std::uint32_t>(token >> 32U);
-    const std::uint32_t hash = mix(mix(mix(mix(job) + low) + high) + channel);
     wire::Endpoint group{.family = 4, .port = Multicast::port, .host = {}};
-    wire::store_u32(group.host.data(), multicast.network | (hash & host_bits(multicast.prefix_bits)));
+    wire::store_u32(group.host.data(), multicast.network | ((first + channel) & host_bits(multicast.prefix_bits)));
     return group;
 }
 

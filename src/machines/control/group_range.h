@@ -11,7 +11,8 @@
 
 namespace atp::control {
 
-// Each channel hashes to one group of a range. All channels of all jobs use one port, on which no switch receives.
+// A job takes consecutive groups of a range, from one that rank 0 draws. Anybody sees groups, so nothing that is
+// secret, such as the token, may follow from them. All channels of all jobs use one port, on which no switch receives.
 struct Multicast {
     static constexpr std::uint16_t port = 4792;
 
@@ -27,8 +28,8 @@ struct Multicast {
 // In the form that parse_multicast() accepts.
 [[nodiscard]] std::string to_string(const Multicast& multicast);
 
-// The group of this channel; no family if multicast is off.
-[[nodiscard]] wire::Endpoint group_of(const Multicast& multicast, std::uint32_t job, std::uint64_t token,
-                                      std::uint16_t channel);
+// The group of this channel; no family if multicast is off. `first`: a random number, of which the range takes the bits
+// that it has room for.
+[[nodiscard]] wire::Endpoint group_of(const Multicast& multicast, std::uint32_t first, std::uint16_t channel);
 
 }  // namespace atp::control

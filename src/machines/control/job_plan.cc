@@ -328,7 +328,7 @@ PlannedChannel JobPlanner::channel(std::uint32_t number, std::uint16_t worker) c
                                      .mask1 = membership->all_units(),
                                      .scale = rules_.scale,
                                      .server = server_of(number),
-                                     .group = group_of(rules_.multicast, name_.job, name_.token, number16)},
+                                     .group = group_of(rules_.multicast, name_.first_group, number16)},
                            .unit = {},
                            .place = membership->place(worker),
                            .membership = membership,

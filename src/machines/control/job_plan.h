@@ -34,6 +34,7 @@ struct JobRules {
 struct JobName {
     std::uint32_t job = 0;
     std::uint64_t token = 0;
+    std::uint32_t first_group = 0;  // of its channels
 };
 
 // How one worker takes part in one channel.

@@ -24,9 +24,10 @@ struct ReachFault {
 
 // FACTS: what a rank says of itself before it uses the network. Sent by: each rank.
 struct RankFacts {
-    std::uint32_t job = 0;    // random. The job has that of rank 0
-    std::uint64_t token = 0;  // random, not 0. The incarnation has that of rank 0
-    bool shares = false;      // the rank shares memory with ranks of its host
+    std::uint32_t job = 0;          // random. The job has that of rank 0
+    std::uint64_t token = 0;        // random, not 0. The incarnation has that of rank 0
+    std::uint32_t first_group = 0;  // random. The multicast group of channel 0 has that of rank 0
+    bool shares = false;            // the rank shares memory with ranks of its host
     // of rank 0: it starts a switch if the ranks need one, and leaves SERVER under the name `switch`
     bool starts_switch = false;
     std::string kernel{};     // ranks with other words are on other hosts: start of the kernel and network namespace

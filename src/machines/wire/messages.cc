@@ -185,6 +185,7 @@ void fields(auto& codec, Of<decltype(codec), Retry>& value) {
 void fields(auto& codec, Of<decltype(codec), RankFacts>& value) {
     codec.field(value.job);
     codec.field(value.token, 1);
+    codec.field(value.first_group);
     codec.field(value.shares);
     codec.field(value.starts_switch);
     codec.field(value.kernel, max_word_bytes);
