@@ -55,6 +55,7 @@ class MarkingSocket final : public net::Transport {
     void reach_group(const wire::Address& group, const wire::Address& from) override {
         socket_->reach_group(group, from);
     }
+    void forget_group(const wire::Address& group) override { socket_->forget_group(group); }
     [[nodiscard]] const wire::Address& local() const override { return socket_->local(); }
     [[nodiscard]] int descriptor() const override { return socket_->descriptor(); }
     [[nodiscard]] const net::UdpReport& report() const override { return socket_->report(); }

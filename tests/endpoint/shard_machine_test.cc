@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <utility>
+
 #include "base/hash.h"
 #include "shard_fixture.h"
 #include "support/packets.h"
@@ -256,6 +259,32 @@ TEST(ShardMachine, ResultGoesToTheGroupIfAllMembersReceiveIt) {
     star.shard.take(result, host(9), star.now);
     EXPECT_THAT(star.shard.receivers(ATP_TYPE_ACK), ElementsAre(Star::group())) << "also one that passes";
     EXPECT_EQ(star.shard.machine.counters().grouped, 2U);
+}
+
+// Whoever joins chooses the group, so a driver may keep no more of them than there are channels.
+TEST(ShardMachine, GroupsOfChannelsThatEndedAreGivenBack) {
+    Shard shard;
+    std::map<wire::Address, int> kept;
+    const auto join_and_leave = [&](std::uint32_t number, const wire::Address& group, bool leaves) {
+        wire::Join join = join_of(star(2).place(0), 0);
+        join.terms.job = number;
+        join.terms.group = control::endpoint_of(group);
+        shard.take(encoded(join), worker_address(0));
+        const wire::Leave leave{.job = number, .token = token, .channel = channel};
+        if (leaves) shard.take(encoded(leave), worker_address(0));
+        for (const ShardEvent& event : std::exchange(shard.events, {})) {
+            if (event.kind == ShardEvent::Kind::group_used) kept[event.address] = 1;
+            if (event.kind == ShardEvent::Kind::group_unused) kept.erase(event.address);
+        }
+    };
+    join_and_leave(1, Star::group(), false);
+    for (std::uint32_t number = 2; number < 10'002; ++number) {
+        wire::Endpoint group = control::endpoint_of(Star::group());
+        wire::store_u16(group.host.data() + 2, static_cast<std::uint16_t>(number));
+        join_and_leave(number, control::address_of(group), true);
+    }
+    join_and_leave(10'002, Star::group(), true);
+    EXPECT_THAT(kept, ElementsAre(::testing::Pair(Star::group(), 1))) << "the first channel still sends to it";
 }
 
 TEST(ShardMachine, ResultGoesToEachMemberIfTheTransportReachesNoGroups) {

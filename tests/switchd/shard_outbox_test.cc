@@ -32,6 +32,7 @@ class FakeTransport final : public net::Transport {
     [[nodiscard]] Result<std::size_t> receive(std::span<wire::Datagram>) override { return std::size_t{0}; }
     [[nodiscard]] bool has_more() const override { return false; }
     void reach_group(const wire::Address&, const wire::Address&) override {}
+    void forget_group(const wire::Address&) override {}
     [[nodiscard]] const wire::Address& local() const override { return address; }
     [[nodiscard]] int descriptor() const override { return -1; }
     [[nodiscard]] const net::UdpReport& report() const override { return report_; }

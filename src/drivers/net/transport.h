@@ -45,6 +45,7 @@ class Transport : public wire::Outbox {
 
     // See UdpSender.
     virtual void reach_group(const wire::Address& group, const wire::Address& from) = 0;
+    virtual void forget_group(const wire::Address& group) = 0;
     // False: packets to a group would not arrive.
     [[nodiscard]] virtual bool reaches_groups() const { return true; }
 

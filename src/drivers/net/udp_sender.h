@@ -54,6 +54,7 @@ class UdpSender {
     [[nodiscard]] std::optional<wire::SendError> take_too_long();
     // Sends packets to this group on the interface that has the address `from`. IPv4 only.
     void reach_group(const wire::Address& group, const wire::Address& from);
+    void forget_group(const wire::Address& group) { groups_.erase(group); }
 
   private:
     static constexpr std::size_t messages_per_call = 64;

@@ -58,6 +58,7 @@ class UdpSocket final : public Transport {
     void reach_group(const wire::Address& group, const wire::Address& from) override {
         sender_.reach_group(group, from);
     }
+    void forget_group(const wire::Address& group) override { sender_.forget_group(group); }
     // Only if local() is a group: leaves the group and joins it again. This sends a new report to bridges and routers,
     // unless another socket of this host is a member.
     [[nodiscard]] Result<void> rejoin_group();

@@ -81,6 +81,7 @@ class TracedTransport final : public net::Transport {
     void reach_group(const wire::Address& group, const wire::Address& from) override {
         transport_->reach_group(group, from);
     }
+    void forget_group(const wire::Address& group) override { transport_->forget_group(group); }
     [[nodiscard]] bool reaches_groups() const override { return transport_->reaches_groups(); }
     [[nodiscard]] const wire::Address& local() const override { return transport_->local(); }
     [[nodiscard]] int descriptor() const override { return transport_->descriptor(); }

@@ -141,6 +141,7 @@ void ShardDriver::take_events() {
                     socket_->reach_group(event->address, *from);
                 }
                 break;
+            case endpoint::ShardEvent::Kind::group_unused: socket_->forget_group(event->address); break;
         }
     }
     while (const auto notice = machine_.poll_notice()) {

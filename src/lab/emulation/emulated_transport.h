@@ -44,6 +44,7 @@ class EmulatedTransport final : public net::Transport {
     void reach_group(const wire::Address& group, const wire::Address& from) override {
         socket_->reach_group(group, from);
     }
+    void forget_group(const wire::Address& group) override { socket_->forget_group(group); }
     // Each port belongs to one peer, so there is no port to a group.
     [[nodiscard]] bool reaches_groups() const override { return false; }
     [[nodiscard]] const wire::Address& local() const override { return socket_->local(); }

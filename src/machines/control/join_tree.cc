@@ -293,7 +293,10 @@ void JoinTree::close(Branch& branch, std::string why, const wire::Address& culpr
                        .level = branch.level,
                        .last_of_job = last});
     last_ = nullptr;
+    const wire::Address group = branch.group;
     branches_.erase(key);
+    const bool shared = std::ranges::any_of(branches_, [&](const auto& other) { return other.second->group == group; });
+    if (!shared) events_.back().group = group;
     config_.room->give_back(key.of_job());
 }
 

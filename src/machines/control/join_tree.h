@@ -56,6 +56,7 @@ struct TreeEvent {
     std::uint16_t channel = 0;
     std::uint8_t level = 0;
     bool last_of_job = false;  // closed: the job has no other channel here
+    wire::Address group{};  // closed: no other channel here has this group; no family: it had none, or another has it
 };
 
 // tools/write_events writes the counters of a tree from src/events.toml.

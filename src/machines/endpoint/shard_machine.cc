@@ -397,12 +397,14 @@ void ShardMachine::close_channel(const control::TreeEvent& event) {
     std::erase_if(busy_, [&](const BusyServer& busy) { return busy.key == key; });
     servers_.erase(key);
     acks_.close(key);
+    if (event.group.family() == wire::Family::none) return;
+    add_event({.kind = ShardEvent::Kind::group_unused, .address = event.group, .near = {}, .bytes = {}});
 }
 
 // ------------------------------------------------------------------------------------------------------------- Events
 
 void ShardMachine::add_event(ShardEvent event) {
-    if (events_.size() < most_events) {
+    if (event.kind != ShardEvent::Kind::message || events_.size() < most_events) {
         events_.push_back(std::move(event));
     } else {
         ++counters_.events_lost;

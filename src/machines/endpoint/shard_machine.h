@@ -43,8 +43,9 @@ struct ShardMachineConfig {
 
 struct ShardEvent {
     enum class Kind : std::uint8_t {
-        message,     // a control message for the node, from `address`
-        group_used,  // packets go to the group `address`, on the interface that reaches `near`
+        message,       // a control message for the node, from `address`
+        group_used,    // packets go to the group `address`, on the interface that reaches `near`
+        group_unused,  // no packet goes to the group `address` any more
     };
     Kind kind = Kind::message;
     wire::Address address{};
@@ -108,7 +109,7 @@ class ShardMachine {
     void persist_joining(Archive& archive);
 
   private:
-    static constexpr std::size_t most_events = 1024;
+    static constexpr std::size_t most_events = 1024;  // before another message is lost
 
     // A server with packets to send.
     struct BusyServer {
@@ -157,7 +158,7 @@ class ShardMachine {
     std::vector<protocol::PacketBuffer> packets_;  // of the current batch
     std::unique_ptr<std::byte[]> scratch_;         // for FLUSHes of the batch, which may grow into gradients
     std::size_t scratch_used_ = 0;                 // packets
-    std::deque<ShardEvent> events_;                // at most most_events
+    std::deque<ShardEvent> events_;
     ShardMachineCounters counters_;
 };
 
