@@ -129,6 +129,21 @@ TEST(SwitchReport, RejectsTextThatIsNestedDeeperThanAnyReport) {
     EXPECT_FALSE(read_switch_report(nested(1'000'000)));
 }
 
+TEST(SwitchReport, TextsHaveNoControlCharacters) {
+    const std::string text =
+        R"({"software":"a\u001b]52;c;\u0007\u0085","shards":[{"features":{"gso":"\u001b[2J"}}],"later":["\u009b1m\u007f"]})";
+    const auto report = read_switch_report(text);
+    ASSERT_TRUE(report);
+    EXPECT_EQ(report->software, "a?]52;c;???");
+    EXPECT_EQ(report->shards.at(0).features[net::Feature::gso].text, "?[2J");
+    EXPECT_THAT(report->parts, ElementsAre(Field(&ReportPart::json, R"(["??1m?"])")));
+    EXPECT_EQ(printable_report(text),
+              R"({"software":"a?]52;c;???","shards":[{"features":{"gso":"?[2J"}}],"later":["??1m?"]})");
+    EXPECT_FALSE(printable_report(R"({"\u001b":0})")) << "no report has such a key";
+    EXPECT_FALSE(printable_report("\x1b]0;\a"));
+    EXPECT_EQ(printable_report(R"({"a":"ä"})"), R"({"a":"\u00e4"})") << "ASCII can be cut anywhere";
+}
+
 TEST(SwitchReport, MemoryIncludesTheKernelSwitch) {
     switchd::SwitchNodeConfig config;
     config.udp.local = wire::Address::loopback(wire::Family::ipv4, 0);

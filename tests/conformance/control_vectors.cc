@@ -412,6 +412,8 @@ void add_good_in_a_store(Table& table) {
     table.accepted("a rank reaches two of three servers", encoded(reached_facts()));
     table.accepted("the plan of a job", encoded(job_plan));
     table.accepted("a rank gives up", encoded(notice()));
+    table.accepted("a notice with control characters and bytes that are no UTF-8", notice(),
+                   [](auto& message) { message.text = "\x1b]0;\a\n\x7f \u0085\u00e4 \xc3/ \xed\xa0\x80 \xf5"; });
 }
 
 void add_bad_in_a_store(Table& table) {

@@ -34,7 +34,9 @@ class Messages(unittest.TestCase):
             with self.subTest(row["description"]):
                 kind, fields = wire_format.read_message(bytes_of(row))
                 self.assertEqual((kind, fields), message_of(row["fields"]))
-                self.assertEqual(wire_format.write_message(kind, len(bytes_of(row)), **fields), bytes_of(row))
+                # A `?` replaces a byte of a text that no sender should write.
+                if "?" not in fields.get("text", ""):
+                    self.assertEqual(wire_format.write_message(kind, len(bytes_of(row)), **fields), bytes_of(row))
 
     def test_each_truncation_is_refused(self) -> None:
         for row in rows_of("control.json"):

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
+#include <string>
 
 #include "input.h"
 #include "require.h"
@@ -28,6 +29,35 @@ void require_stable(std::span<const std::byte> bytes, Decode decode) {
     require(read.has_value(), "the encoded message can be decoded");
     Bytes twice(again.size());
     require(encode(*read, twice) == again.size() && twice == again, "the second encoding equals the first");
+}
+
+// Texts of other hosts reach logs and terminals.
+void require_printable(const std::string& text) {
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        const auto byte = static_cast<unsigned char>(text[at]);
+        require(byte >= 0x20 && byte != 0x7F, "a text has no control character of ASCII");
+        const bool is_c1 = byte == 0xC2 && static_cast<unsigned char>(text[at + 1]) < 0xA0;
+        require(!is_c1, "a text has no control character of C1");
+    }
+}
+
+void require_printable(std::span<const std::byte> bytes) {
+    if (const auto joined = wire::decode<wire::Joined>(bytes)) {
+        for (const wire::Statement& each : joined->statements) require_printable(each.text);
+    }
+    if (const auto join = wire::decode<wire::Join>(bytes)) {
+        for (const wire::Statement& each : join->statements) require_printable(each.text);
+    }
+    if (const auto refused = wire::decode<wire::Refused>(bytes)) require_printable(refused->text);
+    if (const auto welcome = wire::decode<wire::Welcome>(bytes)) require_printable(welcome->software);
+    if (const auto report = wire::decode<wire::Report>(bytes)) require_printable(report->text);
+    if (const auto notice = wire::decode<wire::GaveUp>(bytes)) require_printable(notice->text);
+    if (const auto shared = wire::decode<wire::SharedFacts>(bytes)) require_printable(shared->problem);
+    if (const auto facts = wire::decode<wire::RankFacts>(bytes)) {
+        for (const std::string& text : {facts->kernel, facts->host_name, facts->switch_address, facts->terms}) {
+            require_printable(text);
+        }
+    }
 }
 
 void require_in_range(const wire::Join& join) {
@@ -68,6 +98,7 @@ void run(Input& input) {
     require_stable(bytes, wire::decode<wire::JobPlan>);
     require_stable(bytes, wire::decode<wire::GaveUp>);
     if (const auto join = wire::decode<wire::Join>(bytes)) require_in_range(*join);
+    require_printable(bytes);
     require(!(wire::control_type(bytes) && wire::foreign_version(bytes)),
             "a message has this version or another one, never both");
     static_cast<void>(wire::refusal_version(bytes));

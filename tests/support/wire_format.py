@@ -8,6 +8,7 @@ lengths of lists. Only the length is checked, so that tests can also write and r
 
 from __future__ import annotations
 
+import codecs
 import enum
 import struct
 import sys
@@ -69,6 +70,13 @@ class Cut(ValueError):
     """Raised if a message ends before its last field."""
 
 
+def printable(data: bytes) -> str:
+    """Returns the text with a `?` for each byte of a control character, and for each byte that is no UTF-8."""
+    codecs.register_error("atp", lambda error: ("?" * (error.end - error.start), error.end))
+    text = data.decode(errors="atp")
+    return "".join("?" * len(c.encode()) if c < " " or "\x7f" <= c < "\xa0" else c for c in text)
+
+
 class Reader:
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
@@ -88,7 +96,7 @@ class Reader:
             count = before[field.count] if field.count else before[field.bits_of].bit_count()
             return [self.item(field.each) for _ in range(count)]
         if field.type == "text":
-            return self.take(self.number("u16")).decode()
+            return printable(self.take(self.number("u16")))
         if field.type == "bytes":
             return self.take(before[field.count])
         return self.take(field.array) if field.array else self.item(field.type)

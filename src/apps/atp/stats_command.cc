@@ -55,14 +55,15 @@ int run_stats(const StatsOptions& options) {
             fmt::print(stderr, "atp stats: {}\n", to_string(text.error()));
             return exit_failed;
         }
+        const auto json = client::printable_report(*text);
+        const auto report = options.json ? std::nullopt : client::read_switch_report(*text);
+        if (!json || (!options.json && !report)) {
+            fmt::print(stderr, "atp stats: {} sent a report that this version cannot read\n", options.address);
+            return exit_failed;
+        }
         if (options.json) {
-            fmt::print("{}\n", *text);
+            fmt::print("{}\n", *json);
         } else {
-            const auto report = client::read_switch_report(*text);
-            if (!report) {
-                fmt::print(stderr, "atp stats: {} sent a report that this version cannot read\n", options.address);
-                return exit_failed;
-            }
             if (options.watch && isatty(STDOUT_FILENO) != 0) fmt::print("\033[H\033[2J");
             fmt::print("{}",
                        stats_text(*report, before, std::chrono::duration<double>(at - asked.value_or(Time{})).count()));

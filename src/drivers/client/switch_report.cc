@@ -12,12 +12,19 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "base/text.h"
 #include "wire/job_text.h"
 
 namespace atp::client {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// In ASCII, so that a report may be cut into parts between any two bytes.
+std::string text_of(const Json& json) {
+    constexpr bool only_ascii = true;
+    return json.dump(-1, ' ', only_ascii, Json::error_handler_t::replace);
+}
 
 // Thrown if the value of a key does not have the type that a report requires.
 struct Malformed {};
@@ -210,7 +217,7 @@ class ReportReader {
     // Called last: reads the keys that no other call has read.
     void parts(std::vector<ReportPart>& parts) {
         for (const auto& [key, value] : json_.items()) {
-            if (std::ranges::find(asked_, key) == asked_.end()) parts.push_back({key, value.dump()});
+            if (std::ranges::find(asked_, key) == asked_.end()) parts.push_back({key, text_of(value)});
         }
     }
 
@@ -314,19 +321,24 @@ void describe(Archive& archive, Of<Archive, SwitchReport> report) {
     archive.parts(report.parts);
 }
 
-// nullopt: the text is no JSON, or nested deeper than any report. The limit bounds the recursion when a part is written
-// again.
+// nullopt: the text is no JSON, nested deeper than any report, or has a key that no report has. The limit bounds the
+// recursion when a part is written again. Texts may have control characters in JSON's escapes.
 std::optional<Json> parse(std::string_view text) {
     constexpr int most_depth = 32;
-    bool too_deep = false;
+    bool fits = true;
     Json json = Json::parse(
         text,
-        [&](int depth, Json::parse_event_t, const Json&) {
-            too_deep = too_deep || depth > most_depth;
-            return !too_deep;
+        [&](int depth, Json::parse_event_t event, Json& part) {
+            fits = fits && depth <= most_depth;
+            if (!part.is_string()) return fits;
+            const auto& found = part.get_ref<const std::string&>();
+            std::string clean = printable(found);
+            if (event == Json::parse_event_t::key) fits = fits && clean == found;
+            if (event == Json::parse_event_t::value) part = std::move(clean);
+            return fits;
         },
         false);
-    if (too_deep || json.is_discarded()) return std::nullopt;
+    if (!fits || json.is_discarded()) return std::nullopt;
     return json;
 }
 
@@ -336,7 +348,12 @@ std::string to_json(const SwitchReport& report) {
     Json json;
     ReportWriter writer(json);
     describe(writer, report);
-    return json.dump();
+    return text_of(json);
+}
+
+std::optional<std::string> printable_report(std::string_view text) {
+    const auto json = parse(text);
+    return json ? std::optional(text_of(*json)) : std::nullopt;
 }
 
 std::optional<SwitchReport> read_switch_report(std::string_view text) {
@@ -355,7 +372,7 @@ std::optional<SwitchReport> read_switch_report(std::string_view text) {
 void add_parts(std::string_view object, std::vector<ReportPart>& parts) {
     if (object.empty()) return;
     const Json json = Json::parse(object);
-    for (const auto& [key, value] : json.items()) parts.push_back({key, value.dump()});
+    for (const auto& [key, value] : json.items()) parts.push_back({key, text_of(value)});
 }
 
 const ShardReport* kernel_of(const SwitchReport& report) {

@@ -129,6 +129,8 @@ struct SwitchReport {
 
 // One JSON object. It contains no tokens, because tokens are capabilities.
 [[nodiscard]] std::string to_json(const SwitchReport& report);
+// The same JSON, also of other versions, but without control characters. nullopt: it is none.
+[[nodiscard]] std::optional<std::string> printable_report(std::string_view text);
 // nullopt: the text is no report of a switch. A missing key leaves the default, except `shards`.
 [[nodiscard]] std::optional<SwitchReport> read_switch_report(std::string_view text);
 

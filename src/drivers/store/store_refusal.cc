@@ -31,13 +31,13 @@ tl::unexpected<StoreRefusal> refuse(StoreStatus status, std::string text) {
 }
 
 Failure to_failure(const StoreRefusal& refusal, std::string peer) {
-    return fail(Operation::rendezvous, reason_of(refusal.status), std::move(peer), refusal.text);
+    return fail(Operation::rendezvous, reason_of(refusal.status), std::move(peer), printable(refusal.text));
 }
 
 Failure keys_not_set(std::span<const std::string> keys, std::string peer, Duration elapsed) {
     std::vector<std::string> quoted;
     quoted.reserve(keys.size());
-    for (const std::string& key : keys) quoted.push_back(fmt::format("'{}'", key));
+    for (const std::string& key : keys) quoted.push_back(fmt::format("'{}'", printable(key)));
     return Failure(Error{.operation = Operation::rendezvous,
                          .reason = Reason::timed_out,
                          .peer = std::move(peer),

@@ -34,7 +34,7 @@ using Outcome = tl::expected<Value, StoreRefusal>;
 
 [[nodiscard]] tl::unexpected<StoreRefusal> refuse(StoreStatus status, std::string text);
 
-// The error that callers of Store get.
+// The errors that callers of Store get, without control characters that a server may have put into them.
 [[nodiscard]] Failure to_failure(const StoreRefusal& refusal, std::string peer);
 // A timeout, with the keys that are missing.
 [[nodiscard]] Failure keys_not_set(std::span<const std::string> keys, std::string peer, Duration elapsed);

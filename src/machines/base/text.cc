@@ -3,10 +3,45 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 namespace atp {
 namespace {
 
 constexpr std::size_t most_named = 8;
+
+struct Character {
+    std::size_t bytes = 0;  // 0: no UTF-8
+    std::uint32_t value = 0;
+
+    [[nodiscard]] bool is_control() const { return value < 0x20 || (value >= 0x7F && value < 0xA0); }
+};
+
+// Of the front of `text`, which is not empty.
+Character first_character(std::string_view text) {
+    struct Width {
+        std::uint8_t mask, lead;
+        std::uint32_t least, most;  // a shorter encoding exists for smaller values
+    };
+    constexpr std::array widths{Width{0x80, 0x00, 0, 0x7F}, Width{0xE0, 0xC0, 0x80, 0x7FF},
+                                Width{0xF0, 0xE0, 0x800, 0xFFFF}, Width{0xF8, 0xF0, 0x10000, 0x10FFFF}};
+    constexpr unsigned bits_of_rest = 6;
+    const auto first = static_cast<std::uint8_t>(text.front());
+    for (std::size_t bytes = 1; bytes <= std::min(widths.size(), text.size()); ++bytes) {
+        const Width& width = widths[bytes - 1];
+        if ((first & width.mask) != width.lead) continue;
+        std::uint32_t value = first & static_cast<std::uint8_t>(~width.mask);
+        for (const char rest : text.substr(1, bytes - 1)) {
+            if ((static_cast<std::uint8_t>(rest) & 0xC0U) != 0x80U) return {};
+            value = value << bits_of_rest | (static_cast<std::uint8_t>(rest) & 0x3FU);
+        }
+        const bool surrogate = value >= 0xD800 && value < 0xE000;
+        if (value < width.least || value > width.most || surrogate) return {};
+        return {.bytes = bytes, .value = value};
+    }
+    return {};
+}
 
 }  // namespace
 
@@ -21,6 +56,17 @@ std::string list_some(std::span<const std::string> names) {
 
 std::string counted(std::uint64_t count, std::string_view noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string printable(std::string_view text) {
+    std::string clean(text);
+    for (std::size_t at = 0; at < clean.size();) {
+        const Character character = first_character(text.substr(at));
+        const std::size_t bytes = std::max<std::size_t>(character.bytes, 1);
+        if (character.bytes == 0 || character.is_control()) std::fill_n(clean.data() + at, bytes, '?');
+        at += bytes;
+    }
+    return clean;
 }
 
 }  // namespace atp

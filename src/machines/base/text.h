@@ -15,4 +15,8 @@ namespace atp {
 // "1 worker", "2 workers".
 [[nodiscard]] std::string counted(std::uint64_t count, std::string_view noun);
 
+// `text` with a `?` in place of each byte of a control character (C0, C1, DEL), and of each byte that is no UTF-8. So
+// no text of another host can start a line of a log or control a terminal, and it never gets longer.
+[[nodiscard]] std::string printable(std::string_view text);
+
 }  // namespace atp

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/text.h"
+
 namespace atp::wire {
 
 // The wire is big-endian: on a big-endian host these functions return `value`.
@@ -140,11 +142,12 @@ class ByteReader {
         value = static_cast<Number>(read);
     }
     void field(double& value) { value = std::bit_cast<double>(number(sizeof value)); }
+    // A text without control characters: it may reach logs and terminals.
     void field(std::string& value, std::size_t most) {
         std::uint16_t size = 0;
         field(size, 0, most);
         const std::byte* const at = take(size);
-        value = at == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(at), size);
+        value = at == nullptr ? std::string() : printable({reinterpret_cast<const char*>(at), size});
     }
     void field(std::span<std::byte> value) {
         const std::byte* const at = take(value.size());
