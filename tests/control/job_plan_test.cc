@@ -382,6 +382,75 @@ TEST(JobPlan, ContradictionsOfTheLastRoundsNameTheirRank) {
     refused([](Served& served) { served.servers[1].address = {}; }, "it has no server");
     refused([](Served& served) { served.reached[1].lanes.pop_back(); }, "it names 1 servers, not 2");
     refused([](Served& served) { served.reached[1].lanes[0] = 0; }, "does not reach rank 0");
+    refused([](Served& served) { served.reached[1].lanes[1] = 0; }, "it names no fault of a server");
+}
+
+// Otherwise all ranks would divide by the length of a fragment.
+TEST(JobPlan, PathWithoutRoomForAnElementNamesItsRank) {
+    wire::NetworkFacts narrow = below(root);
+    for (const std::uint16_t lanes : std::initializer_list<std::uint16_t>{0, 1}) {
+        narrow.path.front().lanes = lanes;
+        const auto planner = planned({.audit = true}, {below(root), narrow, narrow});
+        expect_refused(planner, Reason::malformed, "rank 1",
+                       "packets of " + std::to_string(lanes) + " lanes on its path have no room");
+    }
+    EXPECT_TRUE(planned({}, {below(root), narrow}));
+    std::vector<wire::NetworkFacts> facts;
+    for (int host = 0; host < 4; ++host) facts.push_back(serving(host, host < 2 ? "left" : "right"));
+    auto planner = planned({.layout = LayoutKind::racks}, facts);
+    ASSERT_TRUE(planner);
+    Served served(*planner, 4);
+    served.reached[2].leaf_lanes = 0;
+    EXPECT_TRUE(fails(planner->settle(served.servers, served.reached),
+                      {.peer = "rank 2", .text = HasSubstr("packets of 0 lanes on its path have no room")}));
+}
+
+// Any store writer may change what ranks say of the network and of servers.
+TEST(JobPlan, FactsOfAnyKindGiveAPlanOrAnError) {
+    std::minstd_rand chance(1);
+    const auto below_number = [&chance](std::size_t end) { return static_cast<std::uint32_t>(chance() % end); };
+    const auto name_of_some = [&](const char* kind) {
+        return below_number(2) == 0 ? std::string() : kind + std::to_string(below_number(3));
+    };
+    unsigned plans = 0;
+    for (int round = 0; round < 3000; ++round) {
+        std::vector<wire::NetworkFacts> facts(1 + below_number(6));
+        for (wire::NetworkFacts& each : facts) {
+            each = {.serves = below_number(4) != 0, .host = name_of_some("h"), .rack = {}, .uplink = name_of_some("u")};
+            for (std::uint32_t left = below_number(4); left != 0; --left) {
+                each.path.push_back({.id = below_number(4),
+                                     .aggregators = below_number(3),
+                                     .lanes = static_cast<std::uint16_t>(below_number(400))});
+            }
+            if (each.path.empty()) continue;
+            each.lanes = 1 + below_number(400);
+            each.hosts_switch = below_number(2) == 0;
+            each.rack = below_number(3) == 0 ? "rack" : "";
+        }
+        const bool any_layout = below_number(2) == 0;
+        auto planner = planned({.channels = 2,
+                                .audit = below_number(2) == 0,
+                                .layout = any_layout ? std::nullopt : std::optional(LayoutKind(below_number(4)))},
+                               facts);
+        if (!planner) continue;
+        if (planner->has_servers()) {
+            Served served(*planner, facts.size());
+            served.servers[below_number(facts.size())].address = at(1, 1);
+            wire::ReachedFacts& some = served.reached[below_number(facts.size())];
+            some.lanes.assign(below_number(4), below_number(3));
+            some.faults.resize(below_number(2));
+            some.leaf_lanes = static_cast<std::uint16_t>(below_number(3));
+            if (!planner->settle(served.servers, served.reached)) continue;
+        }
+        ++plans;
+        for (std::uint32_t number = 0; number < planner->sockets(); ++number) {
+            for (std::uint16_t worker = 0; worker < facts.size(); ++worker) {
+                const auto channel = planner->channel(number, worker);
+                EXPECT_GT(channel.terms.lanes, channel.terms.audit ? 1 : 0);
+            }
+        }
+    }
+    EXPECT_GT(plans, 100U);
 }
 
 TEST(JobPlan, ManyChannelsOfManySharesAreAtMostSixtyFour) {

@@ -177,6 +177,9 @@ Result<void> JobPlanner::check(const std::vector<wire::ServerFacts>& servers,
             return malformed(ranks_[worker], fmt::format("it does not reach rank {}, which serves every layout",
                                                          ranks_[serving.front()]));
         }
+        if (each.faults.empty() && std::ranges::count(each.lanes, 0U) != 0) {
+            return malformed(ranks_[worker], "it names no fault of a server that does not answer it");
+        }
         const bool led = leads(static_cast<std::uint16_t>(worker)) && each.faults.empty();
         if (led && each.leaf.family == 0) return malformed(ranks_[worker], "it has no switch for its rack, but should");
     }
@@ -227,7 +230,12 @@ Result<void> JobPlanner::place() {
         if (!membership) return tl::unexpected(membership.error());
         memberships_.push_back(std::make_shared<const protocol::Membership>(*std::move(membership)));
     }
-    plan_ = computed_plan();
+    const Limits found = limits();
+    if (found.lanes <= (rules_.audit ? 1U : 0U)) {
+        return malformed(ranks_[found.narrowest],
+                         fmt::format("packets of {} lanes on its path have no room for an element", found.lanes));
+    }
+    plan_ = computed_plan(found);
     return {};
 }
 
@@ -247,17 +255,24 @@ std::uint32_t JobPlanner::lanes_of(std::size_t worker) const {
     return climbs(static_cast<std::uint16_t>(worker)) ? std::min(lanes, facts_[worker].lanes) : lanes;
 }
 
+void JobPlanner::Limits::take_lanes(std::size_t worker, std::uint32_t most) {
+    if (most >= lanes) return;
+    lanes = most;
+    narrowest = worker;
+}
+
 // The smallest table and the shortest packets on the paths of all workers.
 JobPlanner::Limits JobPlanner::limits() const {
     Limits limits{.lanes = ATP_MAX_LANES, .aggregators = UINT32_MAX};
     // A switch without memory sets no limit: it forwards everything, or refuses the JOIN.
-    const auto pass = [&limits](std::uint32_t aggregators, std::uint32_t lanes) {
+    std::size_t worker = 0;
+    const auto pass = [&](std::uint32_t aggregators, std::uint32_t lanes) {
         if (aggregators == 0) return;
         limits.aggregators = std::min(limits.aggregators, aggregators);
-        limits.lanes = std::min(limits.lanes, lanes);
+        limits.take_lanes(worker, lanes);
     };
-    for (std::size_t worker = 0; worker < facts_.size(); ++worker) {
-        limits.lanes = std::min(limits.lanes, lanes_of(worker));
+    for (; worker < facts_.size(); ++worker) {
+        limits.take_lanes(worker, lanes_of(worker));
         const std::span<const wire::PathSwitch> path(facts_[worker].path);
         const bool climbs_here = has_servers() && climbs(static_cast<std::uint16_t>(worker));
         // Servers on hosts have no memory for sums of switches.
@@ -273,8 +288,7 @@ JobPlanner::Limits JobPlanner::limits() const {
     return limits;
 }
 
-wire::JobPlan JobPlanner::computed_plan() const {
-    const Limits found = limits();
+wire::JobPlan JobPlanner::computed_plan(const Limits& found) const {
     const unsigned units = memberships_.front()->units();
     std::uint32_t window = rules_.window;
     if (window == 0) {

@@ -92,6 +92,9 @@ class JobPlanner {
     struct Limits {
         std::uint32_t lanes = 0;
         std::uint32_t aggregators = 0;
+        std::size_t narrowest = 0;  // the first worker whose path limits the lanes
+
+        void take_lanes(std::size_t worker, std::uint32_t most);
     };
 
     JobPlanner(JobRules rules, JobName name, std::vector<std::uint32_t> ranks, std::vector<wire::NetworkFacts> facts);
@@ -104,7 +107,7 @@ class JobPlanner {
                                      const std::vector<wire::ReachedFacts>& reached) const;
     [[nodiscard]] Result<void> place();
     [[nodiscard]] Limits limits() const;
-    [[nodiscard]] wire::JobPlan computed_plan() const;
+    [[nodiscard]] wire::JobPlan computed_plan(const Limits& found) const;
     [[nodiscard]] std::uint32_t lanes_of(std::size_t worker) const;
     [[nodiscard]] wire::Endpoint server_of(std::uint32_t number) const;
     void join_in_layout(PlannedChannel& channel, std::size_t share, std::uint16_t worker) const;
