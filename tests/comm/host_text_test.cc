@@ -42,6 +42,7 @@ TEST_F(HostText, LostRankIsNamedWithItsProcessAndReason) {
                            .text = "it is\nsilent",
                            .ranks = {2},
                            .address = "10.0.0.1:4790"};
+    const Error no_reason{.reason = Reason::failed, .peer = "rank 2", .text = "no such reason", .ranks = {2}};
     const Error of_rank{.operation = Operation::wait, .reason = Reason::mismatched, .text = "its calls differ"};
     const std::vector<Row> rows{
         {shm::Presence::ended,
@@ -52,6 +53,7 @@ TEST_F(HostText, LostRankIsNamedWithItsProcessAndReason) {
          {.reason = Reason::closed, .text = "rank 7 (process 4711) ended the job: its calls differ"}},
         {shm::Presence::left, "", {.reason = Reason::closed, .text = "rank 7 (process 4711) left the job"}},
         {shm::Presence::ended, note_of(of_network), of_network},
+        {shm::Presence::ended, "4096\nrank 2\n2\n\nno such reason", no_reason},
     };
     for (const Row& row : rows) {
         memory.clear();

@@ -5,13 +5,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "net/clock.h"
+#include "other_users.h"
 #include "shm/unix_socket.h"
 #include "support/fails.h"
 
@@ -60,6 +64,51 @@ TEST(HostLink, H41_StrangersAreIgnored) {
         EXPECT_TRUE(link->adopt(shape, 1, secret, soon()));
     });
     EXPECT_TRUE(listening->share(shape, secret, soon()));
+}
+
+// docs/spec/hazards.md#h41
+TEST(HostLink, H41_ManySilentStrangersDelayNoRank) {
+    auto listening = HostLink::listen();
+    ASSERT_TRUE(listening);
+    constexpr int strangers = 200;
+    std::vector<net::Descriptor> silent;
+    for (int i = 0; i < strangers; ++i) {
+        auto connected = connect_to(listening->name());
+        ASSERT_TRUE(connected);
+        silent.push_back(*std::move(connected));
+    }
+    std::jthread rank1([name = listening->name()] {
+        auto link = HostLink::connect(name, 1, secret);
+        ASSERT_TRUE(link);
+        EXPECT_TRUE(link->adopt(shape, 1, secret, soon()));
+    });
+    // Waiting for each in turn, even a tenth of a second, would take longer.
+    EXPECT_TRUE(listening->share(shape, secret, soon()));
+}
+
+TEST(HostLink, ProcessOfAnotherUserIsNotHeard) {
+    auto listening = HostLink::listen();
+    ASSERT_TRUE(listening);
+    auto knows_all = connect_to(listening->name());
+    ASSERT_TRUE(knows_all);
+    const std::array<std::uint64_t, 4> greeting{0x4154502d484f5354, 1, secret[0], secret[1]};
+    ASSERT_TRUE(send_all(*knows_all, std::as_bytes(std::span(greeting))));
+    test::other_users = 1;
+    EXPECT_TRUE(fails(listening->share(shape, secret, net::now() + std::chrono::milliseconds(20)),
+                      {.reason = Reason::timed_out}));
+    EXPECT_EQ(test::other_users, 0);
+}
+
+TEST(HostLink, SecretIsNotShownToAnotherUser) {
+    const std::string name = "atp-impostor-" + std::to_string(getpid());
+    const auto impostor = listen_at(name);
+    ASSERT_TRUE(impostor);
+    test::other_users = 1;
+    EXPECT_TRUE(fails(HostLink::connect(name, 1, secret), {.text = "the socket of rank 0 belongs to another user"}));
+    const auto connection = accept_from(*impostor, soon());
+    ASSERT_TRUE(connection);
+    std::byte first{};
+    EXPECT_TRUE(fails(receive_all(*connection, {&first, 1}, soon()), {.reason = Reason::closed}));
 }
 
 TEST(HostLink, MissingRankTimesOut) {

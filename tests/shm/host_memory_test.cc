@@ -120,6 +120,14 @@ TEST(HostMemory, AllRanksNameTheRankThatFailedFirst) {
     EXPECT_NE(pair.rank0->state_of(spacious.slots), before) << "those who wait are woken";
 }
 
+TEST(HostMemory, NumberThatIsNoRankIsNotBlamed) {
+    const Pair pair;
+    pair.rank1->blame(spacious.ranks);
+    EXPECT_FALSE(pair.rank0->lost(0));
+    pair.rank1->set_presence(1, Presence::ended);
+    EXPECT_EQ(pair.rank0->lost(0), 1U);
+}
+
 TEST(HostMemory, SleeperWakesWithTheState) {
     const Pair pair;
     HostMemory& memory = *pair.rank0;

@@ -3,11 +3,16 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include "net/clock.h"
 #include "support/fails.h"
@@ -69,6 +74,31 @@ TEST(UnixSocket, MessageWithoutADescriptorIsMalformed) {
     const std::array<std::byte, 1> plain{};
     ASSERT_TRUE(send_all(both.here, plain));
     EXPECT_TRUE(fails(receive_descriptor(both.there, later()), {.reason = Reason::malformed}));
+}
+
+int open_descriptors() {
+    return static_cast<int>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+}
+
+TEST(UnixSocket, FurtherDescriptorsOfAMessageStayClosed) {
+    const Connection both;
+    const int before = open_descriptors();
+    for (const std::size_t count : {2U, 3U}) {
+        const std::vector<int> numbers(count, both.here.number());
+        std::byte payload{1};
+        iovec part{.iov_base = &payload, .iov_len = 1};
+        alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(3 * sizeof(int))> control{};
+        msghdr message{};
+        message.msg_iov = &part, message.msg_iovlen = 1;
+        message.msg_control = control.data(), message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+        cmsghdr* const header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET, header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(count * sizeof(int));
+        std::memcpy(CMSG_DATA(header), numbers.data(), count * sizeof(int));
+        ASSERT_EQ(sendmsg(both.here.number(), &message, 0), 1);
+        EXPECT_TRUE(fails(receive_descriptor(both.there, later()), {.reason = Reason::malformed}));
+        EXPECT_EQ(open_descriptors(), before);
+    }
 }
 
 TEST(UnixSocket, EndOfTheOtherProcessIsAnError) {

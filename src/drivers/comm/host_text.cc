@@ -23,6 +23,11 @@ std::vector<std::uint32_t> numbers_in(std::string_view text) {
     return numbers;
 }
 
+// Of the number that another process wrote.
+Reason reason_of(std::uint32_t number) {
+    return number < static_cast<std::uint32_t>(Reason::failed) ? static_cast<Reason>(number) : Reason::failed;
+}
+
 // The part of the note up to the next end, which is removed.
 std::string_view take_part(std::string_view& note) {
     const std::size_t end = note.find(parts_end);
@@ -67,7 +72,7 @@ Error error_of_lost(const shm::HostMemory& memory, RankNumbers ranks, unsigned l
     const std::string_view address = take_part(left);
     // A network, or a rank, that ends the job for one rank of a host ends it for all of them.
     if (!peer.empty()) {
-        error.reason = reason.empty() ? Reason::failed : static_cast<Reason>(reason.front());
+        error.reason = reason_of(reason.empty() ? UINT32_MAX : reason.front());
         error.peer = peer;
         error.ranks = blamed;
         error.address = address;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,9 +27,6 @@ struct HostGreeting {
 };
 static_assert(std::is_trivially_copyable_v<HostGreeting>);
 
-// A stranger that connects and says nothing holds up rank 0 this long.
-constexpr Duration longest_greeting = std::chrono::milliseconds(200);
-
 constexpr Duration look_interval = std::chrono::milliseconds(100);
 
 // The word that a rank writes into the memory, so that rank 0 sees that both mean the same memory.
@@ -41,6 +39,11 @@ net::Descriptor end_of(const net::Descriptor& socket) {
     return net::Descriptor(static_cast<int>(syscall(SYS_pidfd_open, process->pid, 0)));
 }
 
+bool is_own_user(const net::Descriptor& socket) {
+    const auto process = peer_of(socket);
+    return process && process->user == geteuid();
+}
+
 template <class Object>
 std::span<const std::byte> bytes_of(const Object& object) {
     return std::as_bytes(std::span(&object, 1));
@@ -49,6 +52,64 @@ std::span<const std::byte> bytes_of(const Object& object) {
 Failure apart(std::string text) {
     return fail(Operation::rendezvous, Reason::unsupported, "shared memory", std::move(text));
 }
+
+// Takes connections, and waits for all of their greetings at once: a silent one delays no other.
+class Reception {
+  public:
+    struct Guest {
+        net::Descriptor socket;
+        HostGreeting greeting{};
+        std::size_t got = 0;  // bytes of the greeting
+    };
+
+    Reception(const net::Descriptor& listener, const Secret& secret) : listener_(listener), secret_(secret) {}
+
+    // The next one that shows the secret; Reason::timed_out: nobody did, although strangers may go on connecting.
+    [[nodiscard]] Result<Guest> next(Time until) {
+        do {
+            std::vector<pollfd> watched{{.fd = listener_.number(), .events = POLLIN, .revents = 0}};
+            for (const Guest& guest : silent_) {
+                watched.push_back({.fd = guest.socket.number(), .events = POLLIN, .revents = 0});
+            }
+            if (auto ready = wait_for_any(watched, until); !ready) return tl::unexpected(ready.error());
+            for (std::size_t i = silent_.size(); i-- > 0;) {
+                if (watched[i + 1].revents == 0 || may_go_on(silent_[i])) continue;
+                Guest guest = std::move(silent_[i]);
+                silent_.erase(silent_.begin() + static_cast<std::ptrdiff_t>(i));
+                const HostGreeting& shown = guest.greeting;
+                if (shown.mark == HostGreeting{}.mark && shown.secret == secret_) return guest;
+            }
+            if (watched.front().revents == 0) continue;
+            if (auto taken = take_one(); !taken) return tl::unexpected(taken.error());
+        } while (net::now() < until);
+        return fail(Operation::wait, Reason::timed_out, "Unix socket", "no answer");
+    }
+
+  private:
+    // Ranks greet at once, so the oldest of many is none.
+    static constexpr std::size_t most_silent = 256;
+
+    Result<void> take_one() {
+        auto socket = accept_from(listener_, net::now());
+        if (!socket) return tl::unexpected(socket.error());
+        if (!is_own_user(*socket)) return {};
+        if (silent_.size() == most_silent) silent_.erase(silent_.begin());
+        silent_.push_back({.socket = *std::move(socket)});
+        return {};
+    }
+    // False: the greeting is complete, or will never be.
+    static bool may_go_on(Guest& guest) {
+        const auto rest = std::as_writable_bytes(std::span(&guest.greeting, 1)).subspan(guest.got);
+        const ssize_t got = recv(guest.socket.number(), rest.data(), rest.size(), 0);
+        if (got < 0) return errno == EAGAIN || errno == EINTR;
+        guest.got += static_cast<std::size_t>(got);
+        return got != 0 && guest.got < sizeof guest.greeting;
+    }
+
+    const net::Descriptor& listener_;
+    const Secret& secret_;
+    std::vector<Guest> silent_;
+};
 
 }  // namespace
 
@@ -64,6 +125,7 @@ Result<HostLink> HostLink::listen() {
 Result<HostLink> HostLink::connect(const std::string& name, unsigned rank, const Secret& secret) {
     auto socket = connect_to(name);
     if (!socket) return tl::unexpected(socket.error());
+    if (!is_own_user(*socket)) return apart("the socket of rank 0 belongs to another user");
     if (auto sent = send_all(*socket, bytes_of(HostGreeting{.rank = rank, .secret = secret})); !sent) {
         return tl::unexpected(sent.error());
     }
@@ -72,20 +134,8 @@ Result<HostLink> HostLink::connect(const std::string& name, unsigned rank, const
     return link;
 }
 
-Result<HostLink::LinkedRank> HostLink::accept_one(unsigned ranks, const Secret& secret, Time deadline) {
-    while (true) {
-        auto socket = accept_from(listener_, deadline);
-        if (!socket) return tl::unexpected(socket.error());
-        const auto process = peer_of(*socket);
-        HostGreeting greeting;
-        const Time until = std::min(deadline, net::after(net::now(), longest_greeting));
-        const auto got = receive_all(*socket, std::as_writable_bytes(std::span(&greeting, 1)), until);
-        const bool known =
-            got && process && process->user == geteuid() && greeting.mark == HostGreeting{}.mark &&
-            greeting.secret == secret && greeting.rank != 0 && greeting.rank < ranks &&
-            std::ranges::none_of(peers_, [&](const LinkedRank& peer) { return peer.rank == greeting.rank; });
-        if (known) return LinkedRank{.rank = static_cast<unsigned>(greeting.rank), .socket = *std::move(socket)};
-    }
+bool HostLink::has_peer(std::uint64_t rank) const {
+    return std::ranges::any_of(peers_, [rank](const LinkedRank& peer) { return peer.rank == rank; });
 }
 
 Result<std::unique_ptr<HostMemory>> HostLink::share(const HostShape& shape, const Secret& secret, Time deadline,
@@ -94,20 +144,23 @@ Result<std::unique_ptr<HostMemory>> HostLink::share(const HostShape& shape, cons
     if (!created) return tl::unexpected(created.error());
     auto memory = std::make_unique<HostMemory>(*std::move(created), shape, 0);
     memory->answer(answer_to(secret, 0), static_cast<std::uint32_t>(getpid()));
+    Reception reception(listener_, secret);
     while (peers_.size() + 1 < shape.ranks) {
         const Time until = std::min(deadline, net::after(net::now(), look_interval));
-        auto peer = accept_one(shape.ranks, secret, until);
-        if (!peer) {
-            if (peer.error().reason != Reason::timed_out || net::now() >= deadline) {
-                return tl::unexpected(peer.error());
+        auto guest = reception.next(until);
+        if (!guest) {
+            if (guest.error().reason != Reason::timed_out || net::now() >= deadline) {
+                return tl::unexpected(guest.error());
             }
             if (hopeless()) return apart("another rank of the host does not connect");
             continue;
         }
-        if (auto sent = send_descriptor(peer->socket, memory->descriptor()); !sent) {
+        const std::uint64_t rank = guest->greeting.rank;
+        if (rank == 0 || rank >= shape.ranks || has_peer(rank)) continue;
+        if (auto sent = send_descriptor(guest->socket, memory->descriptor()); !sent) {
             return tl::unexpected(sent.error());
         }
-        peers_.push_back(*std::move(peer));
+        peers_.push_back({.rank = static_cast<unsigned>(rank), .socket = std::move(guest->socket)});
     }
     for (const LinkedRank& peer : peers_) {
         std::byte ready{};
@@ -125,9 +178,6 @@ Result<std::unique_ptr<HostMemory>> HostLink::share(const HostShape& shape, cons
 Result<std::unique_ptr<HostMemory>> HostLink::adopt(const HostShape& shape, unsigned rank, const Secret& secret,
                                                     Time deadline) {
     const net::Descriptor& socket = peers_.front().socket;
-    const auto process = peer_of(socket);
-    if (!process) return tl::unexpected(process.error());
-    if (process->user != geteuid()) return apart("rank 0 runs as another user");
     auto descriptor = receive_descriptor(socket, deadline);
     if (!descriptor) return tl::unexpected(descriptor.error());
     auto adopted = SharedMemory::adopt(*std::move(descriptor), shape.bytes());

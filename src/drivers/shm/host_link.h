@@ -25,15 +25,17 @@ namespace atp::shm {
 // Failure: whatever prevents shared memory is an Error, whose text says why.
 class HostLink {
   public:
-    // The name is random, so only ranks that read it in the store find the socket.
+    // Every local user sees the name in /proc/net/unix and may connect. Only a process of the same user that knows the
+    // secret gets the memory.
     [[nodiscard]] static Result<HostLink> listen();
     [[nodiscard]] const std::string& name() const { return name_; }
     // Returns when `ranks - 1` other ranks have connected, or one of them never will: `hopeless` is asked at intervals.
-    // Strangers are ignored.
+    // Strangers are ignored, and delay nobody.
     [[nodiscard]] Result<std::unique_ptr<HostMemory>> share(
         const HostShape& shape, const Secret& secret, Time deadline,
         const std::function<bool()>& hopeless = [] { return false; });
 
+    // Shows the secret to nobody but a process of the same user.
     [[nodiscard]] static Result<HostLink> connect(const std::string& name, unsigned rank, const Secret& secret);
     [[nodiscard]] Result<std::unique_ptr<HostMemory>> adopt(const HostShape& shape, unsigned rank, const Secret& secret,
                                                             Time deadline);
@@ -53,7 +55,7 @@ class HostLink {
     };
 
     HostLink() = default;
-    [[nodiscard]] Result<LinkedRank> accept_one(unsigned ranks, const Secret& secret, Time deadline);
+    [[nodiscard]] bool has_peer(std::uint64_t rank) const;
     static void run(std::vector<LinkedRank> peers, net::Descriptor end, HostMemory& memory);
 
     std::string name_;

@@ -191,7 +191,8 @@ std::optional<unsigned> HostMemory::rank_without(unsigned slot_number, std::uint
 }
 
 std::optional<unsigned> HostMemory::lost(std::uint64_t chunk) const {
-    if (const std::uint32_t blamed = head().blamed; blamed != 0) return blamed - 1;
+    // Another process wrote it: a number out of range names nobody.
+    if (const std::uint32_t blamed = head().blamed; blamed != 0 && blamed <= shape_.ranks) return blamed - 1;
     std::optional<unsigned> found;
     for (unsigned rank = 0; rank < shape_.ranks; ++rank) {
         const Presence presence = presence_of(rank);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shm/unix_socket.h"
 
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -55,18 +54,22 @@ Result<net::Descriptor> open_socket() {
 }
 
 Result<void> wait_readable(const net::Descriptor& socket, Time deadline) {
+    pollfd watched{.fd = socket.number(), .events = POLLIN, .revents = 0};
+    return wait_for_any({&watched, 1}, deadline);
+}
+
+}  // namespace
+
+Result<void> wait_for_any(std::span<pollfd> watched, Time deadline) {
     while (true) {
         const Duration left = std::clamp<Duration>(deadline - net::now(), Duration::zero(), net::longest_sleep);
         const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(left).count();
-        pollfd watched{.fd = socket.number(), .events = POLLIN, .revents = 0};
-        const int ready = poll(&watched, 1, static_cast<int>(milliseconds));
+        const int ready = poll(watched.data(), watched.size(), static_cast<int>(milliseconds));
         if (ready > 0) return {};
         if (ready < 0 && errno != EINTR) return failed(Operation::wait);
         if (ready == 0) return fail(Operation::wait, Reason::timed_out, "Unix socket", "no answer");
     }
 }
-
-}  // namespace
 
 Result<net::Descriptor> listen_at(const std::string& name) {
     auto socket = open_socket();
@@ -133,14 +136,20 @@ Result<void> send_descriptor(const net::Descriptor& socket, int descriptor) {
 Result<net::Descriptor> receive_descriptor(const net::Descriptor& socket, Time deadline) {
     if (auto ready = wait_readable(socket, deadline); !ready) return tl::unexpected(ready.error());
     DescriptorMessage message;
+    // CMSG_SPACE() has room for a second descriptor, which the kernel would install without an owner.
+    message.header.msg_controllen = CMSG_LEN(sizeof(int));
     if (recvmsg(socket.number(), &message.header, MSG_CMSG_CLOEXEC) != 1) return failed(Operation::receive);
     const cmsghdr* const header = CMSG_FIRSTHDR(&message.header);
     if (header == nullptr || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof(int))) {
         return fail(Operation::receive, Reason::malformed, "Unix socket", "the message has no descriptor");
     }
-    int descriptor = -1;
-    std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
-    return net::Descriptor(descriptor);
+    int number = -1;
+    std::memcpy(&number, CMSG_DATA(header), sizeof number);
+    net::Descriptor descriptor(number);
+    if ((message.header.msg_flags & MSG_CTRUNC) != 0) {
+        return fail(Operation::receive, Reason::malformed, "Unix socket", "the message has more than one descriptor");
+    }
+    return descriptor;
 }
 
 }  // namespace atp::shm

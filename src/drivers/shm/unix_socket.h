@@ -3,6 +3,7 @@
 // process who is at the other end, pass descriptors, and are closed when a process ends.
 #pragma once
 
+#include <poll.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -19,6 +20,9 @@ struct PeerProcess {
     pid_t pid = 0;
     uid_t user = 0;
 };
+
+// Returns when one of them is ready or at its end, or the deadline passed: Reason::timed_out.
+[[nodiscard]] Result<void> wait_for_any(std::span<pollfd> watched, Time deadline);
 
 // `name` without the zero byte that makes it abstract. All sockets block, at most until the deadline of each call.
 [[nodiscard]] Result<net::Descriptor> listen_at(const std::string& name);
