@@ -293,6 +293,9 @@ class Rank:
                     body = packet[wire_format.HEADER_BYTES :]
                     if len(body) != 4 * (len(fragments[at]) + self._audits):
                         raise RuntimeError("an ACK has another length than its fragment")
+                    words = (audit(self._job, 0, 0, first + at, worker) for worker in range(self._world))
+                    if self._audits and body[-4:] != struct.pack(">I", sum(words) & MASK32):
+                        raise RuntimeError("a result with a wrong audit lane")
                     results[at] = body[: 4 * len(fragments[at])]
                     progress = time.monotonic()
                 while expected < len(fragments) and results[expected] is not None:

@@ -247,6 +247,27 @@ TEST(Hazard, H39_AuditDropsASumOfAnotherFragment) {
     expect_audit_notices([](Flight& flight) { wire::store_u32(&flight.bytes[ATP_OFFSET_SEQ], 1); });
 }
 
+// A server that counts a worker as there, or a switch that adds to results.
+TEST(Hazard, H39_AuditDropsAResultThatLacksAWorker) {
+    const protocol::ChannelConfig channel = NetworkConfig{}.channel;
+    Network network(star(3));
+    network.submit_all(elements_each * 2, own_value);
+    bool damaged = false;
+    network.set_rule([&](Flight& flight) {
+        if (flight.is(ATP_TYPE_ACK) && !damaged) {
+            add_to_audit_lane(flight, 0U - channel.result_audit_of(0, 1));
+            damaged = true;
+        }
+        return Network::Disposition::deliver;
+    });
+    EXPECT_TRUE(network.finish());
+    EXPECT_TRUE(damaged);
+    std::uint64_t failures = 0;
+    for (unsigned worker = 0; worker < 3; ++worker) failures += network.worker(worker).counters().audit_failures;
+    EXPECT_GE(failures, 1U);
+    EXPECT_TRUE(network.sums_are_right());
+}
+
 TEST(Hazard, H39_AuditDropsASumWithAWrongBitmap) {
     expect_audit_notices([](Flight& flight) { wire::store_u32(&flight.bytes[ATP_OFFSET_BITMAP0], 0x3); });
 }

@@ -116,7 +116,11 @@ TEST(ServerAudit, SumWithAWrongAuditLaneIsDroppedAndCounted) {
     EXPECT_EQ(bench.server.counters().audit_failures, 1U);
     bench.handle(audited(0, 0));
     bench.handle(audited(1, 0));
-    EXPECT_EQ(bench.answers().at(0).sums.at(0), 10.0F);
+    const auto answer = bench.answers().at(0);
+    EXPECT_EQ(answer.sums.at(0), 10.0F);
+    EXPECT_EQ(static_cast<std::uint32_t>(answer.integers.back()),
+              channel.result_audit_of(0, 0) + channel.result_audit_of(0, 1))
+        << "a result names those who are in it";
 }
 
 TEST(ServerAudit, PacketWithoutTheAuditLaneIsRefused) {

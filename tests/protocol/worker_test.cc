@@ -272,6 +272,28 @@ TEST(WorkerTest, LastLaneCarriesTheAuditWord) {
     EXPECT_EQ(lanes_in(packets[1].bytes), (testing::Lanes{6, word}));
 }
 
+TEST(WorkerTest, ResultWithAWrongAuditLaneIsDroppedAndCounted) {
+    WorkerConfig config = WorkerBench::default_config();
+    config.channel.audit = true;
+    WorkerBench bench(config);
+    ASSERT_TRUE(bench.submit({5, 6}).has_value());
+    static_cast<void>(bench.packets());
+    testing::Bytes ack = bench.ack(0, 7);
+    std::byte* const lane = ack.data() + ack.size() - ATP_LANE_BYTES;
+    const std::uint32_t word = wire::load_u32(lane);
+    for (const std::uint32_t wrong :
+         {0U, word - config.channel.result_audit_of(0, 2), word + config.channel.result_audit_of(0, 2)}) {
+        wire::store_u32(lane, wrong);
+        bench.handle(ack);
+    }
+    EXPECT_EQ(bench.worker.counters().audit_failures, 3U);
+    EXPECT_EQ(bench.worker.counters().acks, 0U);
+    wire::store_u32(lane, word);
+    bench.handle(ack);
+    EXPECT_EQ(bench.worker.counters().acks, 1U);
+    EXPECT_EQ(bench.outputs[0][0], 7.0F);
+}
+
 TEST(WorkerTest, TransmitIntoATooSmallBufferKeepsThePacket) {
     WorkerBench bench;
     ASSERT_TRUE(bench.submit({1, 2}).has_value());

@@ -232,7 +232,10 @@ void Machines::step_worker(unsigned node, Input input, const Flight& flight, Ste
     if (is_list) return step_worker_with_list(node, input, flight, step);
     NodeState& worker = states_[node];
     const CheckedStores assessed(worker.owned, worker.stored, step.violation);
+    const auto failures = [&worker] { return worker.rank->machine().worker().counters().audit_failures; };
+    const std::uint64_t before = failures();
     hand_over(*worker.rank, input, flight);
+    if (failures() != before) step.violate("the audit lane caught a wrong result at a worker");
     drain_worker(node, time_of(input), step);
 }
 

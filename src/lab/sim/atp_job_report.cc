@@ -65,7 +65,7 @@ void AtpJob::check(const JobReport& job) {
     const auto expect_none = [&](std::string_view what, std::uint64_t count) {
         if (count != 0) Program::fail(fmt::format("job {}: {}: {}", name(), what, count));
     };
-    expect_none("audit failures", job.server.audit_failures);
+    expect_none("audit failures", job.server.audit_failures + job.worker.audit_failures);
     expect_none("packets refused by a worker", job.worker.refused);
     expect_none("packets refused by a server", job.server.refused);
     if (job.incarnations > 1) return;

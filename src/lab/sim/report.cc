@@ -131,7 +131,7 @@ std::uint64_t JobReport::resends() const { return worker.resent + (switchml ? sw
 
 std::uint64_t Report::audit_failures() const {
     std::uint64_t failures_seen = 0;
-    for (const JobReport& job : jobs) failures_seen += job.server.audit_failures;
+    for (const JobReport& job : jobs) failures_seen += job.server.audit_failures + job.worker.audit_failures;
     return failures_seen;
 }
 

@@ -60,6 +60,10 @@ struct ChannelConfig {
     [[nodiscard]] constexpr std::uint32_t audit_of(std::uint32_t seq, std::uint32_t worker) const {
         return audit_word(job, token, channel, seq, worker);
     }
+    // Of a result, which a multicast group may see: it tells nothing of the token.
+    [[nodiscard]] constexpr std::uint32_t result_audit_of(std::uint32_t seq, std::uint32_t worker) const {
+        return audit_word(job, 0, channel, seq, worker);
+    }
 };
 
 }  // namespace atp::protocol

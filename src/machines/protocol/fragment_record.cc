@@ -49,8 +49,7 @@ std::size_t FragmentRecords::copy_result(const FragmentRecord& record, unsigned 
     std::ranges::copy(result(record).subspan(first * ATP_LANE_BYTES, words * ATP_LANE_BYTES), buffer.begin());
     const std::size_t tail = tail_lanes(record.proves_result());
     for (std::size_t at = 0; at < tail; ++at) {
-        // The audit lane of an ACK has no meaning.
-        const std::uint32_t word = record.proves_result() ? record.proof_words[at] : 0;
+        const std::uint32_t word = record.proves_result() ? record.proof_words[at] : record.audit_lane;
         wire::store_u32(buffer.data() + (words + at) * ATP_LANE_BYTES, word);
     }
     return (words + tail) * ATP_LANE_BYTES;

@@ -61,6 +61,7 @@ struct FragmentRecord {
     std::uint32_t next_index = 0;     // aggregator index of seq + W
     std::uint32_t count = 0;          // workers included
     std::uint32_t merges = 0;         // additions by this server
+    std::uint32_t audit_lane = 0;     // of the result: the words of all whose numbers it has; 0 without audit
     Time notified_until{};            // answers in notified() are not repeated before this time
 
     // Field `lanes` of the ACK.
@@ -172,6 +173,7 @@ class FragmentRecords {
         const std::size_t elements = std::min<std::size_t>(r.elements, elements_);  // an archive may contain any number
         if (r.state == FragmentRecord::State::complete) {
             archive.value(r.result_type), archive.value(r.next_index), archive.value(r.without_owner);
+            archive.value(r.audit_lane);
             const std::size_t words = std::min(words_of(elements, r.result_type), elements_);
             archive.bytes(result(r).first(words * ATP_LANE_BYTES));
         } else {

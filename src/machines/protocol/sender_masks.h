@@ -20,7 +20,7 @@ class SenderMasks {
         std::uint32_t mask1 = 0;
     };
 
-    // Of a worker that runs no fragment with an owner, or is alone in its job.
+    // Of a worker that runs no fragment with an owner and checks no audit lane, or is alone in its job.
     SenderMasks() = default;
     SenderMasks(const Membership& membership, std::uint16_t rank) {
         const Place& own = membership.place(rank);
@@ -33,6 +33,7 @@ class SenderMasks {
         }
     }
 
+    [[nodiscard]] unsigned workers() const { return static_cast<unsigned>(masks_.size()); }
     [[nodiscard]] bool has_others() const { return masks_.size() > 1; }
     // Requires has_others(), and an owner that is another worker.
     [[nodiscard]] const Masks& without(std::uint16_t owner) const { return masks_[owner]; }

@@ -311,6 +311,9 @@ void Server::freeze(Record& record) {
     record.next_index = next_index;
     counters_.remapped += moved ? 1 : 0;
     std::ranges::fill(records_.notified(record), 0U);
+    if (config_.channel.audit) {
+        record.audit_lane = result_audit(records_.included(record), config_.channel, record.seq, membership_);
+    }
     write_result(records_, record, inverse_scale(record.scale));
 }
 

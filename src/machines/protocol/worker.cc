@@ -86,6 +86,10 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
         if (!ends_as_mismatch(packet, now)) ++counters_.refused;
         return;
     }
+    if (known && !audit_holds(packet)) {
+        ++counters_.audit_failures;
+        return;
+    }
     // CE marks this worker's own downlink. The next gradient reports it, and the ACK returns it to all workers (H32,
     // docs/spec/hazards.md#h32).
     if (congested) echo_ = true;

@@ -39,7 +39,7 @@ struct WorkerConfig {
     ChannelConfig channel;
     std::uint16_t rank = 0;
     Place place;            // Membership::place(rank)
-    SenderMasks senders{};  // of that membership and rank; required if operations have owners
+    SenderMasks senders{};  // of that membership and rank; required if operations have owners, or with audit
     double scale = 1e8;     // of the job, as its server has it
     CongestionConfig congestion;
     // If the oldest fragment has no ACK for this long, the worker sends a PROBE. The timeout doubles at each expiry up
@@ -79,6 +79,7 @@ struct WorkerCounters {
     std::uint64_t bypassed = 0;  // fragments sent around the switches because an element is too large for their sum
     std::uint64_t refused = 0;   // packets dropped: undecodable, or of a shape that this channel or tensor never has
     std::uint64_t forged = 0;    // packets dropped: of another job, token or channel
+    std::uint64_t audit_failures = 0;  // results dropped for a wrong audit lane
 };
 
 inline constexpr std::array worker_fields{
@@ -99,6 +100,7 @@ inline constexpr std::array worker_fields{
     counter<&WorkerCounters::bypassed>("bypassed"),
     counter<&WorkerCounters::refused>("refused"),
     counter<&WorkerCounters::forged>("forged"),
+    counter<&WorkerCounters::audit_failures>("audit_failures"),
 };
 // End of the written part.
 
@@ -253,6 +255,7 @@ class Worker {
     // worker_home.cc: sums for this worker.
     [[nodiscard]] bool may_stay_home(const Delivery& delivery) const;
     [[nodiscard]] bool lacks_own(const atp_header& ack) const;
+    [[nodiscard]] bool audit_holds(const wire::Packet& ack) const;
     void start_at_home(std::uint32_t seq);
     void resume_readies(std::uint32_t acked);
     [[nodiscard]] double inverse_scale(std::uint8_t scale) const { return 1.0 / scale_from(scale, config_.scale); }

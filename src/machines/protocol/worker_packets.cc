@@ -71,6 +71,20 @@ bool Worker::ack_fits(const wire::Packet& packet) const {
     return header.scale == operation.tensor->scale(first);
 }
 
+// The audit lane tells whose numbers are in the result: those of all workers who should be, each once (H39,
+// docs/spec/hazards.md#h39).
+bool Worker::audit_holds(const wire::Packet& ack) const {
+    if (!config_.channel.audit || ack.lanes.empty()) return true;
+    const Delivery delivery = delivery_of(ack.header.seq);
+    std::uint32_t expected = 0;
+    for (std::uint16_t worker = 0; worker < config_.senders.workers(); ++worker) {
+        const bool at_home = worker == config_.rank && lacks_own(ack.header);
+        if (delivery.contributes(worker) && !at_home)
+            expected += config_.channel.result_audit_of(ack.header.seq, worker);
+    }
+    return wire::load_u32(ack.lanes.last(ATP_LANE_BYTES).data()) == expected;
+}
+
 bool Worker::deliver(const wire::Packet& packet) {
     if (packet.lanes.empty()) return true;
     const std::uint32_t seq = packet.header.seq;

@@ -56,4 +56,14 @@ std::uint32_t WorkerSet::audit_sum(const ChannelConfig& channel, std::uint32_t s
     return sum;
 }
 
+std::uint32_t result_audit(std::span<const std::uint32_t> included, const ChannelConfig& channel, std::uint32_t seq,
+                           const Membership& membership) {
+    std::uint32_t sum = 0;
+    for (unsigned unit = 0; unit < included.size(); ++unit) {
+        for_each_bit(included[unit],
+                     [&](unsigned member) { sum += channel.result_audit_of(seq, membership.rank_of(unit, member)); });
+    }
+    return sum;
+}
+
 }  // namespace atp::protocol

@@ -48,10 +48,14 @@ struct WorkerSet {
     [[nodiscard]] std::uint32_t count(const Membership& membership) const;
     // `included`: members of each unit.
     [[nodiscard]] SetRelation relation_to(std::span<const std::uint32_t> included, const Membership& membership) const;
-    // Value of the audit lane of a fragment in which exactly this set is summed.
+    // Value of the audit lane of a gradient in which exactly this set is summed.
     [[nodiscard]] std::uint32_t audit_sum(const ChannelConfig& channel, std::uint32_t seq,
                                           const Membership& membership) const;
 };
+
+// Value of the audit lane of a result that includes these members of each unit.
+[[nodiscard]] std::uint32_t result_audit(std::span<const std::uint32_t> included, const ChannelConfig& channel,
+                                         std::uint32_t seq, const Membership& membership);
 
 // Calls visit(n) for each set bit n, in ascending order.
 template <class Visit>

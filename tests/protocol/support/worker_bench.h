@@ -91,9 +91,15 @@ class WorkerBench {
     // An ACK with as many lanes as the gradient of `seq`, or with the usual number if the worker sent no such gradient.
     [[nodiscard]] Bytes ack(std::uint32_t seq, float value = 3.0F, unsigned flags = 0) const {
         const auto sent = lanes_sent.find(seq);
-        return make_float_packet(
+        Bytes bytes = make_float_packet(
             answer(ATP_TYPE_ACK, ATP_DTYPE_FLOAT32, seq, flags),
             std::vector<float>(sent == lanes_sent.end() ? config.channel.lanes : sent->second, value));
+        if (!config.channel.audit) return bytes;
+        std::uint32_t audit = 0;
+        for (std::uint32_t rank = 0; rank < members().workers(); ++rank)
+            audit += config.channel.result_audit_of(seq, rank);
+        wire::store_u32(bytes.data() + bytes.size() - ATP_LANE_BYTES, audit);
+        return bytes;
     }
     [[nodiscard]] Bytes nack(std::uint32_t seq, atp_dtype dtype = ATP_DTYPE_INT32, unsigned flags = 0) const {
         return make_packet(answer(ATP_TYPE_NACK, dtype, seq, flags));
