@@ -151,7 +151,7 @@ ATP_API int atp_store_from_callbacks(const struct atp_store_callbacks* callbacks
                                      struct atp_error* error);
 /*
  * Connects to the store of a server at "host:port". It tries until the timeout, which must be above 0, because ranks
- * start in any order.
+ * start in any order. Create the communicator within 5 minutes, after which the server closes a connection without use.
  */
 ATP_API int atp_store_connect(const char* address, int64_t timeout_ms, atp_store** store, struct atp_error* error);
 /* Creates a store in memory, for ranks that are threads of this process. All of them may use it at the same time. */

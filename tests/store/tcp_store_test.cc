@@ -382,6 +382,52 @@ TEST(TcpStoreServer, ClientBeyondTheLimitIsRefusedUntilAnotherLeaves) {
     EXPECT_TRUE(connect(server->local()));
 }
 
+TEST(TcpStoreServer, ClientThatAsksForNoKeyTimesOut) {
+    const auto server = serve({.limits = {}, .clients = 10, .idle_timeout = milliseconds(50)});
+    Stranger idle(server->local());
+    idle.write(hello());
+    EXPECT_EQ(idle.reply(), Reply{});
+    EXPECT_FALSE(idle.reply());
+    EXPECT_TRUE(server->wait_deserted(longest_wait()));
+}
+
+TEST(TcpStoreServer, ClientsOfOneAddressLeaveRoomForOthers) {
+    const auto server = serve({.limits = {}, .clients = 10, .clients_of_an_address = 2});
+    const Address other_host = Address::parse("127.0.0.2:0").value();
+    std::vector<std::unique_ptr<Stranger>> many;
+    for (int i = 0; i < 3; ++i) {
+        net::Descriptor from(socket(AF_INET, SOCK_STREAM, 0));
+        ASSERT_EQ(bind(from.number(), other_host.data(), other_host.size()), 0);
+        ASSERT_EQ(::connect(from.number(), server->local().data(), server->local().size()), 0);
+        many.push_back(std::make_unique<Stranger>(std::move(from)));
+        many.back()->write(hello());
+        const auto reply = many.back()->reply();
+        ASSERT_TRUE(reply);
+        const Reply refused{.status = StoreStatus::exhausted,
+                            .fields = {"2 clients of one address are connected, which is the limit"}};
+        EXPECT_EQ(*reply, i < 2 ? Reply{} : refused);
+    }
+    const auto client = connect(server->local());
+    EXPECT_TRUE(client->set("key", "value"));
+}
+
+TEST(TcpStoreServer, ClientsLeaveAQuarterOfTheDescriptorsOfTheProcess) {
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit tight{.rlim_cur = 80, .rlim_max = before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    const auto server = serve();
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    std::vector<std::unique_ptr<Stranger>> many;
+    for (int i = 0; i < 61; ++i) {
+        many.push_back(std::make_unique<Stranger>(server->local()));
+        many.back()->write(hello());
+        const auto reply = many.back()->reply();
+        ASSERT_TRUE(reply);
+        EXPECT_EQ(reply->status, i < 60 ? StoreStatus::done : StoreStatus::exhausted);
+    }
+}
+
 TEST(TcpStoreServer, WithoutDescriptorsClientsAreRefusedInTurn) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "the sanitizer opens pipes to look at memory, and takes a pipe that fails for memory that is bad";

@@ -81,6 +81,7 @@ void StoreClient::handle_request(StoreRequest request) {
             {StoreStatus::malformed, "the first request of a connection must be 'hello', and only the first"});
     }
     if (request.kind == Kind::cancel) return cancel();
+    asked_ = request.kind != Kind::hello;
     // The protocol requires that a client reads each reply before its next request. This bounds the memory per client.
     if (pending_ || !output_.empty()) {
         return turn_away({StoreStatus::malformed, "the client sent a request before the reply to the last one"});

@@ -65,6 +65,8 @@ class StoreClient {
     [[nodiscard]] bool finished() const { return finished_; }
     // True: the client has not sent `hello`, or has sent only a part of a message.
     [[nodiscard]] bool owes_bytes() const { return !finished_ && (!greeted_ || reader_.halfway()); }
+    // True: it has asked for a key.
+    [[nodiscard]] bool asked() const { return asked_; }
 
   private:
     friend class StoreService;
@@ -81,6 +83,7 @@ class StoreClient {
     std::optional<StoreRequest> pending_;  // a get or wait that lacks `awaited_`, and maybe further keys
     std::string awaited_;
     bool greeted_ = false;
+    bool asked_ = false;
     bool finished_ = false;
 };
 

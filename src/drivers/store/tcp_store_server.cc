@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <csignal>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -33,6 +36,29 @@ constexpr std::size_t most_turned_away = 64;
 constexpr Duration pause_without_resources = std::chrono::milliseconds(100);
 
 bool out_of_resources(int code) { return code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM; }
+
+// The program that runs the store needs descriptors, too.
+std::size_t most_clients(std::size_t configured) {
+    rlimit descriptors{};
+    if (getrlimit(RLIMIT_NOFILE, &descriptors) != 0 || descriptors.rlim_cur == RLIM_INFINITY) return configured;
+    return std::min<std::size_t>(configured, descriptors.rlim_cur - descriptors.rlim_cur / 4);
+}
+
+// Clients that one host may have many addresses for count as one.
+std::string source_of(const sockaddr_storage& peer) {
+    std::string bytes;
+    if (peer.ss_family == AF_INET6) {
+        constexpr std::size_t network_bytes = 8;
+        sockaddr_in6 v6{};
+        std::memcpy(&v6, &peer, sizeof v6);
+        bytes.assign(reinterpret_cast<const char*>(&v6.sin6_addr), network_bytes);
+    } else {
+        sockaddr_in v4{};
+        std::memcpy(&v4, &peer, sizeof v4);
+        bytes.assign(reinterpret_cast<const char*>(&v4.sin_addr), sizeof v4.sin_addr);
+    }
+    return bytes;
+}
 
 // A reserved descriptor. When no other is left, closing it allows one client to be refused with a reason.
 net::Descriptor open_spare() { return net::Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
@@ -59,7 +85,9 @@ Result<net::Descriptor> listen_on(const wire::Address& address) {
 class TcpStoreServer::Connections : public net::Actor {
   public:
     Connections(net::EventLoop& loop, net::Descriptor listener, const TcpStoreServerConfig& config)
-        : loop_(loop), listener_(std::move(listener)), config_(config), service_(config.limits) {}
+        : loop_(loop), listener_(std::move(listener)), config_(config), service_(config.limits) {
+        config_.clients = most_clients(config_.clients);
+    }
 
     [[nodiscard]] Result<void> watch_listener() {
         loop_.add(*this);
@@ -94,26 +122,35 @@ class TcpStoreServer::Connections : public net::Actor {
     [[nodiscard]] bool wait_deserted(Time deadline);
 
   private:
+    struct Accepted {
+        net::Descriptor descriptor;
+        std::string source;  // see source_of()
+    };
     struct Connection {
-        Connection(StoreService& service, net::Descriptor socket)
-            : descriptor(std::move(socket)), client(service, descriptor.number()) {}
+        Connection(StoreService& service, Accepted accepted)
+            : descriptor(std::move(accepted.descriptor)),
+              source(std::move(accepted.source)),
+              client(service, descriptor.number()) {}
 
         net::Descriptor descriptor;
+        std::string source;
         StoreClient client;
+        Time since{};               // when it was accepted
         Time deadline = never;      // when the client must have sent its message or read its reply
+        bool due = false;           // has a message to send or a reply to read
         bool writes = false;        // waits to become writable
         bool reported_all = false;  // the sending direction is shut down
         bool closed = false;        // the peer closed, or the socket failed
     };
 
     void accept_some(Time now);
-    [[nodiscard]] StoreRefusal everybody_is_there() const;
-    void take_in(net::Descriptor descriptor, Time now, const std::optional<StoreRefusal>& refusal);
+    [[nodiscard]] std::optional<StoreRefusal> objection_to(const std::string& source) const;
+    void take_in(Accepted accepted, Time now, const std::optional<StoreRefusal>& refusal);
     static void send_some(Connection& connection);
     void receive_some(Connection& connection);
     void settle(Connection& connection, Time now);
     void drop(int id);
-    [[nodiscard]] net::Descriptor accept_one() const;
+    [[nodiscard]] Accepted accept_one() const;
     bool turn_one_away(Time now);
     void count_clients();
 
@@ -123,6 +160,7 @@ class TcpStoreServer::Connections : public net::Actor {
     TcpStoreServerConfig config_;
     StoreService service_;
     std::unordered_map<int, Connection> connections_;
+    std::unordered_map<std::string, std::size_t> clients_of_;  // by source
     Time next_overdue_ = never;
     Time accept_again_ = never;
     std::array<char, 32768> received_{};
@@ -132,20 +170,31 @@ class TcpStoreServer::Connections : public net::Actor {
     std::size_t clients_ = 0;  // connections_.size(), for other threads
 };
 
-net::Descriptor TcpStoreServer::Connections::accept_one() const {
-    return net::Descriptor(accept4(listener_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+TcpStoreServer::Connections::Accepted TcpStoreServer::Connections::accept_one() const {
+    sockaddr_storage peer{};
+    socklen_t size = sizeof peer;
+    auto* const generic = reinterpret_cast<sockaddr*>(&peer);
+    net::Descriptor descriptor(accept4(listener_.number(), generic, &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    return {.descriptor = std::move(descriptor), .source = source_of(peer)};
 }
 
-StoreRefusal TcpStoreServer::Connections::everybody_is_there() const {
-    return {StoreStatus::exhausted, fmt::format("{} clients are connected, which is the limit", config_.clients)};
+std::optional<StoreRefusal> TcpStoreServer::Connections::objection_to(const std::string& source) const {
+    const auto refuse = [](std::size_t limit, std::string_view whose) {
+        return StoreRefusal{StoreStatus::exhausted,
+                            fmt::format("{} clients{} are connected, which is the limit", limit, whose)};
+    };
+    if (connections_.size() >= config_.clients) return refuse(config_.clients, "");
+    const auto known = clients_of_.find(source);
+    if (known == clients_of_.end() || known->second < config_.clients_of_an_address) return std::nullopt;
+    return refuse(config_.clients_of_an_address, " of one address");
 }
 
 void TcpStoreServer::Connections::accept_some(Time now) {
     for (int taken = 0; taken < accepts_per_round; ++taken) {
-        net::Descriptor descriptor = accept_one();
-        if (descriptor.valid()) {
-            const bool full = connections_.size() >= config_.clients;
-            take_in(std::move(descriptor), now, full ? std::optional(everybody_is_there()) : std::nullopt);
+        Accepted accepted = accept_one();
+        if (accepted.descriptor.valid()) {
+            const auto objection = objection_to(accepted.source);
+            take_in(std::move(accepted), now, objection);
         } else if (out_of_resources(errno)) {
             if (turn_one_away(now)) continue;
             if (loop_.change(listener_.number(), {.read = false, .write = false})) {
@@ -163,12 +212,12 @@ void TcpStoreServer::Connections::accept_some(Time now) {
 bool TcpStoreServer::Connections::turn_one_away(Time now) {
     if (!spare_.valid()) return false;
     spare_ = {};
-    net::Descriptor descriptor = accept_one();
-    if (!descriptor.valid()) {
+    Accepted accepted = accept_one();
+    if (!accepted.descriptor.valid()) {
         spare_ = open_spare();
         return false;
     }
-    take_in(std::move(descriptor), now,
+    take_in(std::move(accepted), now,
             StoreRefusal{StoreStatus::exhausted,
                          // errors.md, forms, exhausted
                          "the process of the store has no free file descriptor: raise its `ulimit -n`"});
@@ -176,13 +225,14 @@ bool TcpStoreServer::Connections::turn_one_away(Time now) {
 }
 
 // A refused client gets the reason and closes the connection first.
-void TcpStoreServer::Connections::take_in(net::Descriptor descriptor, Time now,
-                                          const std::optional<StoreRefusal>& refusal) {
+void TcpStoreServer::Connections::take_in(Accepted accepted, Time now, const std::optional<StoreRefusal>& refusal) {
     if (connections_.size() >= config_.clients + most_turned_away) return;
-    const int id = descriptor.number();
+    const int id = accepted.descriptor.number();
     if (!loop_.watch(*this, id, {.read = true, .write = false})) return;
     tune_stream(id);
-    Connection& connection = connections_.try_emplace(id, service_, std::move(descriptor)).first->second;
+    ++clients_of_[accepted.source];
+    Connection& connection = connections_.try_emplace(id, service_, std::move(accepted)).first->second;
+    connection.since = now;
     if (refusal) connection.client.turn_away(*refusal);
     count_clients();
     settle(connection, now);
@@ -226,12 +276,13 @@ void TcpStoreServer::Connections::settle(Connection& connection, Time now) {
         shutdown(client.id(), SHUT_WR);
         connection.reported_all = true;
     }
-    if (!has_output && !client.finished() && !client.owes_bytes()) {
-        connection.deadline = never;
-    } else if (connection.deadline == never) {
+    const bool was_due = std::exchange(connection.due, has_output || client.finished() || client.owes_bytes());
+    if (!connection.due) {
+        connection.deadline = client.asked() ? never : net::after(connection.since, config_.idle_timeout);
+    } else if (!was_due) {
         connection.deadline = now + config_.message_timeout;
-        next_overdue_ = std::min(next_overdue_, connection.deadline);
     }
+    next_overdue_ = std::min(next_overdue_, connection.deadline);
 }
 
 void TcpStoreServer::Connections::handle_timeout(Time now) {
@@ -253,7 +304,10 @@ void TcpStoreServer::Connections::handle_timeout(Time now) {
 
 void TcpStoreServer::Connections::drop(int id) {
     loop_.unwatch(id);
-    connections_.erase(id);
+    const auto found = connections_.find(id);
+    const auto source = clients_of_.find(found->second.source);
+    if (--source->second == 0) clients_of_.erase(source);
+    connections_.erase(found);
     if (!spare_.valid()) spare_ = open_spare();
     count_clients();
 }

@@ -16,10 +16,14 @@ namespace atp::store {
 
 struct TcpStoreServerConfig {
     StoreLimits limits;
-    std::size_t clients = 4096;  // connected at a time; a further client gets the reason and may try again
+    // Connected at a time, but no more than three quarters of the descriptors that the process may have. A further
+    // client gets the reason and may try again.
+    std::size_t clients = 4096;
+    std::size_t clients_of_an_address = 1024;  // so that one host cannot keep out all others; of IPv6: of a /64
     // Time within which a client must send its first message, complete a message that it has begun, or read a reply.
-    // Idle clients and clients that wait for keys have no limit.
     Duration message_timeout = std::chrono::seconds(10);
+    // Time within which a client must ask for its first key. Later it may idle, or wait for keys, without limit.
+    Duration idle_timeout = std::chrono::minutes(5);
 };
 
 // The server of TcpStore clients, with a thread of its own; usually in the process of rank 0. It has no authentication:
