@@ -85,6 +85,21 @@ TEST_F(TraceFiles, PacketsAndTotalsAreInTheFileThatOnlyItsOwnerReads) {
     EXPECT_EQ(state.st_mode & 0777U, 0600U);
 }
 
+TEST_F(TraceFiles, FileThatWasThereBecomesPrivate) {
+    std::ofstream(path("a")) << "old";
+    ASSERT_EQ(chmod(path("a").c_str(), 0644), 0);
+    ASSERT_TRUE(TraceFile::open({.path = path("a")}, nullptr));
+    struct stat state {};
+    ASSERT_EQ(stat(path("a").c_str(), &state), 0);
+    EXPECT_EQ(state.st_mode & 0777U, 0600U);
+}
+
+TEST_F(TraceFiles, LinkIsNotFollowed) {
+    ASSERT_EQ(symlink("elsewhere", path("a").c_str()), 0);
+    EXPECT_FALSE(TraceFile::open({.path = path("a")}, nullptr));
+    EXPECT_FALSE(std::filesystem::exists(path("elsewhere")));
+}
+
 TEST_F(TraceFiles, LaterStartReplacesTheFile) {
     for (int start = 0; start < 2; ++start) {
         auto file = TraceFile::open({.path = path("a")}, nullptr);

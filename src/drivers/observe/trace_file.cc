@@ -76,7 +76,10 @@ Result<std::shared_ptr<TraceFile>> TraceFile::open(const TraceFileConfig& config
 
 Result<std::shared_ptr<TraceFile>> TraceFile::open(const TraceFileConfig& config, std::shared_ptr<Log> log,
                                                    bool append) {
-    net::Descriptor file(::open(config.path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    // A trace has tokens. A link that another user left in a folder that all may write must not lead it elsewhere.
+    constexpr mode_t only_owner = S_IRUSR | S_IWUSR;
+    constexpr int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
+    net::Descriptor file(::open(config.path.c_str(), flags, only_owner));
     if (file.number() < 0) return cannot_write(config.path, std::strerror(errno));
     struct stat state {};
     // A device has no lines to mix, and any number of processes may write to it.
@@ -85,6 +88,8 @@ Result<std::shared_ptr<TraceFile>> TraceFile::open(const TraceFileConfig& config
         // errors.md, calls, refused: [traces](traces.md#record-and-read) explains %r and %p
         return cannot_write(config.path, "another process writes it: give each process its own file, as with %r or %p");
     }
+    // The file may have been there, and belong to another user.
+    if (is_file && fchmod(file.number(), only_owner) != 0) return cannot_write(config.path, std::strerror(errno));
     if (is_file && !append && ftruncate(file.number(), 0) != 0) {
         return cannot_write(config.path, std::strerror(errno));
     }
