@@ -57,16 +57,21 @@ class _StoreCallbacks(Structure):
     _fields_ = [("struct_size", c_size_t), ("context", c_void_p), ("set", _Set), ("get", _Get), ("add", _Add)]
 
 
-@functools.cache
-def load() -> ctypes.CDLL:
-    # The functions below have no strings of C++, so that either library does.
-    found = sorted(FOLDER.glob("libatp.so*")) or sorted(_FOLDER.glob("libatp.so*"))
+def file() -> Path:
+    """Returns libatp with the string type of torch. Without one, the other type does, because the C interface and the
+    functions below have no strings of C++. Raises ImportError."""
+    found = sorted(FOLDER.glob("libatp.so*")) or sorted(_FOLDER.rglob("libatp.so*"))
     if not found:
         raise ImportError(f"{_FOLDER / 'libatp.so'} is missing: install the package again")
+    return found[0]
+
+
+@functools.cache
+def load() -> ctypes.CDLL:
     try:
-        library = ctypes.CDLL(str(found[0]))
+        library = ctypes.CDLL(str(file()))
     except OSError as error:
-        raise ImportError(f"{found[0]} does not load: {error}") from None
+        raise ImportError(f"{file()} does not load: {error}") from None
     text = POINTER(Text)
     signatures: dict[str, tuple[Any, ...]] = {
         "atp_store_from_callbacks": (POINTER(_StoreCallbacks), POINTER(c_void_p), c_void_p),

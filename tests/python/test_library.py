@@ -24,15 +24,17 @@ for _ in range(2):
 """
 
 
-def run_with(folder, libraries, script, before=""):
-    """Runs a script with a copy of the package that has only these libraries."""
+def run_with(folder, libraries, script, before="", into=("lib",)):
+    """Runs a script with a copy of the package that has only these libraries, in each folder of `into`."""
     package = folder / "atp"
-    (package / "lib").mkdir(parents=True)
+    package.mkdir()
     for file in PACKAGE.glob("*.py"):
         (package / file.name).symlink_to(file.resolve())
     (folder / "atp_autoload.py").symlink_to((PACKAGE.parent / "atp_autoload.py").resolve())
-    for file in libraries:
-        (package / "lib" / file.name).symlink_to(file.resolve())
+    for name in into:
+        (package / name).mkdir(parents=True, exist_ok=True)
+        for file in libraries:
+            (package / name / file.name).symlink_to(file.resolve())
     environment = {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "ATP_HOST_LEVEL": "on"}
     return subprocess.run(
         [sys.executable, "-c", before + script], capture_output=True, text=True, env=environment, timeout=120
@@ -73,6 +75,25 @@ def test_programs_in_c_find_the_headers_and_the_library():
     library = ctypes.CDLL(atp.get_library())
     library.atp_version.restype = ctypes.c_char_p
     assert library.atp_version().decode() == atp.__version__
+
+
+@pytest.mark.parametrize(
+    "into, new_strings, expected",
+    [
+        (("lib", "lib/old_strings"), True, "lib"),
+        (("lib", "lib/old_strings"), False, "lib/old_strings"),
+        (("lib",), False, "lib"),
+        (("lib/old_strings",), True, "lib/old_strings"),
+    ],
+)
+def test_get_library_returns_the_one_that_the_package_loaded(tmp_path, into, new_strings, expected):
+    before = f"import torch; torch.compiled_with_cxx11_abi = lambda: {new_strings}\n"
+    script = "import atp; print(atp.get_library(), atp._library.load()._name)"
+    ran = run_with(tmp_path, libatp(), script, before, into)
+    assert ran.returncode == 0, ran.stderr
+    returned, loaded = ran.stdout.split()
+    assert Path(returned).parent == tmp_path / "atp" / expected
+    assert loaded == returned
 
 
 def test_version_is_the_one_of_the_project() -> None:
