@@ -28,7 +28,7 @@ class Group(Protocol):
 
     @property
     def active(self) -> bool:
-        """False after shutdown() or abort()."""
+        """False after abort(), or after shutdown() has returned. Until then the group needs its store."""
 
     @property
     def backend(self) -> Any:

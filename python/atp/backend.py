@@ -236,7 +236,7 @@ def _active_groups() -> list[Group]:
 def _end_groups(end: Callable[[Group], None]) -> None:
     for group in reversed(_active_groups()):
         end(group)
-    _Process.groups = []
+    _Process.groups = _active_groups()  # of a group that another thread shuts down, that thread uses the store
 
 
 @atexit.register

@@ -54,7 +54,7 @@ Pointer pointer_of(std::int64_t number) {
 }
 
 // Gives the group a backend, whose fallback is the backend of `fallback`. `communicator` and `store`: handles of the C
-// interface; the store must live until the group is shut down. `delegated`: a DelegationReceiver, or 0.
+// interface; the store must live until the group is inactive. `delegated`: a DelegationReceiver, or 0.
 void attach(const Group& group, const Group& fallback, std::int64_t communicator, std::int64_t store,
             std::int64_t delegated, bool hosts_switch, std::string name, const std::vector<std::int64_t>& ranks) {
     static std::atomic<std::size_t> groups{0};

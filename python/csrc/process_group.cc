@@ -100,12 +100,22 @@ void ProcessGroupAtp::abort() {
 }
 
 void ProcessGroupAtp::shutdown() {
+    bool sends_leave = false;
     {
         const std::scoped_lock lock(mutex_);
         if (std::exchange(shut_down_, true)) return;
+        sends_leave = communicator_ != nullptr && !completions_->failed();
+        uses_store_ = sends_leave;
     }
-    if (!completions_->failed() && active()) send_leave();
+    if (sends_leave) send_leave();
     release();
+    const std::scoped_lock lock(mutex_);
+    uses_store_ = false;
+}
+
+bool ProcessGroupAtp::active() const {
+    const std::scoped_lock lock(mutex_);
+    return communicator_ != nullptr || uses_store_;
 }
 
 // A rank that has its sum does not know whether the other ranks have theirs, and they need the switch for it.

@@ -30,7 +30,7 @@ using DelegationReceiver = void(const char* operation, const char* reason);
 // Options of a group beside its communicator.
 struct GroupOptions {
     std::shared_ptr<const FlightGroup> group;
-    store::Store* store = nullptr;  // through which ranks say goodbye; lives until the group is shut down
+    store::Store* store = nullptr;  // through which ranks say goodbye; lives until the group is inactive
     bool hosts_switch = false;      // this process hosts the switch, which other ranks may need after this one is done
     DelegationReceiver* delegated = nullptr;
 };
@@ -100,8 +100,8 @@ class ProcessGroupAtp final : public BackendWithErrors<c10d::Backend> {
     // The first failure of an operation in the network; nullopt: none.
     [[nodiscard]] std::optional<Error> failure() const override { return completions_->failure(); }
 
-    // False after shutdown() or abort().
-    [[nodiscard]] bool active() const { return communicator() != nullptr; }
+    // False after abort(), and after shutdown() has returned, also if abort() was called meanwhile.
+    [[nodiscard]] bool active() const;
 
     using WorkPointer = c10::intrusive_ptr<c10d::Work>;
     using Tensors = std::vector<at::Tensor>;
@@ -178,6 +178,7 @@ class ProcessGroupAtp final : public BackendWithErrors<c10d::Backend> {
     // Calls that the fallback executed, by operation and reason.
     std::map<std::pair<std::string, std::string>, std::uint64_t> delegated_;
     bool shut_down_ = false;
+    bool uses_store_ = false;  // shutdown() waits for other ranks
     std::atomic<std::int64_t> timeout_ms_;
     std::atomic<std::uint64_t> sequence_{0};
 };

@@ -291,6 +291,49 @@ def test_new_group_forms_in_the_same_store_after_a_failure():
     assert values_of(run_ranks(fail_and_form_again, 3, in_group=False)) == [[3.0] * 3] * 3
 
 
+class WatchedStore:
+    """Tells when somebody looks for a key."""
+
+    def __init__(self, store):
+        self._store, self.asked = store, threading.Event()
+
+    def check(self, keys):
+        self.asked.set()
+        return self._store.check(keys)
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+
+def abort_during_shutdown(rank, size):
+    """Returns whether the package keeps the store while a thread waits for its keys, and after that. Only that makes
+    it live between two calls of its functions."""
+    from atp import _native, backend
+
+    common = dist.distributed_c10d._get_default_store()
+    if rank == 1:
+        common.wait(["end"])  # says goodbye when this function returns
+        return None
+    store = backend._Process.groups[0]._kept[0]
+    watched = store._store = WatchedStore(store._store)
+    boxed = dist.group.WORLD.boxed()
+    thread = threading.Thread(target=_native._operators.shutdown, args=(boxed,))
+    thread.start()
+    assert watched.asked.wait(GRACE_S)
+    _native._operators.abort(boxed)
+    kept = []
+    for _ in range(2):
+        dist.new_group([0], use_local_synchronization=True)  # drops groups that have ended
+        kept.append(any(group._kept[0] is store for group in backend._Process.groups))
+        common.set("end", "")
+        thread.join(GRACE_S)
+    return kept
+
+
+def test_a_new_group_does_not_free_the_store_of_one_that_waits_in_shutdown():
+    assert values_of(run_ranks(abort_during_shutdown, 2))[0] == [True, False]
+
+
 def test_script_that_does_not_destroy_its_group_exits_with_status_0():
     script = (
         "import atp, torch, torch.distributed as dist\n"
