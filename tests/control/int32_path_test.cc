@@ -64,8 +64,7 @@ TEST(Int32Path, H81_RackPassesThePathUpAndTheDecisionDown) {
     EXPECT_TRUE(up[0].int32_path);
     for (const bool decided : {false, true}) {
         const wire::ChannelTerms& terms = up[0].terms;
-        wire::Joined message{
-            .nonce = up[0].nonce, .job = terms.job, .token = terms.token, .channel = terms.channel};
+        wire::Joined message{.nonce = up[0].nonce, .job = terms.job, .token = terms.token, .channel = terms.channel};
         message.epoch = rack.tree.find(key)->up_epoch;
         message.number = decided ? 2 : 1;
         message.ready = true;

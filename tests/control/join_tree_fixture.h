@@ -105,13 +105,9 @@ class Tree {
         drain();
     }
     void refused(Refusal reason, const wire::Address& from, std::uint32_t with_token = token) {
-        tree.handle_refused({.nonce = up_nonce(),
-                             .job = job,
-                             .token = with_token,
-                             .channel = channel,
-                             .reason = reason,
-                             .text = "no"},
-                            from, now);
+        tree.handle_refused(
+            {.nonce = up_nonce(), .job = job, .token = with_token, .channel = channel, .reason = reason, .text = "no"},
+            from, now);
         drain();
     }
     void retry(std::uint64_t cookie, const wire::Address& from) {
@@ -189,8 +185,8 @@ class Tree {
     }
 
     JoinTree tree;
-    bool opens = true;          // a server opens at once when the tree asks
-    bool lacks_memory = false;  // a server cannot open, for lack of memory
+    bool opens = true;           // a server opens at once when the tree asks
+    bool lacks_memory = false;   // a server cannot open, for lack of memory
     bool parents_answer = true;  // a question without a cookie gets a RETRY at once, and is not in `sent`
     Time now{std::chrono::seconds(100)};
     std::vector<JoinTree::Transmit> sent;

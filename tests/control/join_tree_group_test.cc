@@ -12,6 +12,12 @@ using std::chrono::seconds;
 
 wire::Address group() { return *wire::Address::parse("239.192.7.8:4792"); }
 
+JoinTreeConfig sends_to_groups() {
+    JoinTreeConfig config;
+    config.groups = *parse_ranges("239.192.0.0/16");
+    return config;
+}
+
 wire::Join with_group(wire::Join join, bool receives = false) {
     join.terms.group = endpoint_of(group());
     join.receives_group = receives;
@@ -23,7 +29,7 @@ wire::Join member(unsigned rank, bool receives) { return with_group(join_of_memb
 bool by_group(Tree& tree) { return tree.tree.find(key)->by_group; }
 
 TEST(JoinTreeGroup, ResultsGoToTheGroupAfterEveryMemberReceivesIt) {
-    Tree star;
+    Tree star(sends_to_groups());
     for (unsigned rank = 0; rank < 2; ++rank) star.join(member(rank, false), worker(rank));
     EXPECT_EQ(star.tree.find(key)->group, group());
     EXPECT_FALSE(by_group(star));
@@ -34,7 +40,7 @@ TEST(JoinTreeGroup, ResultsGoToTheGroupAfterEveryMemberReceivesIt) {
 }
 
 TEST(JoinTreeGroup, ResultsGoOutAsCopiesIfOneMemberLeavesOrDoesNotReceiveTheGroup) {
-    Tree star;
+    Tree star(sends_to_groups());
     for (unsigned rank = 0; rank < 2; ++rank) star.join(member(rank, true), worker(rank));
     EXPECT_TRUE(by_group(star));
     star.join(member(1, false), worker(1));
@@ -46,7 +52,7 @@ TEST(JoinTreeGroup, ResultsGoOutAsCopiesIfOneMemberLeavesOrDoesNotReceiveTheGrou
 }
 
 TEST(JoinTreeGroup, JoinedGoesToTheGroupEvery50MsUntilAllMembersReceiveItThenEverySecond) {
-    Tree star;
+    Tree star(sends_to_groups());
     star.join(member(0, false), worker(0));
     ASSERT_EQ(star.sent_to<wire::Joined>(group()).size(), 1U);
     EXPECT_FALSE(star.told_ready(group()));
@@ -70,7 +76,7 @@ TEST(JoinTreeGroup, JoinedGoesToTheGroupEvery50MsUntilAllMembersReceiveItThenEve
 }
 
 TEST(JoinTreeGroup, JobWithoutAGroupGetsResultsByUnicast) {
-    Tree star;
+    Tree star(sends_to_groups());
     for (unsigned rank = 0; rank < 2; ++rank) {
         wire::Join join = join_of_member(0, 2, rank);
         join.receives_group = true;
@@ -92,7 +98,7 @@ TEST(JoinTreeGroup, OnlyTheLastSwitchSendsToTheGroup) {
     ASSERT_FALSE(up.empty());
     EXPECT_EQ(up[0].terms.group, endpoint_of(group()));
 
-    Tree root;
+    Tree root(sends_to_groups());
     root.join(up[0], host(2));
     root.join(with_group(join_of_unit(1, 2, 1, 0x3, true), true), worker(2));
     EXPECT_FALSE(by_group(root)) << "a switch, which receives no group, is a member of the root";
@@ -103,7 +109,7 @@ TEST(JoinTreeGroup, ServerOnAnotherHostSendsNothingToTheGroup) {
         join.terms.server = endpoint_of(host(50));
         return join;
     };
-    Tree last;
+    Tree last(sends_to_groups());
     for (unsigned rank = 0; rank < 2; ++rank) last.join(elsewhere(member(rank, true)), worker(rank));
     EXPECT_TRUE(by_group(last));
     Tree server;
@@ -112,7 +118,7 @@ TEST(JoinTreeGroup, ServerOnAnotherHostSendsNothingToTheGroup) {
 }
 
 TEST(JoinTreeGroup, MemberOfAnotherFamilyGetsNoGroupMessages) {
-    Tree star;
+    Tree star(sends_to_groups());
     star.join(member(0, false), *wire::Address::parse("[2001:db8::1]:4791"));
     EXPECT_TRUE(star.sent_to<wire::Joined>(group()).empty());
 }

@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "control/address_range.h"
 #include "emulation/emulated_transport.h"
 #include "net/clock.h"
 
@@ -15,6 +16,7 @@ switchd::SwitchNodeConfig small_switch() {
     switchd::SwitchNodeConfig config;
     config.udp.local = wire::Address::loopback(wire::Family::ipv4, 0);
     config.memory_bytes = 4'000'000;
+    config.groups = *control::parse_ranges("239.192.0.0/16");
     return config;
 }
 

@@ -56,7 +56,8 @@ inline wire::Join join_of(const protocol::Place& place, std::uint16_t rank, bool
 }
 
 inline ShardMachineConfig shard_config(const wire::Address& parent = {}) {
-    return {.table = {.aggregators = 64, .lanes = 4, .jobs = 4}, .tree = {.parent = parent, .jobs = 4, .channels = 8}};
+    return {.table = {.aggregators = 64, .lanes = 4, .jobs = 4},
+            .tree = {.parent = parent, .jobs = 4, .channels = 8, .groups = *control::parse_ranges("239.192.0.0/16")}};
 }
 
 // A shard, its outbox and its events.

@@ -112,6 +112,24 @@ TEST(ShardMachine, MessageThatDoesNotDecodeIsCounted) {
     EXPECT_THAT(shard.sent, IsEmpty());
 }
 
+TEST(ShardMachine, HostsThatAreNoClientsGetNoAnswerAndAParentNeedNotBeOne) {
+    ShardMachineConfig config = shard_config(host(1));
+    config.clients = *control::parse_ranges("10.0.0.100/32");
+    Shard shard(config);
+    const wire::Address stranger = host(5);
+    shard.take(encoded(join_of_rank(0)), stranger);
+    shard.take(encoded(leave_of_rank(0)), stranger);
+    shard.take(encoded(wire::Hello{.nonce = 1}, wire::least_question_bytes), stranger);
+    shard.take(encoded(wire::Stats{.nonce = 1}), stranger);
+    EXPECT_THAT(shard.sent, IsEmpty());
+    EXPECT_THAT(shard.events, IsEmpty());
+    EXPECT_EQ(shard.machine.gatekeeper().strangers(), 4U);
+    shard.take(encoded(wire::Joined{.job = job, .token = token, .channel = channel}), host(1));
+    EXPECT_EQ(shard.machine.gatekeeper().strangers(), 4U);
+    shard.take(encoded(join_of_rank(0)), worker_address(0));
+    EXPECT_TRUE(joined_to(shard, worker_address(0)));
+}
+
 TEST(ShardMachine, ControlMessageWithoutRoomIsDropped) {
     Shard shard;
     shard.outbox.room = 0;

@@ -151,7 +151,7 @@ class NetworkTest(unittest.TestCase):
         self.network.build()
         self.workers = [node for node in self.network.nodes if node.startswith("w")]
         self.start_atp("server", "switch", "--listen", self.network.any_endpoint, "--memory", self.server_memory, "--lanes",
-                       str(self.server_lanes), "--quiet", *self.server_flags)  # fmt: skip
+                       str(self.server_lanes), "--groups", "239.0.0.0/8", "--quiet", *self.server_flags)  # fmt: skip
         wait_until(lambda: self.report("server"), "the server answers")
 
     def clean_up(self):

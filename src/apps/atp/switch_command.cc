@@ -23,6 +23,7 @@
 #include "apps/common/signals.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "control/address_range.h"
 #include "control/path_mtu_search.h"
 #include "net/affinity.h"
 #include "net/interface_mtu.h"
@@ -254,6 +255,17 @@ void add_place_flags(Command& command, SwitchOptions& options) {
                "Host the parameter servers of jobs that request them on their last switch [yes]");
 }
 
+void add_limit_flags(Command& command, switchd::SwitchNodeConfig& config) {
+    using control::address_ranges_forms;
+    Flags flags(command, "Hosts");
+    flags.parsed("--clients", config.clients, "NETWORKS", control::parse_ranges, address_ranges_forms,
+                 "Hosts that may join and ask this switch; others get no answer [all]");
+    flags.parsed("--servers", config.servers, "NETWORKS", control::parse_ranges, address_ranges_forms,
+                 "Hosts that jobs may name as server or root [all but this switch, broadcast and multicast]");
+    flags.parsed("--groups", config.groups, "NETWORKS", control::parse_ranges, address_ranges_forms,
+                 "Multicast groups to which jobs may have results sent, such as 239.192.0.0/16 [none]");
+}
+
 void add_path_flags(Command& command, KernelPartConfig& kernel) {
     Flags flags(command, "Switch in the path of packets (kernel or P4)");
     flags.parsed("--xdp", kernel.interfaces, "INTERFACES", parse_interfaces, "interface names separated by commas",
@@ -301,6 +313,7 @@ std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions) {
     options->additions = std::move(additions);
     Command& command = Command::add(program, "switch", "Aggregate the packets of any number of jobs");
     add_place_flags(command, *options);
+    add_limit_flags(command, options->config);
     add_path_flags(command, options->kernel);
     add_time_flags(command, *options);
     add_output_flags(command, *options);

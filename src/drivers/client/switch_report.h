@@ -63,7 +63,8 @@ struct ShardCounters {
     std::uint64_t ack_lists = 0;
     std::uint64_t control_refused = 0;  // control messages that do not decode
     std::uint64_t control_lost = 0;  // control messages dropped because a thread's mailbox was full; they are repeated
-    std::uint64_t control_retries = 0;  // JOINs without a valid cookie, which their sender repeats with one
+    std::uint64_t control_retries = 0;    // JOINs without a valid cookie, which their sender repeats with one
+    std::uint64_t control_strangers = 0;  // control messages of hosts outside `--clients`
 };
 
 inline constexpr std::array shard_fields{
@@ -74,6 +75,7 @@ inline constexpr std::array shard_fields{
     counter<&ShardCounters::control_refused>("control_refused"),
     counter<&ShardCounters::control_lost>("control_lost"),
     counter<&ShardCounters::control_retries>("control_retries"),
+    counter<&ShardCounters::control_strangers>("control_strangers"),
 };
 // End of the written part.
 

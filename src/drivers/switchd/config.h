@@ -9,6 +9,7 @@
 
 #include "base/siphash.h"
 #include "base/time.h"
+#include "control/address_range.h"
 #include "control/timing.h"
 #include "net/transport.h"
 #include "net/udp_config.h"
@@ -33,7 +34,10 @@ struct SwitchNodeConfig {
     Duration hold = control::timing.hold;                  // a member without a JOIN for this long is removed
     Duration spin{0};                                      // time to poll before a thread sleeps
 
-    Secret secret{};  // of all shards; the node sets it
+    std::vector<control::AddressRange> servers;  // that jobs may name as server or root; empty: any host
+    std::vector<control::AddressRange> groups;   // to which jobs may have results sent by multicast
+    std::vector<control::AddressRange> clients;  // that may join and ask; empty: any host
+    Secret secret{};                             // of all shards; the node sets it
 
     std::shared_ptr<observe::Log> log{};          // nullptr: none
     std::shared_ptr<observe::TraceFile> trace{};  // gets all packets of the shards; nullptr: none

@@ -32,7 +32,11 @@ endpoint::ShardMachineConfig machine_config(const SwitchNodeConfig& config, std:
                      .server_bytes = config.server_bytes / config.shards,
                      .hold = config.hold,
                      .secret = config.secret,
-                     .pace = std::move(shared.pace)},
+                     .pace = std::move(shared.pace),
+                     .self = socket.local(),
+                     .servers = config.servers,
+                     .groups = config.groups},
+            .clients = config.clients,
             .is_first = number == 0,
             .reaches_groups = socket.reaches_groups(),
             .trace = trace};
@@ -56,8 +60,7 @@ std::uint32_t aggregators_of_shard(const SwitchNodeConfig& config) {
 }
 
 Result<std::unique_ptr<ShardDriver>> ShardDriver::open(const SwitchNodeConfig& config, std::uint32_t number,
-                                                       net::EventLoop& loop, Dispatch dispatch,
-                                                       SharedTables shared) {
+                                                       net::EventLoop& loop, Dispatch dispatch, SharedTables shared) {
     auto socket = open_transport(config, number);
     if (!socket) return tl::unexpected(socket.error());
     wire::TraceSink* trace = nullptr;
@@ -72,8 +75,7 @@ Result<std::unique_ptr<ShardDriver>> ShardDriver::open(const SwitchNodeConfig& c
 }
 
 ShardDriver::ShardDriver(const SwitchNodeConfig& config, std::uint32_t number, net::EventLoop& loop, Dispatch dispatch,
-                         SharedTables shared, std::unique_ptr<net::Transport> socket,
-                         wire::TraceSink* trace)
+                         SharedTables shared, std::unique_ptr<net::Transport> socket, wire::TraceSink* trace)
     : loop_(loop),
       dispatch_(std::move(dispatch)),
       log_(config.log),

@@ -18,7 +18,8 @@ void ShardDriver::publish() {
                       .ack_lists = machine_.ack_counters().lists,
                       .control_refused = machine_.counters().control_refused,
                       .control_lost = machine_.counters().events_lost + mailbox_.lost(),
-                      .control_retries = machine_.gatekeeper().retries()};
+                      .control_retries = machine_.gatekeeper().retries(),
+                      .control_strangers = machine_.gatekeeper().strangers()};
     snapshot.tree = machine_.tree().counters();
     snapshot.udp = socket_->counters();
     snapshot.features = socket_->report();

@@ -8,7 +8,9 @@
 #include <cstring>
 #include <utility>
 
+#include "control/address_range.h"
 #include "control/branch.h"
+#include "control/group_range.h"
 #include "random/random.h"
 #include "sim/truth.h"
 #include "wire/bytes.h"
@@ -109,7 +111,8 @@ void Processes::start_rank(ProcessId process, const endpoint::ChannelMachineConf
 
 const wire::Address& Processes::group_address(std::uint32_t number) {
     while (groups_.size() <= number) {
-        groups_.push_back({address_at(first_group + static_cast<std::uint32_t>(groups_.size()), 0)});
+        const auto host = first_group + static_cast<std::uint32_t>(groups_.size());
+        groups_.push_back({address_at(host, 0).with_port(control::Multicast::port)});
     }
     return groups_[number].address;
 }
@@ -129,6 +132,7 @@ ProcessId Processes::start_switch(const SwitchPlace& place) {
     config.shard.tree.jobs = incarnations_kept * scenario.jobs;
     config.shard.tree.channels = incarnations_kept * scenario.jobs * scenario.channels;
     config.shard.tree.server_bytes = ~std::uint64_t{0} >> 1U;
+    config.shard.tree.groups = *control::parse_ranges("239.0.0.0/8");
     config.shard.indices = indices();
     if (!scenario.ack_lists) config.shard.ack_hold = Duration::zero();
     process_at(process).at_switch =

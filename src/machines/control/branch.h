@@ -86,15 +86,15 @@ struct Branch {
     FailureDetector up_detector{FailureDetector::Peer::answers};  // !hosts: received: a JOINED
     LongPath up_long_path;                                        // !hosts, ready
     bool up_narrow = false;                                       // !hosts: the longest packets do not reach the parent
-    Duration up_hold{};              // !hosts: hold time that the last JOINED stated; zero: none
-    bool up_lost = false;            // !hosts: the parent failed, and was not heard since
-    Time up_next{};                  // when to send the next JOIN upwards
-    wire::Address up_asker;          // whose JOIN pays for a question to a parent that has not answered; no family: none
-    std::uint64_t up_nonce = 0;      // !hosts: of the JOINs upwards
-    std::uint64_t up_cookie = 0;     // !hosts: of the last RETRY of the parent; 0: none since the last question
-    Time up_retry_next{};            // !hosts: earliest time of a JOIN that a RETRY causes; a question does not count
-    std::uint32_t up_epoch = 0;      // !hosts: of the last JOIN upwards
-    JoinedOrder up_order{};          // !hosts: of the last JOINED from above
+    Duration up_hold{};           // !hosts: hold time that the last JOINED stated; zero: none
+    bool up_lost = false;         // !hosts: the parent failed, and was not heard since
+    Time up_next{};               // when to send the next JOIN upwards
+    wire::Address up_asker;       // whose JOIN pays for a question to a parent that has not answered; no family: none
+    std::uint64_t up_nonce = 0;   // !hosts: of the JOINs upwards
+    std::uint64_t up_cookie = 0;  // !hosts: of the last RETRY of the parent; 0: none since the last question
+    Time up_retry_next{};         // !hosts: earliest time of a JOIN that a RETRY causes; a question does not count
+    std::uint32_t up_epoch = 0;   // !hosts: of the last JOIN upwards
+    JoinedOrder up_order{};       // !hosts: of the last JOINED from above
     std::uint64_t group_number = 0;  // in results by group, instead of the token; 0: no group
     BranchFailures failures;         // why the channel is not ready any more
     std::uint32_t missing_units_above = 0;

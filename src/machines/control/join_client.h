@@ -187,7 +187,7 @@ class JoinClient {
     bool busy_ = false;
     bool ended_ = false;
     bool switch_restarted_ = false;  // since the tree was ready
-    wire::Address answers_from_;  // host of the first answer; no family: none
+    wire::Address answers_from_;     // host of the first answer; no family: none
     wire::Address data_address_;
     std::uint64_t cookie_ = 0;        // of the last RETRY
     std::uint32_t epoch_ = 0;         // of the last JOIN or LEAVE
@@ -239,7 +239,8 @@ void JoinClient::persist(Archive& archive) {
     archive.value(group_number_);
     archive.value(group_open_), archive.value(state_), archive.value(busy_), archive.value(ended_);
     archive.value(switch_restarted_);
-    archive.value(answers_from_), archive.value(data_address_), archive.time(join_next_), archive.time(answered_at_), archive.time(lost_since_);
+    archive.value(answers_from_), archive.value(data_address_), archive.time(join_next_), archive.time(answered_at_),
+        archive.time(lost_since_);
     archive.value(hold_), archive.time(looked_at_), archive.time(too_long_since_), archive.time(too_long_at_),
         archive.value(packet_bytes_), archive.value(mtu_), archive.value(interval_);
     archive.value(missing_units_), archive.value(missing_members_);

@@ -39,7 +39,7 @@ std::optional<JoinTree::Objection> JoinTree::objection_to(const wire::Join& join
                         job->second.level, join.level)};
     }
     const Branch* branch = find(key_of(join));
-    return branch == nullptr ? objection_to_new(join) : objection_to_known(*branch, join, from, now);
+    return branch == nullptr ? objection_to_new(join, from) : objection_to_known(*branch, join, from, now);
 }
 
 std::optional<JoinTree::Objection> JoinTree::objection_to_ranks(const wire::Join& join) {
@@ -54,12 +54,13 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_ranks(const wire::Join
     return std::nullopt;
 }
 
-std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& join) const {
+std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& join, const wire::Address& from) const {
     const bool needs_parent = join.level == 0 && !join.terms.has_single_unit();
     if (needs_parent && parent_of(join.terms).family() == wire::Family::none) {
         // errors.md, refused: the switches share no root. Or let all ranks name one switch
         return Objection{wire::Refusal::parent, "the job spans several switches: start this one with --parent"};
     }
+    if (auto objection = objection_to_targets(join, from)) return objection;
     const bool would_host = join.level == 2 || (!needs_parent && join.terms.server.family == 0);
     if (join.begun && would_host) {
         return Objection{wire::Refusal::restarted,

@@ -14,6 +14,7 @@
 #include "base/counters.h"
 #include "base/siphash.h"
 #include "base/time.h"
+#include "control/address_range.h"
 #include "control/branch.h"
 #include "control/channel_key.h"
 #include "control/departures.h"
@@ -41,7 +42,10 @@ struct JoinTreeConfig {
     Secret secret{};                                       // random: of values that no other host may guess
     // Hosts that all trees of the switch ask; nullptr: one of this tree alone.
     std::shared_ptr<QuestionPace> pace{};
-    Duration impatient = timing.hurry;  // interval of JOINs upwards until the parent is ready, then refresh_of(hold)
+    wire::Address self{};                 // of this switch
+    std::vector<AddressRange> servers{};  // that a job may name as its server or root; empty: any host
+    std::vector<AddressRange> groups{};   // to which a job may let the switch send results
+    Duration impatient = timing.hurry;    // interval of JOINs upwards until the parent is ready, then refresh_of(hold)
 };
 
 struct TreeEvent {
@@ -155,8 +159,14 @@ class JoinTree {
         std::string text;
     };
     [[nodiscard]] std::optional<Objection> objection_to(const wire::Join& join, const wire::Address& from, Time now);
-    [[nodiscard]] std::optional<Objection> objection_to_new(const wire::Join& join) const;
+    [[nodiscard]] std::optional<Objection> objection_to_new(const wire::Join& join, const wire::Address& from) const;
     [[nodiscard]] wire::Address parent_of(const wire::ChannelTerms& terms) const;
+    // To where the terms make this switch send, besides its parent and its members.
+    [[nodiscard]] std::optional<Objection> objection_to_targets(const wire::Join& join,
+                                                                const wire::Address& from) const;
+    [[nodiscard]] std::optional<Objection> objection_to_named(const wire::Address& named,
+                                                              const wire::Address& from) const;
+    [[nodiscard]] std::optional<Objection> objection_to_group(const wire::Address& group) const;
     // Takes room for a further channel, or returns which limit is reached.
     [[nodiscard]] std::optional<Objection> take_room(const JobKey& job);
     [[nodiscard]] std::optional<Objection> objection_to_server(const wire::ChannelTerms& terms) const;

@@ -55,10 +55,10 @@ class QuestionPace {
 
   private:
     struct Host {
-        Time next{};                 // of the first channel that may ask again
-        Time until{};                // when to forget the host
-        Time answers_until{};        // until then, all may ask
-        std::uint32_t asked = 0;     // since the last answer
+        Time next{};              // of the first channel that may ask again
+        Time until{};             // when to forget the host
+        Time answers_until{};     // until then, all may ask
+        std::uint32_t asked = 0;  // since the last answer
     };
 
     // nullptr: no room.

@@ -35,6 +35,13 @@ Downward downward_of(const protocol::PacketBuffer& packet) {
             .except = only_sender_of(bytes_of(packet))};
 }
 
+// Others come from a parent, which answers.
+bool is_of_client(std::span<const std::byte> message) {
+    using wire::ControlType;
+    const auto type = wire::control_type(message);
+    return type != ControlType::joined && type != ControlType::refused && type != ControlType::retry;
+}
+
 // Anybody may listen to the group: a token that is read there would count everywhere else.
 void hide_token(const protocol::PacketBuffer& packet, const control::Branch& branch) {
     wire::store_u64(packet.data + ATP_OFFSET_TOKEN, branch.group_number);
@@ -50,7 +57,7 @@ const Child& lowest(const std::array<Child, ATP_BITMAP_BITS>& children, std::uin
 ShardMachine::ShardMachine(const ShardMachineConfig& config)
     : config_(config),
       switch_(config.table),
-      gatekeeper_(config.tree.secret),
+      gatekeeper_(config.tree.secret, config.clients),
       tree_(config.tree),
       acks_(config.ack_hold),
       scratch_(std::make_unique_for_overwrite<std::byte[]>(most_batch * ATP_MAX_PACKET_BYTES)) {
@@ -73,6 +80,7 @@ void ShardMachine::handle_room(wire::Outbox& out, Time now) {
 
 void ShardMachine::take_datagram(const wire::Datagram& datagram, wire::Outbox& out, Time now) {
     if (wire::control_type(datagram.bytes) || wire::foreign_version(datagram.bytes)) {
+        if (is_of_client(datagram.bytes) && !gatekeeper_.admits(*datagram.from)) return;
         if (!config_.is_first) {
             handle_message(datagram.bytes, *datagram.from, out, now);
             return;

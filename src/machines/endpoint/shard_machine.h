@@ -30,7 +30,8 @@ inline namespace ATP_VARIANT {
 
 struct ShardMachineConfig {
     protocol::SwitchConfig table{};
-    control::JoinTreeConfig tree{};  // its secret makes the cookies too
+    control::JoinTreeConfig tree{};                // its secret makes the cookies too
+    std::vector<control::AddressRange> clients{};  // hosts that may join and ask; empty: all
     // Datagrams of this shard come to the address of the node: control messages become events for it.
     bool is_first = false;
     bool reaches_groups = true;  // false: packets to a multicast group would not arrive
