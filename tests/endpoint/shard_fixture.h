@@ -92,6 +92,12 @@ struct Shard {
         machine.handle_message(stamped(bytes, from, now), from, outbox, now);
         collect();
     }
+    // Of the JOINs to the parent of its only channel.
+    [[nodiscard]] std::uint64_t up_nonce() const {
+        std::uint64_t nonce = 0;
+        machine.tree().for_each([&](const control::Branch& branch) { nonce = branch.up_nonce; });
+        return nonce;
+    }
     void collect() {
         while (auto event = machine.poll_event()) events.push_back(*std::move(event));
         sent = outbox.flush();

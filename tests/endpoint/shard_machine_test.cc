@@ -211,9 +211,14 @@ TEST(ShardMachine, PacketUpwardsBeforeTheParentAnsweredIsDroppedAndCounted) {
     const Bytes probe = testing::make_packet(header);
     leaf.take(probe, worker_address(0));
     EXPECT_EQ(leaf.machine.counters().unrouted, 1U);
-    leaf.message(
-        encoded(wire::Joined{.job = job, .token = token, .channel = channel, .epoch = 1, .number = 1, .ready = true}),
-        host(9));
+    leaf.message(encoded(wire::Joined{.nonce = leaf.up_nonce(),
+                                      .job = job,
+                                      .token = token,
+                                      .channel = channel,
+                                      .epoch = 1,
+                                      .number = 1,
+                                      .ready = true}),
+                 host(9));
     leaf.take(probe, worker_address(0));
     EXPECT_THAT(leaf.receivers(ATP_TYPE_PROBE), ElementsAre(host(9)));
     leaf.outbox.room = 0;

@@ -288,10 +288,13 @@ TEST(ShardMachine, RefusalFromAboveReachesTheMembers) {
     Shard leaf(shard_config(host(9)));
     const protocol::Membership racks = *protocol::Membership::racks(2, 1);
     leaf.take(encoded(join_of(racks.place(0), 0)), worker_address(0));
-    leaf.take(
-        encoded(wire::Refused{
-            .job = job, .token = token, .channel = channel, .reason = wire::Refusal::full, .text = "no free entry"}),
-        host(9));
+    leaf.take(encoded(wire::Refused{.nonce = leaf.up_nonce(),
+                                    .job = job,
+                                    .token = token,
+                                    .channel = channel,
+                                    .reason = wire::Refusal::full,
+                                    .text = "no free entry"}),
+              host(9));
     ASSERT_TRUE(refused_to(leaf, worker_address(0)));
     EXPECT_THAT(refused_to(leaf, worker_address(0))->text, HasSubstr("no free entry"));
     EXPECT_EQ(leaf.machine.tree().channels(), 0U);

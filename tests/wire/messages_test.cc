@@ -180,6 +180,7 @@ TEST(JoinMessages, InconsistentJoinOfASwitchIsRefused) {
     EXPECT_FALSE(decode<Join>(encoded(wide)).has_value()) << "a direct unit has one worker";
     Join some = join_of_server();
     some.units.pop_back();
+    some.cookie = 1;
     EXPECT_FALSE(decode<Join>(encoded(some)).has_value()) << "the last switch joins for all units";
     Join twice = join_of_server();
     twice.units[1].unit = 0;
