@@ -11,6 +11,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from ranks import run_ranks, values_of
+from releases import needs_fsdp2
 from switches import running_switch
 
 INTEGERS = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
@@ -228,13 +229,7 @@ def shard_with_a_divisor(rank, size):
     return all(torch.allclose(a, b, rtol=1e-5, atol=1e-7) for a, b in zip(found, expected, strict=True))
 
 
-def has_fully_shard() -> bool:
-    import torch.distributed.fsdp
-
-    return hasattr(torch.distributed.fsdp, "fully_shard")
-
-
-@pytest.mark.skipif(not has_fully_shard(), reason="this PyTorch has no torch.distributed.fsdp.fully_shard")
+@needs_fsdp2
 def test_fsdp2_divides_gradients_by_its_factor():
     assert values_of(run_ranks(shard_with_a_divisor, 2, IN_MEMORY)) == [True] * 2
 

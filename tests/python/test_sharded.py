@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from ranks import run_ranks, values_of
+from releases import needs_fsdp2
 
 TYPES = [torch.float32, torch.float16, torch.bfloat16, torch.int32, torch.int64]
 
@@ -243,6 +244,7 @@ def train_fsdp2(rank, size):
     return train_sharded(rank, size, size)
 
 
+@needs_fsdp2
 def test_fsdp2_trains_without_gloo():
     assert values_of(run_ranks(train_fsdp2, 2)) == [(True, [])] * 2
 
@@ -251,6 +253,7 @@ def train_hybrid(rank, size):
     return train_sharded(rank, size, 2, size // 2)
 
 
+@needs_fsdp2
 def test_hsdp_trains_without_gloo():
     assert values_of(run_ranks(train_hybrid, 4)) == [(True, [])] * 4
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from ranks import run_ranks, values_of
+from releases import needs_fsdp2
 from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from torch.distributed.optim import ZeroRedundancyOptimizer
@@ -137,13 +138,7 @@ def train_with_fsdp(rank, size):
     return losses, digest_of(parameter.full_tensor() for parameter in model.parameters())
 
 
-def has_fully_shard() -> bool:
-    import torch.distributed.fsdp
-
-    return hasattr(torch.distributed.fsdp, "fully_shard")
-
-
-@pytest.mark.skipif(not has_fully_shard(), reason="this PyTorch has no torch.distributed.fsdp.fully_shard")
+@needs_fsdp2
 def test_fsdp2_learns_through_the_fallback():
     check_that_it_learnt(values_of(run_ranks(train_with_fsdp, 2)))
 
