@@ -74,9 +74,12 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         self._rank, self._world = given.group_rank, given.group_size
         super().__init__(self._rank, self._world)
         self._gloo: Any = _Base(self._rank, self._world)
+        kind = dist.ProcessGroup.BackendType.GLOO
         for group in (self, self._gloo):
+            if hasattr(group, "_set_default_backend"):  # before 2.6, nothing asks for one; 2.15 takes its name
+                group._set_default_backend(kind)
             for device in (_CPU, _CUDA):
-                group._register_backend(device, dist.ProcessGroup.BackendType.GLOO, gloo)
+                group._register_backend(device, kind, gloo)
         self._communicator: _calls.Communicator | None = _calls.Communicator(communicator)
         self._store, self._hosts_switch, self._report = store, hosts_switch, report
         self.timeout_s = timeout_s
