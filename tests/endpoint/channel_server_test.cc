@@ -78,6 +78,22 @@ TEST(HostedServer, ResultsWaitForTheSwitch) {
     EXPECT_TRUE(channel.out.packets.empty()) << "no JOIN has come from the last switch";
 }
 
+TEST(HostedServer, TakesPacketsOnlyFromTheSwitchThatJoined) {
+    Channel channel(hosting());
+    channel.become_ready();
+    channel.control(join_of_last_switch(channel.config));
+    Floats tensor(16);
+    ASSERT_TRUE(channel.machine.submit(tensor, channel.now, channel.now + seconds(60)));
+    channel.drain();
+    const Packet gradient = channel.out.packets.back();
+    channel.out.packets.clear();
+    channel.receive(gradient.bytes, stranger);
+    EXPECT_TRUE(channel.out.packets.empty());
+    EXPECT_EQ(channel.machine.strays(), 1U);
+    channel.receive(gradient.bytes);
+    EXPECT_EQ(channel.out.packets.size(), 1U);
+}
+
 TEST(HostedServer, JoinWithOtherTermsGetsNoAnswer) {
     Channel channel(hosting());
     channel.become_ready();
@@ -108,7 +124,7 @@ TEST(HostedServer, SwitchWithoutTheCookieIsAskedForItAndGetsNoResult) {
     EXPECT_TRUE(channel.out.packets.empty());
     channel.receive(testing::encoded(join_of_last_switch(channel.config)));
     EXPECT_TRUE(channel.out.packets.empty()) << "an answer would be longer than this JOIN";
-    EXPECT_EQ(channel.machine.strays(), 1U);
+    EXPECT_EQ(channel.machine.strays(), 2U);
 }
 
 TEST(HostedServer, MessagesWithoutRoomWaitForTheNextCall) {

@@ -118,6 +118,7 @@ struct Shard {
         }
         return to;
     }
+    [[nodiscard]] const protocol::SwitchCounters& packets() const { return machine.table().counters(); }
     static bool is_packet(std::span<const std::byte> bytes, atp_type type) {
         return bytes.size() >= ATP_HEADER_BYTES && wire::load_u8(bytes.data()) == ATP_VERSION &&
                wire::load_u8(bytes.data() + ATP_OFFSET_TYPE) == type;

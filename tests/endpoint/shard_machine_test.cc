@@ -19,17 +19,31 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+// Of the parent of a leaf.
+Bytes parent_is_ready(const Shard& leaf) {
+    return encoded(wire::Joined{.nonce = leaf.up_nonce(),
+                                .job = job,
+                                .token = token,
+                                .channel = channel,
+                                .epoch = 1,
+                                .number = 1,
+                                .ready = true});
+}
+
 protocol::Membership star(unsigned workers) { return *protocol::Membership::star(workers); }
 
 // One switch with two members, both joined.
 struct Star {
-    explicit Star(const ShardMachineConfig& config = shard_config(), bool with_group = false)
-        : has_group(with_group), shard(config) {
+    // `at`: where the server runs; no family: on the switch.
+    explicit Star(const ShardMachineConfig& config = shard_config(), bool with_group = false,
+                  const wire::Address& at = {})
+        : has_group(with_group), server(at), shard(config) {
         for (std::uint16_t rank = 0; rank < 2; ++rank) join(rank);
     }
     void join(std::uint16_t rank, bool receives_group = false) {
         wire::Join join = join_of(members.place(rank), rank);
         if (has_group) join.terms.group = control::endpoint_of(group());
+        join.terms.server = control::endpoint_of(server);
         join.receives_group = receives_group;
         shard.take(encoded(join), worker_address(rank), now);
     }
@@ -56,12 +70,23 @@ struct Star {
         header.bitmap1 = 1U << place.unit, header.mask1 = place.mask1;
         return testing::make_packet(header, {rank + 1, 2, 3, 4});
     }
+    // Of this fragment, for all members.
+    [[nodiscard]] Bytes downward(atp_type type) const {
+        Bytes bytes = gradient(0);
+        bytes.resize(ATP_HEADER_BYTES);
+        wire::store_u8(bytes.data() + ATP_OFFSET_TYPE, type);
+        wire::store_u8(bytes.data() + ATP_OFFSET_LANES, type == ATP_TYPE_NACK ? ATP_DTYPE_INT32 : 0);
+        wire::store_u16(bytes.data() + ATP_OFFSET_WORKER, ATP_WORKER_ALL);
+        wire::store_u32(bytes.data() + ATP_OFFSET_BITMAP0, 3);
+        return bytes;
+    }
     void send(std::uint16_t rank, wire::Ecn ecn = wire::Ecn::capable_0) {
         shard.take(gradient(rank), worker_address(rank), now, ecn);
     }
 
     protocol::Membership members = star(2);
     bool has_group;
+    wire::Address server;
     Shard shard;
     Time now{std::chrono::seconds(100)};
 };
@@ -181,20 +206,59 @@ TEST(ShardMachine, CopyWithoutRoomIsCounted) {
 TEST(ShardMachine, PacketOfAnUnknownChannelIsDroppedAndCounted) {
     Star star;
     star.shard.take(star.gradient(0, channel + 1), worker_address(0), star.now);
-    star.shard.take(star.gradient(1, channel + 1), worker_address(1), star.now);
     EXPECT_THAT(star.shard.sent, IsEmpty());
-    EXPECT_EQ(star.shard.machine.counters().unrouted, 1U) << "the sum of both";
+    EXPECT_EQ(star.shard.packets().strangers, 1U);
+    EXPECT_EQ(star.shard.packets().events[ATP_EVENT_CLAIMED], 0U);
 }
 
-TEST(ShardMachine, PacketBeforeTheServerIsThereIsDroppedAndCounted) {
+TEST(ShardMachine, PacketOfAChannelThatLacksAMemberIsDroppedAndCounted) {
     Star star;
     Shard fresh;
     fresh.take(encoded(join_of(star.members.place(0), 0)), worker_address(0), star.now);
     ASSERT_EQ(fresh.machine.tree().channels(), 1U);
-    Bytes bypassing = star.gradient(0);
-    wire::store_u16(bypassing.data() + ATP_OFFSET_FLAGS, ATP_FLAG_PLAIN | ATP_FLAG_BYPASS);
-    fresh.take(bypassing, worker_address(0), star.now);
-    EXPECT_EQ(fresh.machine.counters().unrouted, 1U);
+    fresh.take(star.gradient(0), worker_address(0), star.now);
+    EXPECT_EQ(fresh.packets().forged, 1U) << "its job has no complete channel";
+    wire::Join other = join_of(star.members.place(0), 0);
+    other.terms.channel = channel + 1;
+    star.shard.take(encoded(other), worker_address(0), star.now);
+    star.shard.take(star.gradient(0, channel + 1), worker_address(0), star.now);
+    EXPECT_EQ(star.shard.packets().strangers, 1U);
+    EXPECT_EQ(star.shard.packets().events[ATP_EVENT_CLAIMED], 0U);
+}
+
+TEST(ShardMachine, GradientFromAnotherAddressThanItsWorkersIsNotAdded) {
+    Star star;
+    for (const wire::Address& from : {host(99), worker_address(1), worker_address(0).with_port(9)}) {
+        star.shard.take(star.gradient(0), from, star.now);
+    }
+    EXPECT_EQ(star.shard.packets().strangers, 3U);
+    EXPECT_EQ(star.shard.packets().events[ATP_EVENT_CLAIMED], 0U);
+    EXPECT_EQ(star.shard.machine.table().job_counters(job, token)->strangers, 3U);
+    for (std::uint16_t rank = 0; rank < 2; ++rank) star.send(rank);
+    EXPECT_THAT(star.shard.receivers(ATP_TYPE_ACK), SizeIs(2));
+}
+
+TEST(ShardMachine, PacketWithAnotherWindowThanTheTermsIsDroppedAndCounted) {
+    Star star;
+    Bytes gradient = star.gradient(0);
+    wire::store_u8(gradient.data() + ATP_OFFSET_WINDOW, 0);
+    star.shard.take(gradient, worker_address(0), star.now);
+    EXPECT_EQ(star.shard.packets().strangers, 1U);
+    EXPECT_EQ(star.shard.packets().events[ATP_EVENT_CLAIMED], 0U);
+}
+
+TEST(ShardMachine, SwitchThatHostsTheServerForwardsNoResultOfAnother) {
+    Star star;
+    star.send(0);
+    for (const atp_type type : {ATP_TYPE_ACK, ATP_TYPE_NACK, ATP_TYPE_WAIT, ATP_TYPE_FLUSH}) {
+        for (const wire::Address& from : {host(99), worker_address(0)}) {
+            star.shard.take(star.downward(type), from, star.now);
+            EXPECT_THAT(star.shard.sent, IsEmpty()) << int{type};
+        }
+    }
+    EXPECT_EQ(star.shard.packets().strangers, 8U);
+    star.send(1);
+    EXPECT_EQ(star.shard.packets().events[ATP_EVENT_COMPLETED], 1U) << "the aggregator was not freed";
 }
 
 TEST(ShardMachine, PacketUpwardsBeforeTheParentAnsweredIsDroppedAndCounted) {
@@ -211,14 +275,7 @@ TEST(ShardMachine, PacketUpwardsBeforeTheParentAnsweredIsDroppedAndCounted) {
     const Bytes probe = testing::make_packet(header);
     leaf.take(probe, worker_address(0));
     EXPECT_EQ(leaf.machine.counters().unrouted, 1U);
-    leaf.message(encoded(wire::Joined{.nonce = leaf.up_nonce(),
-                                      .job = job,
-                                      .token = token,
-                                      .channel = channel,
-                                      .epoch = 1,
-                                      .number = 1,
-                                      .ready = true}),
-                 host(9));
+    leaf.message(parent_is_ready(leaf), host(9));
     leaf.take(probe, worker_address(0));
     EXPECT_THAT(leaf.receivers(ATP_TYPE_PROBE), ElementsAre(host(9)));
     leaf.outbox.room = 0;
@@ -226,7 +283,7 @@ TEST(ShardMachine, PacketUpwardsBeforeTheParentAnsweredIsDroppedAndCounted) {
     EXPECT_EQ(leaf.machine.counters().unrouted, 2U) << "no room";
 }
 
-TEST(ShardMachine, MarkOfAResultStaysInItsIpHeader) {
+TEST(ShardMachine, ResultComesFromTheParentAndKeepsItsMarkInItsIpHeader) {
     Shard leaf(shard_config(host(9)));
     protocol::Membership racks = *protocol::Membership::racks(2, 1);
     leaf.take(encoded(join_of(racks.place(0), 0)), worker_address(0));
@@ -240,6 +297,14 @@ TEST(ShardMachine, MarkOfAResultStaysInItsIpHeader) {
     header.peer = ATP_WORKER_ALL;
     header.bitmap0 = 1, header.mask0 = 1, header.bitmap1 = 3, header.mask1 = 3;
     const Bytes ack = testing::make_packet(header, {1, 2, 3, 4});
+    leaf.take(ack, host(9));
+    EXPECT_THAT(leaf.sent, IsEmpty()) << "the parent has not answered yet";
+    leaf.message(parent_is_ready(leaf), host(9));
+    for (const wire::Address& from : {host(99), host(9).with_port(9), worker_address(0)}) {
+        leaf.take(ack, from);
+        EXPECT_THAT(leaf.sent, IsEmpty()) << to_string(from);
+    }
+    EXPECT_EQ(leaf.packets().strangers, 4U);
     leaf.take(ack, host(9), {}, wire::Ecn::congested);
     ASSERT_THAT(leaf.receivers(ATP_TYPE_ACK), ElementsAre(worker_address(0)));
     EXPECT_EQ(leaf.sent[0].ecn, wire::Ecn::congested);
@@ -260,10 +325,15 @@ TEST(ShardMachine, ResultGoesToTheGroupIfAllMembersReceiveIt) {
     Bytes result = star.shard.sent[0].bytes;
     EXPECT_EQ(wire::load_u64(result.data() + ATP_OFFSET_TOKEN), star.group_number())
         << "listeners to the group learn no token";
-    wire::store_u64(result.data() + ATP_OFFSET_TOKEN, token);
-    star.shard.take(result, host(9), star.now);
-    EXPECT_THAT(star.shard.receivers(ATP_TYPE_ACK), ElementsAre(Star::group())) << "also one that passes";
-    EXPECT_EQ(star.shard.machine.counters().grouped, 2U);
+}
+
+TEST(ShardMachine, ResultOfAServerElsewhereGoesToTheGroupToo) {
+    Star star(shard_config(), true, host(9));
+    star.shard.message(parent_is_ready(star.shard), host(9), star.now);
+    for (std::uint16_t rank = 0; rank < 2; ++rank) star.join(rank, true);
+    star.shard.take(star.downward(ATP_TYPE_ACK), host(9), star.now);
+    EXPECT_THAT(star.shard.receivers(ATP_TYPE_ACK), ElementsAre(Star::group()));
+    EXPECT_EQ(star.shard.machine.counters().grouped, 1U);
 }
 
 // Whoever joins chooses the group, so a driver may keep no more of them than there are channels.

@@ -300,6 +300,39 @@ TEST(ShardMachine, RefusalFromAboveReachesTheMembers) {
     EXPECT_EQ(leaf.machine.tree().channels(), 0U);
 }
 
+// A switch in the path keeps the addresses of what it changes, and exchanges those of a FLUSH.
+TEST(ShardMachine, SumsOfASwitchInThePathComeFromTheMembersBehindIt) {
+    const protocol::Membership racks = *protocol::Membership::racks(2, 2);
+    Shard root;
+    for (std::uint16_t rank = 0; rank < 4; ++rank) {
+        wire::Join join = join_of(racks.place(rank), rank);
+        join.level = 1;
+        root.take(encoded(join), worker_address(rank));
+    }
+    atp_header sum{};
+    sum.type = ATP_TYPE_GRADIENT;
+    sum.flags = ATP_FLAG_PLAIN | ATP_FLAG_BYPASS;
+    sum.lanes = ATP_INT32_LANES;
+    sum.hop = 1;
+    sum.window_log2 = 3;
+    sum.job = job, sum.token = token, sum.channel = channel;
+    sum.index = 5;
+    sum.peer = ATP_WORKER_ALL;
+    sum.bitmap0 = 3, sum.mask0 = 3, sum.bitmap1 = 2, sum.mask1 = 3;
+    sum.worker = 3;
+    const Bytes complete = testing::make_packet(sum, {1, 2, 3, 4});
+    sum.worker = ATP_WORKER_ALL;
+    sum.bitmap0 = 2;
+    const Bytes flushed = testing::make_packet(sum, {1, 2, 3, 4});
+    root.take(complete, worker_address(2));
+    root.take(flushed, host(99));
+    EXPECT_EQ(root.packets().strangers, 2U);
+    root.take(complete, worker_address(3));
+    root.take(flushed, worker_address(2));
+    EXPECT_EQ(root.packets().strangers, 2U);
+    EXPECT_EQ(root.packets().events[ATP_EVENT_BYPASSED], 2U);
+}
+
 TEST(ShardMachine, FlushOfAServerElsewhereReachesTheFirstMemberOfARackInThePath) {
     const protocol::Membership racks = *protocol::Membership::racks(2, 2);
     Shard root;
@@ -317,6 +350,18 @@ TEST(ShardMachine, FlushOfAServerElsewhereReachesTheFirstMemberOfARackInThePath)
     header.index = 5;
     header.peer = ATP_WORKER_ALL;
     header.bitmap0 = 3, header.mask0 = 3, header.bitmap1 = 2, header.mask1 = 3;
+    root.take(testing::make_packet(header), host(50));
+    EXPECT_THAT(root.sent, IsEmpty()) << "the host of the server has not answered yet";
+    root.message(encoded(wire::Joined{.nonce = root.up_nonce(),
+                                      .job = job,
+                                      .token = token,
+                                      .channel = channel,
+                                      .epoch = 1,
+                                      .number = 1,
+                                      .ready = true}),
+                 host(50));
+    root.take(testing::make_packet(header), host(99));
+    EXPECT_THAT(root.sent, IsEmpty()) << "a stranger";
     root.take(testing::make_packet(header), host(50));
     EXPECT_THAT(root.receivers(ATP_TYPE_FLUSH), ElementsAre(worker_address(2)));
     root.outbox.room = 0;

@@ -168,7 +168,7 @@ TEST_P(HazardMarks, H31_MarkOnAFlushedPartialSumReachesAllWorkers) {
         return is_gradient_of(flight, 1) ? Network::Disposition::hold : Network::Disposition::deliver;
     });
     network.run();
-    network.inject({server_node, rack_node(0), flush_of(first_sending(network, 0), 0)});
+    network.inject({network.above(rack_node(0)), rack_node(0), flush_of(first_sending(network, 0), 0)});
     network.run();
     EXPECT_EQ(events(network.rack(0), ATP_EVENT_FLUSHED), 1U);
     network.release();
@@ -183,7 +183,7 @@ TEST_P(HazardMarks, H31_MarkOnALateGradientReachesAllWorkers) {
     network.hold_next([](const Flight& flight) { return is_gradient_of(flight, 1); });
     network.run();
     const Flight first = first_sending(network, 0);
-    network.inject({server_node, rack_node(0), flush_of(first, 0)});
+    network.inject({network.above(rack_node(0)), rack_node(0), flush_of(first, 0)});
     network.run();
     mark_next(network, [](const Flight& flight) { return flight.to == rack_node(0); });
     network.release();  // CE-marked on its link and late: its aggregator is closed
@@ -252,8 +252,10 @@ TEST(Hazard, H35_ForgedAndRandomPacketsOnEveryPortChangeNoSum) {
         if (attacking || attacks == 5000) return Network::Disposition::deliver;
         attacking = true;
         for (const Node port : ports) {
-            // A rank takes results from the address of its switch only, so the attacker forges that too.
-            const Node from = port.kind == Node::Kind::worker ? network.above(port) : worker_node(9);
+            // A rank takes packets from the address of its switch only, so the attacker forges that too.
+            const Node from = port.kind == Node::Kind::worker ? network.above(port)
+                              : port == server_node           ? root_node
+                                                              : worker_node(9);
             network.inject({from, port, forged(network.config(), random)});
             network.inject({from, port, noise(random)});
             ++attacks;

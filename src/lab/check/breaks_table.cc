@@ -14,7 +14,7 @@ namespace atp::check {
 namespace {
 
 // Faults that star2 (two workers, one fragment at a time) cannot detect, each with a configuration that detects it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 64> shown_by = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 65> shown_by = {{
     {"resend_claims", "star2-shared"},
     {"complete_early", "star3"},
     {"ignore_token", "incarnation"},
@@ -79,6 +79,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 64> shown_by
     {"answer_to_another", "scatter2"},
     {"results_to_other_racks", "rack-direct"},
     {"flush_to_another_rack", "bypass-racks"},
+    {"takes_strangers", "stranger"},
 }};
 
 std::string_view configuration_for(std::string_view name) {

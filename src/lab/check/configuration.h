@@ -78,6 +78,7 @@ struct Configuration {
     std::uint8_t pipelines = 0;        // bit mask of the switches that are pipelines, by number
     bool earlier_incarnation = false;  // packets of another token are in flight from the start
     bool stale_packets = false;        // packets of the fragment before the first are in flight from the start
+    bool strangers = false;            // a packet from an address that may not send it is in flight from the start
     int mismatched_worker = -1;        // rank that performs another operation; -1: none
     int marked_worker = -1;            // rank whose gradients are all marked; -1: none
     bool other_hosts = false;          // Protocol::host: rank 0 sends the sums to other hosts

@@ -49,6 +49,7 @@ constexpr auto settings = std::to_array<Setting>({
     {"pipelines", set<&Configuration::pipelines>},
     {"earlier_incarnation", set<&Configuration::earlier_incarnation>},
     {"stale_packets", set<&Configuration::stale_packets>},
+    {"strangers", set<&Configuration::strangers>},
     {"mismatched", set<&Configuration::mismatched_worker>},
     {"marked", set<&Configuration::marked_worker>},
     {"other_hosts", set<&Configuration::other_hosts>},

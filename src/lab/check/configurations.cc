@@ -57,6 +57,8 @@ incarnation: gradients and results of an earlier incarnation are in flight
   units 2, tensors 1+1, earlier_incarnation | losses 2, duplicates 1, timeouts 2 | losses 1, timeouts 1
 stale: a gradient and a result of the fragment before the first are in flight
   units 2, window 2, tensors 2, stale_packets | losses 1, timeouts 1
+stranger: a gradient of one worker with another number comes from the address of the other
+  units 2, tensors 1+1, strangers | losses 2, duplicates 1, timeouts 2 | losses 1, timeouts 1
 
 # Numbers that no switch adds, and marks.
 float: one worker's value does not fit an integer

@@ -96,6 +96,7 @@ class Machines final : public Processes {
     unsigned drive(unsigned node, Time now, Step& step);
     unsigned deliver(const Sent& packet, Time now, Step& step);
     void leave_behind(const Incarnation& incarnation, std::vector<Sent>& sent) const;
+    [[nodiscard]] Sent of_stranger() const;
     [[nodiscard]] std::vector<Sent> first_and_last();
 
     template <class Archive>

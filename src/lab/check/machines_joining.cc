@@ -67,6 +67,18 @@ void Machines::earlier_packets(std::vector<Sent>& sent) {
     if (configuration_.stale_packets) {
         leave_behind({.earlier = false, .first_seq = configuration_.first_seq - 1}, sent);
     }
+    if (configuration_.strangers) sent.push_back(of_stranger());
+}
+
+// The first gradient of rank 0, with another number, from the address of the last rank.
+Sent Machines::of_stranger() const {
+    Machines another(configuration_, {.earlier = false, .first_seq = configuration_.first_seq});
+    Sent gradient = another.first_and_last().front();
+    std::byte* const number = gradient.bytes.data() + Flight::header_bytes + ATP_HEADER_BYTES;
+    wire::store_u32(number, wire::load_u32(number) + 1);
+    Flight flight = Flight::of(std::span<const std::byte>(gradient.bytes).first(gradient.size));
+    flight.from = static_cast<std::uint8_t>(layout_.worker(0, configuration_.workers() - 1));
+    return flight.sent_to(gradient.to);
 }
 
 void Machines::leave_behind(const Incarnation& incarnation, std::vector<Sent>& sent) const {

@@ -147,6 +147,8 @@ struct Branch {
 
     [[nodiscard]] bool deserted() const;
     [[nodiscard]] bool complete() const { return present == mask && !failures.of_children(); }
+    // All members have joined, or had joined before one of them left or failed.
+    [[nodiscard]] bool was_complete() const { return !complete_units.empty(); }
     // Packets may flow: all members have joined, and the path to the server is ready.
     [[nodiscard]] bool ready() const { return complete() && (hosts ? opened : up_ready); }
     // Level 0 only: the unit of all children.

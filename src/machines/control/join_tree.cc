@@ -83,6 +83,7 @@ void JoinTree::take_member(Branch& branch, const wire::Join& join, std::size_t b
                            Time now) {
     const BranchStatus was = status_of(branch);
     const bool was_member = branch.at(Branch::position_of(join)) != nullptr;
+    const bool was_complete = branch.was_complete();
     // Only switches report edges in a JOIN.
     const Reporter reporter{.unit = join.units.front().unit, .address = from};
     const bool states = branch.attach(join, from, now, edge_reported_by(join.edges, reporter, now), bytes);
@@ -102,6 +103,7 @@ void JoinTree::take_member(Branch& branch, const wire::Join& join, std::size_t b
                     now, from);
         return;
     }
+    if (!was_complete && branch.was_complete()) admit(branch);
     if (open_server(branch)) return;
     ascend(branch, now);
     if (settle(branch, was, now)) {
@@ -148,12 +150,15 @@ Branch& JoinTree::open_branch(const wire::Join& join, Time now) {
     TreeJob& job = jobs_[key.of_job()];
     job.level = join.level;
     ++job.channels;
-    events_.push_back({.kind = TreeEvent::Kind::admitted,
-                       .job = join.terms.job,
-                       .token = join.terms.token,
-                       .channel = join.terms.channel,
-                       .level = join.level});
     return *(branches_[key] = std::move(branch));
+}
+
+void JoinTree::admit(const Branch& branch) {
+    events_.push_back({.kind = TreeEvent::Kind::admitted,
+                       .job = branch.terms.job,
+                       .token = branch.terms.token,
+                       .channel = branch.terms.channel,
+                       .level = branch.level});
 }
 
 std::uint64_t JoinTree::group_number_of(const ChannelKey& key) const {

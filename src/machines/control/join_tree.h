@@ -50,7 +50,7 @@ struct JoinTreeConfig {
 
 struct TreeEvent {
     enum class Kind : std::uint8_t {
-        admitted,  // first JOIN of a channel: accept packets of its job
+        admitted,  // all members of the channel have joined for the first time: accept packets of its job
         opened,    // this switch hosts the channel, and all members have joined: create the server
         closed,    // the channel ended: release all that belongs to it
     };
@@ -177,6 +177,7 @@ class JoinTree {
     // Not newer than the last message of the same process in this position.
     [[nodiscard]] bool is_old(const wire::Join& join, const Branch* branch) const;
     Branch& open_branch(const wire::Join& join, Time now);
+    void admit(const Branch& branch);
     void attach(Branch& branch, const wire::Join& join, const wire::Address& from, Time now);
     // Removes a child because of `edge`. True: this was the last child, and the branch is destroyed.
     // `epoch`: of the last message of the child.
@@ -230,7 +231,7 @@ class JoinTree {
     [[nodiscard]] static bool is_of_parent(const Branch& branch, std::uint64_t nonce, const wire::Address& from);
     void note_answer(Branch& branch, Time now);
     // All members have joined, or had joined before one of them failed.
-    [[nodiscard]] static bool may_ascend(const Branch& branch) { return !branch.complete_units.empty(); }
+    [[nodiscard]] static bool may_ascend(const Branch& branch) { return branch.was_complete(); }
     [[nodiscard]] Duration interval_upwards(const Branch& branch) const {
         const bool calm = branch.up_ready && !branch.up_detector.suspects();
         return calm ? refresh_of(hold_of_parent(branch)) : config_.impatient;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "control/branch.h"
+#include "endpoint/breaks.h"
 #include "endpoint/routing.h"
 #include "protocol/variant.h"
+#include "wire/packet.h"
 
 namespace atp::endpoint {
 inline namespace ATP_VARIANT {
@@ -44,6 +48,24 @@ class BranchReceivers {
   private:
     const control::Branch& branch_;
 };
+
+// A packet may come down from the parent only, and up from the child that is its worker or leads to it. The sum that a
+// switch returns for a FLUSH names no worker. A server that this switch hosts sends no datagram. Requires at least
+// ATP_HEADER_BYTES.
+[[nodiscard]] inline bool comes_from_neighbour(std::span<const std::byte> packet, const control::Branch& branch,
+                                               const wire::Address& from) {
+    if (ATP_ROUTING_BREAK(takes_strangers)) return true;
+    if (!wire::goes_up(wire::load_u8(packet.data() + ATP_OFFSET_TYPE))) return branch.up_data == from;
+    bool found = false;
+    const auto compare = [&](const control::Branch::Child& child) { found = found || child.address == from; };
+    const std::uint16_t worker = wire::load_u16(packet.data() + ATP_OFFSET_WORKER);
+    if (worker == ATP_WORKER_ALL) {
+        branch.for_each_child(compare);
+    } else {
+        BranchReceivers(branch).visit_worker(worker, compare);
+    }
+    return found;
+}
 
 }  // namespace ATP_VARIANT
 }  // namespace atp::endpoint

@@ -8,7 +8,8 @@
     X(result_goes_up, 18, "a rank takes a result for a packet to the server that it hosts") \
     X(answer_to_another, 8, "a switch sends a packet for one worker to another child")      \
     X(results_to_other_racks, 17, "a packet for racks goes to the others")                  \
-    X(flush_to_another_rack, 17, "a FLUSH goes to the racks that it is not for")
+    X(flush_to_another_rack, 17, "a FLUSH goes to the racks that it is not for")            \
+    X(takes_strangers, 35, "a switch takes a packet from an address that is no neighbour")
 
 #ifdef ATP_BREAKABLE
 namespace atp::endpoint {

@@ -54,7 +54,8 @@ void ChannelMachine::handle_datagram(const wire::Datagram& datagram, Time now) {
     if (wire::control_type(datagram.bytes) || wire::refusal_version(datagram.bytes)) {
         handle_control(datagram, now);
     } else if (goes_up(datagram.bytes)) {
-        if (server_ == nullptr) {
+        // The last switch sends all that goes up, or a switch in the path of its packets does in its name.
+        if (server_ == nullptr || *datagram.from != server_down_) {
             ++strays_;
             return;
         }

@@ -99,18 +99,30 @@ void ShardMachine::take_datagram(const wire::Datagram& datagram, wire::Outbox& o
 void ShardMachine::add_packet(const wire::Datagram& datagram, wire::Outbox& out) {
     std::span<std::byte> bytes = datagram.bytes;
     std::size_t capacity = datagram.capacity;
+    const bool stranger = is_stranger(bytes, *datagram.from);
     if (bytes.size() == ATP_HEADER_BYTES && type_of(bytes.data()) == ATP_TYPE_FLUSH && scratch_used_ < most_batch) {
         std::byte* const copy = scratch_.get() + ATP_MAX_PACKET_BYTES * scratch_used_++;
         std::memcpy(copy, bytes.data(), bytes.size());
         bytes = {copy, bytes.size()};
         capacity = ATP_MAX_PACKET_BYTES;
-        pass_to_racks(bytes, out);
+        if (!stranger) pass_to_racks(bytes, out);
     }
     packets_.push_back({.data = bytes.data(),
                         .size = static_cast<std::uint32_t>(bytes.size()),
                         .capacity = static_cast<std::uint32_t>(capacity),
                         .congested = datagram.ecn == wire::Ecn::congested,
+                        .is_stranger = stranger,
                         .verdict = {}});
+}
+
+// Who has the token must also be the neighbour, and the channel complete: before, its members send nothing. With a
+// smaller window, each fragment would take the aggregator of the one before.
+bool ShardMachine::is_stranger(std::span<const std::byte> packet, const wire::Address& from) {
+    if (packet.size() < ATP_HEADER_BYTES) return false;  // no packet of a job
+    const control::Branch* const branch = tree_.find(key_of(packet.data()));
+    if (branch == nullptr || !branch->was_complete()) return true;
+    const bool has_window = wire::load_u8(packet.data() + ATP_OFFSET_WINDOW) == branch->terms.window_log2;
+    return !has_window || !comes_from_neighbour(packet, *branch, from);
 }
 
 // For a FLUSH of a server on another host. This switch may absorb it, but a switch in the path to a rack's workers

@@ -121,6 +121,7 @@ class ShardMachine {
 
     void take_datagram(const wire::Datagram& datagram, wire::Outbox& out, Time now);
     void add_packet(const wire::Datagram& datagram, wire::Outbox& out);
+    [[nodiscard]] bool is_stranger(std::span<const std::byte> packet, const wire::Address& from);
     void pass_to_racks(std::span<const std::byte> flush, wire::Outbox& out);
     void flush_racks(std::span<const std::byte> flush, const control::Branch& branch, std::uint32_t units,
                      wire::Outbox& out);

@@ -191,6 +191,11 @@ Switch::Job* Switch::receive(PacketBuffer& packet_buffer, wire::Packet& packet) 
         last_ = job;
     }
     packet_buffer.verdict.job = job->job;
+    if (packet_buffer.is_stranger) {
+        ++counters_.strangers;
+        ++job->counters.strangers;
+        return nullptr;
+    }
     if (packet_buffer.congested) {
         // An ACK keeps the mark in its IP header. A flag would reach only the workers behind this link, but the windows
         // of all workers must stay equal. These workers report the mark with their next gradients (H32,

@@ -24,6 +24,7 @@ struct SwitchCounters {
     std::uint64_t ecn = 0;        // packets that arrived with CE
     std::uint64_t overflows = 0;  // additions that overflowed
     std::uint64_t no_room = 0;    // FLUSHes dropped for lack of buffer capacity
+    std::uint64_t strangers = 0;  // dropped because PacketBuffer::is_stranger
 };
 
 // tools/write_events writes the counters of a switch from src/events.toml.
@@ -52,6 +53,7 @@ inline constexpr std::array switch_fields{
     counter<&SwitchCounters::ecn>("ecn"),
     counter<&SwitchCounters::overflows>("overflows"),
     counter<&SwitchCounters::no_room>("no_room"),
+    counter<&SwitchCounters::strangers>("strangers"),
     counter<&SwitchCounters::forged>("forged"),
 };
 // End of the written part.
@@ -95,6 +97,8 @@ struct PacketBuffer {
     // The IP header carried CE. The driver also marks this packet if it forwards it downwards. Upwards, the switch
     // sets the ECN flag of a gradient instead.
     bool congested = false;
+    // Not from the neighbour that may send it: the switch drops it, and counts it for the job that it names.
+    bool is_stranger = false;
     Verdict verdict;  // output
 };
 
@@ -107,7 +111,7 @@ struct PacketBuffer {
 // Threads: none. For several threads, give each a switch of its own, and send all packets of one channel to one
 //   thread.
 // Failure: the constructor throws std::bad_alloc. A packet is dropped and counted if it does not decode, if its job
-//   is not admitted with its token, or if it is a FLUSH whose buffer is too small.
+//   is not admitted with its token, if it comes from a stranger, or if it is a FLUSH whose buffer is too small.
 class Switch {
   public:
     explicit Switch(const SwitchConfig& config);

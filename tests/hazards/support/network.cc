@@ -2,6 +2,7 @@
 #include "support/network.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <stdexcept>
@@ -106,21 +107,30 @@ void Network::forget(Node node) {
     restore(switches_.at(node)->process, switches_.at(node)->empty);
 }
 
-void Network::admit(const protocol::ChannelConfig& other, Node at) {
-    const Node node = worker_node(stranger);
+Node Network::admit(const protocol::ChannelConfig& other, Node at) {
+    constexpr unsigned rounds = 4;  // the last one has the server's answer to the second JOIN of the switch
     const auto pair = std::make_shared<const protocol::Membership>(*protocol::Membership::star(2));
-    RankNode member(tree_.config_of_rank(other, pair, 0, at), address_of(node));
+    const auto make = [&](unsigned rank) {
+        endpoint::ChannelMachineConfig config = tree_.config_of_rank(other, pair, rank, at);
+        config.terms.server = control::endpoint_of(address_of(worker_node(stranger)));
+        config.hosts_server = rank == 0;
+        return std::make_unique<RankNode>(config, address_of(worker_node(stranger + rank)));
+    };
+    const std::array members{make(0), make(1)};
     host::SwitchHost& process = switches_.at(at)->process;
-    for (int join = 0; join < 2; ++join) {  // the second one has the cookie of the answer to the first
-        member.process.handle_timeout(now_);
-        member.process.transmit(out_, now_);
+    for (unsigned turn = 0; turn < rounds * 2; ++turn) {
+        host::RankHost& sender = members[turn % 2]->process;
+        sender.handle_timeout(now_);
+        sender.transmit(out_, now_);
         for (host::PacketList::ListedPacket& packet : out_.take()) {
-            process.handle_datagram({.bytes = packet.bytes, .from = &member.process.address()}, out_, now_);
+            process.handle_datagram({.bytes = packet.bytes, .from = &sender.address()}, out_, now_);
         }
         for (host::PacketList::ListedPacket& packet : out_.take()) {
-            member.process.handle_datagram({.bytes = packet.bytes, .from = &process.address()}, now_);
+            host::RankHost& receiver = members[packet.to == members[0]->process.address() ? 0 : 1]->process;
+            receiver.handle_datagram({.bytes = packet.bytes, .from = &process.address()}, now_);
         }
     }
+    return worker_node(stranger);
 }
 
 const protocol::Server& Network::server() const {

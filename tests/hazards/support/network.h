@@ -114,8 +114,9 @@ class Network {
     [[nodiscard]] const protocol::Switch& root() const { return table_at(root_node); }
     // The switch of a worker, the one above a switch of level 0, or the server.
     [[nodiscard]] Node above(Node node) const { return tree_.above(node); }
-    // A member of another job joins the switch, which then accepts packets of that job.
-    void admit(const protocol::ChannelConfig& other, Node at);
+    // The two members of another job join the switch, which then accepts packets of that job. Returns the first, which
+    // hosts the server.
+    Node admit(const protocol::ChannelConfig& other, Node at);
     // Takes from a switch, or from the server, what it knows of fragments. Nobody notices.
     void forget(Node node);
     [[nodiscard]] std::uint32_t occupied() const;  // occupied aggregators of all switches

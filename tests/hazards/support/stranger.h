@@ -13,7 +13,7 @@ class Stranger {
   public:
     Stranger(Network& network, Node at) : network_(network), at_(at) {
         channel_.lanes = network.config().channel.lanes;
-        network.admit(channel_, at);
+        sender_ = network.admit(channel_, at);
     }
 
     // Claims the aggregator: only one of two workers sends its gradient.
@@ -34,10 +34,11 @@ class Stranger {
     }
 
   private:
-    void pass(const Bytes& bytes) { network_.hand_over(at_, server_node, bytes); }
+    void pass(const Bytes& bytes) { network_.hand_over(at_, sender_, bytes); }
 
     Network& network_;
     Node at_;
+    Node sender_{};
     protocol::ChannelConfig channel_{.job = 99, .token = 0xbad, .window_log2 = 3};
 };
 
