@@ -19,8 +19,8 @@ Time at(int second) { return Time{} + seconds(second); }
 class FakePlane final : public DataPlane {
   public:
     [[nodiscard]] bool admit(const AdmittedJob& job) override {
-        held[job.key()] = job;
-        return true;
+        if (has_room) held[job.key()] = job;
+        return has_room;
     }
     void dismiss(const JobKey& job) override { held.erase(job); }
     void learn_place(const JobKey& job, const AdmittedPlace& place) override {
@@ -39,6 +39,7 @@ class FakePlane final : public DataPlane {
         return held.contains(job) ? std::optional(packets) : std::nullopt;
     }
 
+    bool has_room = true;
     std::map<JobKey, AdmittedJob> held;
     std::map<JobKey, std::uint64_t> groups;
     std::vector<AdmittedPlace> places;
@@ -67,8 +68,10 @@ void join(DataPlaneAgent& agent, Time now, std::uint64_t group_number = 0) {
     join.units = {{.unit = 0, .members = 1, .mask0 = 3, .direct = false, .ranks = {0}}};
     const wire::Joined joined{
         .nonce = 3, .job = job.job, .token = job.token, .channel = 0, .group_number = group_number};
-    agent.handle_message(encoded(join), now);
-    agent.handle_message(encoded(joined), now);
+    const wire::Address member = *wire::Address::parse("10.0.0.1:50000");
+    const wire::Address parent = *wire::Address::parse("10.0.0.9:4790");
+    agent.handle_message({.bytes = encoded(join), .from = member, .to = parent}, now);
+    agent.handle_message({.bytes = encoded(joined), .from = parent, .to = member}, now);
 }
 
 TEST(DataPlaneAgent, AdmitsAJobFromItsJoinAndRemovesItWhenJoinsStop) {
@@ -121,6 +124,18 @@ TEST(DataPlaneAgent, TakesOverTheJobsOfAnEarlierProcess) {
     EXPECT_EQ(plane.held.at(job).level, 1);
     agent.poll(at(4));
     EXPECT_TRUE(plane.held.empty()) << "no JOIN came";
+}
+
+TEST(DataPlaneAgent, JobForWhichThePlaneHadNoRoomIsTriedAgain) {
+    FakePlane plane;
+    plane.has_room = false;
+    DataPlaneAgent agent(plane, 4, seconds(3), 0);
+    join(agent, at(0));
+    EXPECT_EQ(agent.not_admitted(), 1U);
+    EXPECT_TRUE(plane.places.empty());
+    plane.has_room = true;
+    join(agent, at(1));
+    EXPECT_TRUE(plane.held.contains(job));
 }
 
 TEST(DataPlaneAgent, RefusesJobsBeyondItsLimit) {

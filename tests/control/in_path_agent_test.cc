@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "wire/control.h"
@@ -42,8 +43,28 @@ std::vector<std::byte> leave(std::uint32_t job, std::uint32_t token) {
     return encoded(wire::Leave{.job = job, .token = token, .channel = 0, .unit = 0, .member = 0});
 }
 
+// Where a message comes from, goes to, and enters.
+struct Datagram {
+    wire::Address from;
+    wire::Address to;
+    std::uint32_t entrance = 0;
+
+    [[nodiscard]] Datagram back() const { return {.from = to, .to = from, .entrance = entrance == 0 ? 0 : 9U}; }
+};
+wire::Address address(const char* text) { return *wire::Address::parse(text); }
+const Datagram upwards{.from = address("10.0.0.1:50000"), .to = address("10.0.9.1:4790")};
+
+InPathAgent::AgentChange handle(InPathAgent& admission, const std::vector<std::byte>& message, const Datagram& datagram,
+                                Time now) {
+    return admission.handle_message(
+        {.bytes = message, .from = datagram.from, .to = datagram.to, .entrance = datagram.entrance}, now);
+}
+
 Change change_after(InPathAgent& admission, const std::vector<std::byte>& message, Time now) {
-    return admission.handle_message(message, now).change;
+    return handle(admission, message, upwards, now).change;
+}
+Change change_after_answer(InPathAgent& admission, const wire::Joined& message, Time now) {
+    return handle(admission, encoded(message), upwards.back(), now).change;
 }
 
 wire::Joined answer_to(const wire::Join& join, std::uint64_t group_number = 0) {
@@ -56,9 +77,10 @@ wire::Joined answer_to(const wire::Join& join, std::uint64_t group_number = 0) {
 
 // A JOIN, and the JOINED that answers it.
 InPathAgent::AgentChange exchange(InPathAgent& admission, const wire::Join& join, Time now,
-                                  std::uint64_t group_number = 0) {
-    EXPECT_EQ(change_after(admission, encoded(join), now), Change::none) << "no switch has checked its address yet";
-    return admission.handle_message(encoded(answer_to(join, group_number)), now);
+                                  std::uint64_t group_number = 0, const Datagram& datagram = upwards) {
+    EXPECT_EQ(handle(admission, encoded(join), datagram, now).change, Change::none)
+        << "no switch has checked its address yet";
+    return handle(admission, encoded(answer_to(join, group_number)), datagram.back(), now);
 }
 
 TEST(InPathAdmission, FirstJoinAdmitsItsJobOnce) {
@@ -132,14 +154,14 @@ TEST(InPathAdmission, IncarnationsOfAJobAreSeparate) {
 TEST(InPathAdmission, JoinAloneOrJoinedAloneAdmitsNoJob) {
     InPathAgent admission(4, seconds(10), 0);
     const wire::Join join = join_of(7, 1);
-    EXPECT_EQ(change_after(admission, encoded(answer_to(join)), at(0)), Change::none);
+    EXPECT_EQ(change_after_answer(admission, answer_to(join), at(0)), Change::none);
     EXPECT_EQ(change_after(admission, encoded(join), at(0)), Change::none);
     wire::Joined of_another = answer_to(join);
     ++of_another.nonce;
-    EXPECT_EQ(change_after(admission, encoded(of_another), at(0)), Change::none);
-    EXPECT_EQ(change_after(admission, encoded(answer_to(join)), at(6)), Change::none) << "too late";
+    EXPECT_EQ(change_after_answer(admission, of_another, at(0)), Change::none);
+    EXPECT_EQ(change_after_answer(admission, answer_to(join), at(6)), Change::none) << "too late";
     EXPECT_EQ(change_after(admission, encoded(join), at(6)), Change::none);
-    EXPECT_EQ(change_after(admission, encoded(answer_to(join)), at(7)), Change::admit);
+    EXPECT_EQ(change_after_answer(admission, answer_to(join), at(7)), Change::admit);
 }
 
 TEST(InPathAdmission, GroupNumberIsReportedOnceAndWhenItChanges) {
@@ -153,11 +175,66 @@ TEST(InPathAdmission, GroupNumberIsReportedOnceAndWhenItChanges) {
     EXPECT_EQ(exchange(admission, join_of(7, 1), at(4)).change, Change::none);
 }
 
-TEST(InPathAdmission, FloodOfJoinsIsForgotten) {
+TEST(InPathAdmission, JoinedCountsOnlyFromTheHostThatWasAskedToTheOneThatAsked) {
     InPathAgent admission(4, seconds(10), 0);
-    for (std::uint32_t job = 0; job < 10'000; ++job) change_after(admission, join(job, 1), at(0));
-    EXPECT_EQ(exchange(admission, join_of(20'000, 1), at(0)).change, Change::none) << "the table is full";
-    EXPECT_EQ(exchange(admission, join_of(20'000, 1), at(6)).change, Change::admit);
+    const auto joined_on = [&](const wire::Address& from, const wire::Address& to, std::uint32_t entrance = 0) {
+        const wire::Join join = join_of(7, 1);
+        EXPECT_EQ(handle(admission, encoded(join), {upwards.from, upwards.to, 3}, at(0)).change, Change::none);
+        return handle(admission, encoded(answer_to(join)), {from, to, entrance}, at(0)).change;
+    };
+    EXPECT_EQ(joined_on(upwards.from, upwards.from), Change::none) << "from itself to itself";
+    EXPECT_EQ(joined_on(address("10.0.0.2:4790"), upwards.from), Change::none) << "another host answers";
+    EXPECT_EQ(joined_on(upwards.to, address("10.0.0.1:50001")), Change::none) << "to another port";
+    EXPECT_EQ(joined_on(upwards.to, upwards.from, 3), Change::none) << "forged behind the same interface";
+    EXPECT_EQ(joined_on(upwards.to.with_port(40000), upwards.from, 2), Change::admit) << "another shard of the parent";
+}
+
+TEST(InPathAdmission, PairThatOneHostSendsToItselfAdmitsNoJob) {
+    InPathAgent admission(4, seconds(10), 0);
+    const Datagram to_itself{.from = address("10.0.0.5:1"), .to = address("10.0.0.5:2")};
+    EXPECT_EQ(exchange(admission, join_of(7, 1), at(0), 0, to_itself).change, Change::none);
+}
+
+TEST(InPathAdmission, QuestionHasOneAnswer) {
+    InPathAgent admission(4, seconds(10), 0);
+    const wire::Join join = join_of(7, 1);
+    exchange(admission, join, at(0), 5);
+    EXPECT_EQ(change_after_answer(admission, answer_to(join, 6), at(0)), Change::none);
+    EXPECT_EQ(exchange(admission, join, at(1), 7).group_number, 7U);
+}
+
+TEST(InPathAdmission, JobIsAdmittedDuringAFloodOfJoins) {
+    InPathAgent admission(4, seconds(10), 0);
+    for (std::uint32_t job = 0; job < 5'000; ++job) {
+        const wire::Address forged =
+            address(("10.1." + std::to_string(job / 250) + "." + std::to_string(job % 250) + ":1").c_str());
+        handle(admission, join(job, 1), {.from = forged, .to = upwards.to}, at(0));
+    }
+    EXPECT_EQ(exchange(admission, join_of(20'000, 1), at(0)).change, Change::admit);
+    for (std::uint32_t job = 0; job < 5'000; ++job) {
+        handle(admission, join(job, 1), {.from = address("10.0.0.99:1"), .to = upwards.to}, at(1));
+    }
+    EXPECT_EQ(exchange(admission, join_of(20'001, 1), at(1)).change, Change::admit);
+}
+
+// The kernel copies at least this much of a message: tests/xdp/kernel_table_test.cc.
+TEST(InPathAdmission, LongestJoinOfAUnitIsLearntWithoutItsPadding) {
+    constexpr std::size_t longest = 755;
+    wire::Join join = join_of(7, 1, 1);
+    wire::JoiningUnit& unit = join.units.front();
+    unit.members = unit.mask0 = ~std::uint32_t{0};
+    unit.ranks.resize(ATP_BITMAP_BITS);
+    join.edges.resize(wire::max_edges);
+    join.statements.assign(wire::max_statements, {.count = 1, .text = std::string(wire::max_statement_bytes, 'x')});
+    std::vector<std::byte> bytes(2048);
+    bytes.resize(wire::encode(join, bytes, 1472));
+    ASSERT_EQ(bytes.size(), 1472U);
+    bytes.resize(longest);
+    InPathAgent admission(4, seconds(10), 1);
+    change_after(admission, bytes, at(0));
+    EXPECT_EQ(change_after_answer(admission, answer_to(join), at(0)), Change::admit);
+    bytes.resize(longest - 1);
+    EXPECT_FALSE(wire::decode<wire::Join>(bytes));
 }
 
 TEST(InPathAdmission, FullTableAdmitsNoJobUntilOneExpires) {

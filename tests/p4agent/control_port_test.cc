@@ -18,6 +18,8 @@ std::vector<std::byte> frame() {
     wire::store_u16(&bytes[12], 0x0800);
     wire::store_u8(&bytes[14], 0x45);
     wire::store_u8(&bytes[23], 17);
+    wire::store_u32(&bytes[26], 0x0A000001);
+    wire::store_u32(&bytes[30], 0x0A000002);
     wire::store_u16(&bytes[34], 9);
     wire::store_u16(&bytes[36], port);
     wire::store_u16(&bytes[38], 8 + 3);
@@ -25,18 +27,21 @@ std::vector<std::byte> frame() {
     return bytes;
 }
 
-TEST(ControlPort, FindsThePayloadOfADatagram) {
+TEST(ControlPort, FindsADatagramAndItsAddresses) {
     const auto bytes = frame();
-    const auto payload = payload_of(bytes, port);
-    ASSERT_TRUE(payload);
-    EXPECT_EQ(payload->size(), 3U);
-    EXPECT_EQ(payload->front(), std::byte{7});
+    const auto message = message_of(bytes, port);
+    ASSERT_TRUE(message);
+    EXPECT_EQ(message->bytes.size(), 3U);
+    EXPECT_EQ(message->bytes.front(), std::byte{7});
+    EXPECT_EQ(to_string(message->from), "10.0.0.1:9");
+    EXPECT_EQ(to_string(message->to), "10.0.0.2:4790");
+    EXPECT_EQ(message->entrance, 0U) << "not known";
 }
 
 TEST(ControlPort, PaddingIsNotPartOfThePayload) {
     auto bytes = frame();
     bytes.resize(bytes.size() + 20);
-    EXPECT_EQ(payload_of(bytes, port)->size(), 3U);
+    EXPECT_EQ(message_of(bytes, port)->bytes.size(), 3U);
 }
 
 TEST(ControlPort, OtherFramesHaveNone) {
@@ -45,14 +50,14 @@ TEST(ControlPort, OtherFramesHaveNone) {
         wire::store_u8(&bytes[at], static_cast<std::uint8_t>(value));
         return bytes;
     };
-    EXPECT_FALSE(payload_of(changed(12, 0x86), port)) << "another protocol than IPv4";
-    EXPECT_FALSE(payload_of(changed(14, 0x46), port)) << "options";
-    EXPECT_FALSE(payload_of(changed(20, 0x20), port)) << "a fragment";
-    EXPECT_FALSE(payload_of(changed(23, 6), port)) << "TCP";
-    EXPECT_FALSE(payload_of(changed(36, 0), port)) << "another port";
-    EXPECT_FALSE(payload_of(changed(39, 7), port)) << "shorter than its header";
-    EXPECT_FALSE(payload_of(changed(38, 1), port)) << "longer than its frame";
-    EXPECT_FALSE(payload_of(std::span<const std::byte>(), port));
+    EXPECT_FALSE(message_of(changed(12, 0x86), port)) << "another protocol than IPv4";
+    EXPECT_FALSE(message_of(changed(14, 0x46), port)) << "options";
+    EXPECT_FALSE(message_of(changed(20, 0x20), port)) << "a fragment";
+    EXPECT_FALSE(message_of(changed(23, 6), port)) << "TCP";
+    EXPECT_FALSE(message_of(changed(36, 0), port)) << "another port";
+    EXPECT_FALSE(message_of(changed(39, 7), port)) << "shorter than its header";
+    EXPECT_FALSE(message_of(changed(38, 1), port)) << "longer than its frame";
+    EXPECT_FALSE(message_of(std::span<const std::byte>(), port));
 }
 
 TEST(ControlPort, OpenNamesAMissingInterface) {

@@ -107,6 +107,11 @@ TEST_F(PipelinePlaneTest, AGroupAndALevelChangeEntries) {
     (*plane)->set_level(job.key(), ATP_LEVELS);
     (*plane)->set_level(job.key(), ATP_LEVELS);
     EXPECT_EQ(server.calls("standard:bm_mt_modify_entry").size(), 2U) << "the job's and the group's";
+    (*plane)->learn_group({job.job, job.token, 0}, 0xABCE);
+    EXPECT_EQ(server.calls("standard:bm_mt_add_entry").size(), 3U);
+    EXPECT_EQ(server.calls("standard:bm_mt_delete_entry").size(), 1U) << "of the earlier number";
+    (*plane)->dismiss(job.key());
+    EXPECT_EQ(server.calls("standard:bm_mt_delete_entry").size(), 3U);
 }
 
 TEST_F(PipelinePlaneTest, APipelineThatStopsIsNoticed) {

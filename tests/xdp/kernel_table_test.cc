@@ -38,11 +38,47 @@ TEST_F(SwitchInTheKernel, JobBeyondTheTableOrWithAnotherLevelIsRefused) {
     EXPECT_TRUE(machine->admit(11, token, 1));
 }
 
+TEST_F(SwitchInTheKernel, GroupNumbersLeaveRoomForTheTokensOfAllJobs) {
+    if (machine == nullptr) return;
+    unsigned learnt = 0;
+    for (std::uint64_t number = 1000; number < 1600; ++number)
+        learnt += machine->learn_group({job, token}, number) ? 1 : 0;
+    EXPECT_EQ(learnt, 7U * 4U);
+    for (std::uint32_t other = 8; other < 11; ++other) EXPECT_TRUE(machine->admit(other, token, 0));
+    machine->forget_group({8, token}, 1000);
+    EXPECT_FALSE(machine->learn_group({job, token}, 2000)) << "the number of another job was not forgotten";
+    machine->forget_group({job, token}, 1000);
+    EXPECT_TRUE(machine->learn_group({job, token}, 2000));
+    machine->dismiss({job, token});
+    EXPECT_TRUE(machine->learn_group({8, token}, 2000)) << "its numbers ended with the job";
+}
+
 std::vector<Bytes> control_messages_of(xdp::KernelTable& machine) {
     std::vector<Bytes> messages;
-    machine.read_queued_messages(std::chrono::milliseconds(0),
-                                 [&](auto message) { messages.emplace_back(message.begin(), message.end()); });
+    machine.read_queued_messages(std::chrono::milliseconds(0), [&](const control::PassingMessage& message) {
+        messages.emplace_back(message.bytes.begin(), message.bytes.end());
+    });
     return messages;
+}
+
+static_assert(ATP_XDP_QUEUED_MESSAGE_BYTES >= 755, "the longest JOIN of a unit: tests/control/in_path_agent_test");
+
+TEST_F(SwitchInTheKernel, CopiesOfControlMessagesTellTheirSenderAndReceiver) {
+    if (machine == nullptr) return;
+    const Bytes message{std::byte{ATP_CONTROL_VERSION}, std::byte{ATP_TYPE_CONTROL}};
+    for (const int ip : {4, 6}) {
+        const Wrapping wrapping{.ip = ip};
+        expect_untouched(wrap(message, wrapping));
+        unsigned copies = 0;
+        machine->read_queued_messages(std::chrono::milliseconds(0), [&](const control::PassingMessage& passed) {
+            ++copies;
+            EXPECT_EQ(to_string(passed.from),
+                      ip == 4 ? "10.10.10.10:50000" : "[fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd:fdfd]:50000");
+            EXPECT_EQ(to_string(passed.to),
+                      ip == 4 ? "20.20.20.20:4790" : "[fefe:fefe:fefe:fefe:fefe:fefe:fefe:fefe]:4790");
+        });
+        EXPECT_EQ(copies, 1U);
+    }
 }
 
 TEST_F(SwitchInTheKernel, ControlMessagesAreCopiedToUserSpaceAndPass) {

@@ -45,7 +45,7 @@ void PipelineAgent::stop() {
 
 void PipelineAgent::run() {
     while (!stopping_) {
-        control_port_.read(longest_wait, [this](auto message) { jobs_->handle_message(message, net::now()); });
+        control_port_.read(longest_wait, [this](const auto& message) { jobs_->handle_message(message, net::now()); });
         jobs_->poll(net::now());
         if (net::now() < reports_next_) continue;
         reports_next_ = net::now() + time_between_reports;

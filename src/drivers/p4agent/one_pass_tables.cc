@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "p4agent/one_pass_tables.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace atp::p4agent {
 namespace {
@@ -18,16 +18,23 @@ Bmv2::Action OnePassTables::action_of(const Served& served) {
             .arguments = {big_endian(job.level, 1), big_endian(job.token, 8), big_endian(served.slot, 2)}};
 }
 
-bool OnePassTables::add_entry(Served& served, std::uint64_t token) {
-    const auto handle =
-        bmv2_.add_entry(table, {big_endian(served.job.job, 4), big_endian(token, 8)}, action_of(served));
-    if (handle) served.entries.push_back({.token = token, .handle = *handle});
-    return handle.has_value();
+OnePassTables::TokenEntry OnePassTables::add_entry(const Served& served, std::uint64_t token) {
+    return {.token = token,
+            .handle = bmv2_.add_entry(table, {big_endian(served.job.job, 4), big_endian(token, 8)}, action_of(served))};
+}
+
+void OnePassTables::remove(const TokenEntry& entry) {
+    if (entry.handle) bmv2_.remove_entry(table, *entry.handle);
+}
+
+void OnePassTables::change(const TokenEntry& entry, const Served& served) {
+    if (entry.handle) bmv2_.change_entry(table, *entry.handle, action_of(served));
 }
 
 bool OnePassTables::admit(const control::AdmittedJob& job, std::uint16_t slot) {
     Served served{.job = job, .slot = slot};
-    if (!add_entry(served, job.token)) return false;
+    served.entry = add_entry(served, job.token);
+    if (!served.entry.handle) return false;
     served_.insert_or_assign(job.key(), std::move(served));
     return true;
 }
@@ -35,24 +42,26 @@ bool OnePassTables::admit(const control::AdmittedJob& job, std::uint16_t slot) {
 void OnePassTables::dismiss(const control::JobKey& job) {
     const auto found = served_.find(job);
     if (found == served_.end()) return;
-    for (const TokenEntry& entry : found->second.entries) bmv2_.remove_entry(table, entry.handle);
+    remove(found->second.entry);
+    for (const auto& [channel, entry] : found->second.groups) remove(entry);
     served_.erase(found);
 }
 
 void OnePassTables::learn_group(const control::ChannelKey& channel, std::uint64_t group_number) {
     const auto found = served_.find(channel.of_job());
     if (found == served_.end()) return;
-    const std::vector<TokenEntry>& entries = found->second.entries;
-    if (std::ranges::find(entries, group_number, &TokenEntry::token) != entries.end()) return;
-    static_cast<void>(add_entry(found->second, group_number));
+    TokenEntry& entry = found->second.groups[channel.channel];
+    if (entry.token == group_number) return;
+    remove(entry);
+    entry = add_entry(found->second, group_number);
 }
 
 void OnePassTables::set_level(const control::JobKey& job, std::uint8_t level) {
     const auto found = served_.find(job);
     if (found == served_.end() || found->second.job.level == level) return;
     found->second.job.level = level;
-    for (const TokenEntry& entry : found->second.entries)
-        bmv2_.change_entry(table, entry.handle, action_of(found->second));
+    change(found->second.entry, found->second);
+    for (const auto& [channel, entry] : found->second.groups) change(entry, found->second);
 }
 
 }  // namespace atp::p4agent

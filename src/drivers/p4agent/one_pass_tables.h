@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <map>
-#include <vector>
+#include <optional>
 
 #include "p4agent/job_tables.h"
 
@@ -23,15 +24,18 @@ class OnePassTables final : public JobTables {
   private:
     struct TokenEntry {
         std::uint64_t token = 0;  // or number of a group
-        Bmv2::Handle handle = 0;
+        std::optional<Bmv2::Handle> handle{};
     };
     struct Served {
         control::AdmittedJob job;
         std::uint16_t slot = 0;
-        std::vector<TokenEntry> entries{};
+        TokenEntry entry{};
+        std::map<std::uint16_t, TokenEntry> groups{};  // by channel
     };
     [[nodiscard]] static Bmv2::Action action_of(const Served& served);
-    [[nodiscard]] bool add_entry(Served& served, std::uint64_t token);
+    [[nodiscard]] TokenEntry add_entry(const Served& served, std::uint64_t token);
+    void remove(const TokenEntry& entry);
+    void change(const TokenEntry& entry, const Served& served);
 
     Bmv2& bmv2_;
     std::map<control::JobKey, Served> served_;

@@ -2,6 +2,7 @@
 #include "xdp/agent.h"
 
 #include <algorithm>
+#include <map>
 
 #include "net/clock.h"
 
@@ -18,9 +19,17 @@ class KernelPlane final : public control::DataPlane {
     [[nodiscard]] bool admit(const control::AdmittedJob& job) override {
         return kernel_.admit(job.job, job.token, job.level);
     }
-    void dismiss(const control::JobKey& job) override { kernel_.dismiss(job); }
+    void dismiss(const control::JobKey& job) override {
+        kernel_.dismiss(job);
+        std::erase_if(groups_, [&](const auto& each) { return each.first.of_job() == job; });
+    }
     void learn_group(const control::ChannelKey& channel, std::uint64_t group_number) override {
-        kernel_.learn_group(channel.of_job(), group_number);
+        const auto [known, is_new] = groups_.try_emplace(channel, group_number);
+        if (!is_new) {
+            kernel_.forget_group(channel.of_job(), known->second);
+            known->second = group_number;
+        }
+        if (!kernel_.learn_group(channel.of_job(), group_number)) groups_.erase(known);
     }
     void set_level(const control::JobKey& job, std::uint8_t level) override { kernel_.set_level(job, level); }
     [[nodiscard]] std::vector<control::AdmittedJob> jobs() const override { return kernel_.jobs(); }
@@ -31,6 +40,7 @@ class KernelPlane final : public control::DataPlane {
 
   private:
     KernelTable& kernel_;
+    std::map<control::ChannelKey, std::uint64_t> groups_;  // numbers that the kernel knows
 };
 
 }  // namespace
@@ -124,7 +134,7 @@ void Agent::undo() {
 
 void Agent::run() {
     while (!stopping_) {
-        kernel_->read_queued_messages(longest_wait, [this](auto message) {
+        kernel_->read_queued_messages(longest_wait, [this](const auto& message) {
             const std::scoped_lock lock(mutex_);
             jobs_.handle_message(message, net::now());
         });

@@ -54,6 +54,14 @@ static inline struct udphdr* atp_datagram(const struct xdp_md* context, const st
     return atp_begin(context) + (frame->datagram & ATP_OFFSET_MASK);
 }
 
+/* The addresses of sender and receiver follow each other. */
+static inline uint32_t atp_hosts_at(const struct atp_frame* frame) {
+    return frame->network +
+           (frame->version == 4 ? __builtin_offsetof(struct iphdr, saddr) : __builtin_offsetof(struct ipv6hdr, saddr));
+}
+
+static inline uint32_t atp_hosts_bytes(const struct atp_frame* frame) { return frame->version == 4 ? 8 : 32; }
+
 static inline uint64_t atp_sum_of_words(const uint32_t* words, uint32_t count) {
     uint64_t sum = 0;
 #pragma clang loop unroll(full)

@@ -19,14 +19,16 @@
 #include <string_view>
 #include <system_error>
 
+#include "control/branch.h"
 #include "kernel_switch_program.skel.h"
 #include "net/descriptor.h"
 
 namespace atp::xdp {
 namespace {
 
-// Keys of all jobs: the token of each, and the numbers of its groups.
-std::uint32_t most_job_keys(std::uint32_t jobs) { return 8 * jobs; }
+// Keys of all jobs: the token of each, and the numbers of their groups.
+std::uint32_t most_group_keys(std::uint32_t jobs) { return 7 * jobs; }
+std::uint32_t most_job_keys(std::uint32_t jobs) { return jobs + most_group_keys(jobs); }
 
 constexpr std::size_t verifier_log_bytes = 256 * 1024;
 constexpr std::size_t largest_frame_bytes = 4096;
@@ -101,6 +103,16 @@ Result<Outcome> run_program(int code, std::span<const std::byte> frame, bpf_test
     return outcome;
 }
 
+// `end`: 0 for the sender, 1 for the receiver.
+wire::Address address_of(const atp_xdp_queued_message& queued_message, unsigned end) {
+    wire::Endpoint endpoint;
+    endpoint.family = queued_message.version == 4 ? 4 : 6;
+    endpoint.port = ntohs(queued_message.ports[end]);
+    const std::size_t bytes = endpoint.family == 4 ? 4 : 16;
+    std::memcpy(endpoint.host.data(), queued_message.hosts + bytes * end, bytes);
+    return control::address_of(endpoint);
+}
+
 // Names in a bpffs have no dot.
 std::string pin_name(std::string_view map) { return fmt::format("{}_layout{}", map, ATP_XDP_LAYOUT); }
 
@@ -160,7 +172,11 @@ struct KernelTable::Skeleton {
     static int open_queued_message(void* self, void* data, std::size_t) {
         const auto& queued_message = *static_cast<const atp_xdp_queued_message*>(data);
         const auto bytes = std::as_bytes(std::span(queued_message.message));
-        (*static_cast<Skeleton*>(self)->visit)(bytes.first(std::min<std::size_t>(queued_message.bytes, bytes.size())));
+        (*static_cast<Skeleton*>(self)->visit)(
+            {.bytes = bytes.first(std::min<std::size_t>(queued_message.bytes, bytes.size())),
+             .from = address_of(queued_message, 0),
+             .to = address_of(queued_message, 1),
+             .entrance = queued_message.entrance});
         return 0;
     }
     [[nodiscard]] int code() const { return bpf_program__fd(program->progs.atp_switch); }
@@ -226,7 +242,10 @@ void KernelTable::unpin() {
 
 // Jobs of an earlier start keep their counters.
 void KernelTable::recover_slots() {
-    for_each_job([&](const atp_xdp_job_key&, const atp_xdp_job& entry) { std::erase(free_slots_, entry.slot); });
+    for_each_job([&](const atp_xdp_job_key& key, const atp_xdp_job& entry) {
+        std::erase(free_slots_, entry.slot);
+        if (key.token != entry.token) ++group_keys_;
+    });
 }
 
 // The visitor may change and delete entries.
@@ -275,19 +294,35 @@ bool KernelTable::admit(std::uint32_t job, std::uint64_t token, std::uint8_t lev
     return true;
 }
 
-void KernelTable::learn_group(const control::JobKey& job, std::uint64_t group_number) {
+bool KernelTable::learn_group(const control::JobKey& job, std::uint64_t group_number) {
     const atp_xdp_job_key key{.job = job.job, .zero = 0, .token = job.token};
     const atp_xdp_job_key by_group{.job = job.job, .zero = 0, .token = group_number};
     atp_xdp_job entry{};
-    if (bpf_map_lookup_elem(skeleton_->jobs(), &key, &entry) != 0) return;
-    bpf_map_update_elem(skeleton_->jobs(), &by_group, &entry, BPF_NOEXIST);
+    if (group_keys_ >= most_group_keys(config_.jobs)) return false;
+    if (bpf_map_lookup_elem(skeleton_->jobs(), &key, &entry) != 0) return false;
+    if (bpf_map_update_elem(skeleton_->jobs(), &by_group, &entry, BPF_NOEXIST) != 0) return false;
+    ++group_keys_;
+    return true;
+}
+
+void KernelTable::forget_group(const control::JobKey& job, std::uint64_t group_number) {
+    const atp_xdp_job_key by_group{.job = job.job, .zero = 0, .token = group_number};
+    atp_xdp_job entry{};
+    if (bpf_map_lookup_elem(skeleton_->jobs(), &by_group, &entry) != 0) return;
+    if (entry.token != job.token || group_number == job.token) return;
+    bpf_map_delete_elem(skeleton_->jobs(), &by_group);
+    --group_keys_;
 }
 
 void KernelTable::dismiss(const control::JobKey& job) {
     for_each_job([&](const atp_xdp_job_key& key, const atp_xdp_job& entry) {
         if (key.job != job.job || entry.token != job.token) return;
         bpf_map_delete_elem(skeleton_->jobs(), &key);
-        if (key.token == job.token) free_slots_.push_back(entry.slot);
+        if (key.token == job.token) {
+            free_slots_.push_back(entry.slot);
+        } else {
+            --group_keys_;
+        }
     });
 }
 

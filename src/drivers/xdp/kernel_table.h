@@ -16,6 +16,7 @@
 #include "base/time.h"
 #include "control/channel_key.h"
 #include "control/data_plane.h"
+#include "control/passing_questions.h"
 #include "protocol/switch.h"
 #include "xdp/layout.h"
 
@@ -64,8 +65,10 @@ class KernelTable {
     // As protocol::Switch::admit().
     [[nodiscard]] bool admit(std::uint32_t job, std::uint64_t token, std::uint8_t level);
     void dismiss(const control::JobKey& job);
-    // Results by group carry this number instead of the job's token. No effect if the job is not admitted.
-    void learn_group(const control::JobKey& job, std::uint64_t group_number);
+    // Results by group carry this number instead of the job's token. False if the job is not admitted, or if there is
+    // no room: the tokens of all jobs keep theirs.
+    [[nodiscard]] bool learn_group(const control::JobKey& job, std::uint64_t group_number);
+    void forget_group(const control::JobKey& job, std::uint64_t group_number);
     // Sets the level of an admitted job. At level ATP_LEVELS, its packets are forwarded unaggregated.
     void set_level(const control::JobKey& job, std::uint8_t level);
 
@@ -82,7 +85,7 @@ class KernelTable {
     void set_now_us(std::uint32_t now_us);
 
     // Waits at most `at_most` for control messages that passed, and calls `visit` with each complete message.
-    using Visit = std::function<void(std::span<const std::byte> message)>;
+    using Visit = std::function<void(const control::PassingMessage& message)>;
     void read_queued_messages(std::chrono::milliseconds at_most, const Visit& visit);
 
     // Descriptors to attach the programs: for frames that arrive, and for frames that leave.
@@ -114,6 +117,7 @@ class KernelTable {
     std::unique_ptr<Skeleton> skeleton_;
     bool took_over_ = false;
     std::vector<std::uint32_t> free_slots_;  // slots of counters that no job has
+    std::uint32_t group_keys_ = 0;           // keys that are no tokens
 };
 
 // The value of one lane.

@@ -40,14 +40,19 @@ struct atp_xdp_job {
 };
 
 /* A control message that passed. User space learns from it which jobs to admit. */
-/* The longest useful message, a JOIN of the 32 members of a unit with four edges and four statements, has 729 bytes. */
+/* The longest useful message, a JOIN of the 32 members of a unit with four edges and four statements, has 755 bytes. */
 /* Padding follows in a JOIN that is as long as the packets of its channel. The rest of a longer message is cut off. */
-#define ATP_XDP_QUEUED_MESSAGE_BYTES 736u
-#define ATP_XDP_MESSAGE_QUEUE_BYTES (64u * 1024u)
+#define ATP_XDP_QUEUED_MESSAGE_BYTES 768u
+#define ATP_XDP_MESSAGE_QUEUE_BYTES (512u * 1024u)
 struct atp_xdp_queued_message {
     uint32_t bytes;
+    uint32_t entrance; /* interface at which the frame arrived; 0: this host sent it */
+    uint16_t ports[2]; /* of sender and receiver, as on the wire */
+    uint32_t version;  /* of IP */
+    uint8_t hosts[32]; /* addresses of sender and receiver: 4 bytes each, with IPv6 16 */
     uint8_t message[ATP_XDP_QUEUED_MESSAGE_BYTES];
 };
+ATP_STATIC_ASSERT(sizeof(struct atp_xdp_queued_message) % 8u == 0u, "entries of a queue are multiples of 8 bytes");
 
 /* Counters of one processor. Slot 0 counts all packets, the slot of a job those of the job. */
 struct atp_xdp_counters {

@@ -14,6 +14,7 @@
 #include "xdp/lanes.bpf.h"
 #include "xdp/layout.h"
 #include "xdp/maps.bpf.h"
+#include "xdp/messages.bpf.h"
 
 #include <linux/pkt_cls.h>
 
@@ -109,27 +110,6 @@ static inline void atp_swap_header(struct atp_header* header) {
 }
 
 /* ---- packets that arrive */
-
-static inline int atp_is_control(const struct xdp_md* context, const struct atp_frame* frame) {
-    const uint8_t* at = (void*)(atp_datagram(context, frame) + 1);
-    return (void*)(at + 2) <= atp_end(context) && at[ATP_OFFSET_VERSION] == ATP_CONTROL_VERSION &&
-           at[ATP_OFFSET_TYPE] >= ATP_TYPE_CONTROL;
-}
-
-/* Copies a control message for user space, which learns the members from it. The message itself passes. */
-static inline void atp_copy_message(struct xdp_md* context, const struct atp_frame* frame) {
-    uint32_t bytes_but_one = atp_forgotten(frame->bytes - sizeof(struct udphdr) - 1);
-    if (bytes_but_one >= ATP_XDP_QUEUED_MESSAGE_BYTES) bytes_but_one = ATP_XDP_QUEUED_MESSAGE_BYTES - 1;
-    struct atp_xdp_queued_message* queued_message = bpf_ringbuf_reserve(&atp_message_queue, sizeof *queued_message, 0);
-    if (!queued_message) return; /* it will be sent again */
-    queued_message->bytes = bytes_but_one + 1;
-    uint32_t at = frame->datagram + sizeof(struct udphdr);
-    if (bpf_xdp_load_bytes(context, at, queued_message->message, bytes_but_one + 1) != 0) {
-        bpf_ringbuf_discard(queued_message, 0);
-    } else {
-        bpf_ringbuf_submit(queued_message, 0);
-    }
-}
 
 static inline int atp_has_port(const struct atp_frame* frame) {
     return frame->destination == atp_port_be || frame->source == atp_port_be;
@@ -399,24 +379,6 @@ __noinline int atp_release_by(struct __sk_buff* context, uint32_t at, uint32_t b
     return 0;
 }
 
-/* Copies a control message that leaves: JOINED of the switch on this host. */
-static inline int atp_copied_leaving(struct __sk_buff* context, uint32_t at, uint32_t bytes) {
-    uint8_t begin[2];
-    if (bpf_skb_load_bytes(context, at, begin, sizeof begin) != 0) return 0;
-    if (begin[ATP_OFFSET_VERSION] != ATP_CONTROL_VERSION || begin[ATP_OFFSET_TYPE] < ATP_TYPE_CONTROL) return 0;
-    uint32_t bytes_but_one = atp_forgotten(bytes - 1);
-    if (bytes_but_one >= ATP_XDP_QUEUED_MESSAGE_BYTES) return 1;
-    struct atp_xdp_queued_message* queued_message = bpf_ringbuf_reserve(&atp_message_queue, sizeof *queued_message, 0);
-    if (!queued_message) return 1; /* it will be sent again */
-    queued_message->bytes = bytes_but_one + 1;
-    if (bpf_skb_load_bytes(context, at, queued_message->message, bytes_but_one + 1) != 0) {
-        bpf_ringbuf_discard(queued_message, 0);
-    } else {
-        bpf_ringbuf_submit(queued_message, 0);
-    }
-    return 1;
-}
-
 /* Inspects frames that leave an interface, and changes nothing. The kernel may cut a frame into datagrams later. */
 SEC("tc")
 int atp_egress(struct __sk_buff* context) {
@@ -426,7 +388,7 @@ int atp_egress(struct __sk_buff* context) {
     uint32_t at = frame.datagram + sizeof(struct udphdr);
     uint32_t end = frame.datagram + frame.bytes;
     if (end > context->len) return TC_ACT_UNSPEC;
-    if (atp_copied_leaving(context, at, frame.bytes - sizeof(struct udphdr))) return TC_ACT_UNSPEC;
+    if (atp_copied_leaving(context, &frame)) return TC_ACT_UNSPEC;
     uint32_t most = context->gso_size != 0 ? context->gso_size : frame.bytes;
 #pragma clang loop unroll(disable)
     for (uint32_t segment = 0; segment < ATP_XDP_SEGMENTS && at < end; ++segment) {

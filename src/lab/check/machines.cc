@@ -361,7 +361,8 @@ void Machines::step_in_path(unsigned node, Input input, const Flight& flight, St
                                   .capacity = static_cast<std::uint32_t>(datagram.capacity),
                                   .congested = input == Input::packet_marked,
                                   .verdict = {}};
-    static_cast<void>(at.in_path->handle_packet(buffer, time_of(input)));
+    static_cast<void>(at.in_path->handle_packet(buffer, layout_.address_of(flight.from), layout_.address_of(flight.to),
+                                                time_of(input)));
     assess_switch(at, packet.header, seen_[packet.header.index], input, buffer.verdict.event, step);
     if (buffer.verdict.route != protocol::Route::drop) pass_on(node, flight, {buffer.data, buffer.size}, step);
 }

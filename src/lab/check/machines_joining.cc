@@ -48,7 +48,11 @@ unsigned Machines::deliver(const Sent& packet, Time now, Step& step) {
     NodeState& at = states_[packet.to];
     const Flight flight = Flight::of(std::span(packet.bytes).first(packet.size));
     if (at.pipeline || at.in_path) {
-        if (at.in_path) at.in_path->handle_message(flight.bytes, now);
+        if (at.in_path) {
+            at.in_path->handle_message(
+                {.bytes = flight.bytes, .from = layout_.address_of(flight.from), .to = layout_.address_of(flight.to)},
+                now);
+        }
         step.sent.push_back(flight.sent_to(layout_.next(packet.to, flight.from, flight.to)));
         return 0;
     }

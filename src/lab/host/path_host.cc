@@ -9,9 +9,10 @@
 namespace atp::host {
 inline namespace ATP_VARIANT {
 
-PathHost::Passage PathHost::handle_packet(protocol::PacketBuffer& packet, Time now) {
+PathHost::Passage PathHost::handle_packet(protocol::PacketBuffer& packet, const wire::Address& from,
+                                          const wire::Address& to, Time now) {
     if (wire::control_type({packet.data, packet.size})) {
-        handle_message({packet.data, packet.size}, now);
+        handle_message({.bytes = {packet.data, packet.size}, .from = from, .to = to}, now);
         return Passage::on;
     }
     const control::AdmittedJob* const job = packet.size < ATP_HEADER_BYTES ? nullptr : job_of(packet.data);

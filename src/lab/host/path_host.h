@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "base/time.h"
@@ -42,8 +41,9 @@ class PathHost final : private control::DataPlane {
         : table_(config.table), agent_(*this, config.table.jobs, config.hold, config.level), level_(config.level) {}
 
     // Rewrites the packet in place. `packet.verdict` tells what the table did; its route is no answer.
-    [[nodiscard]] Passage handle_packet(protocol::PacketBuffer& packet, Time now);
-    void handle_message(std::span<const std::byte> message, Time now) { agent_.handle_message(message, now); }
+    [[nodiscard]] Passage handle_packet(protocol::PacketBuffer& packet, const wire::Address& from,
+                                        const wire::Address& to, Time now);
+    void handle_message(const control::PassingMessage& message, Time now) { agent_.handle_message(message, now); }
     void poll(Time now) { agent_.poll(now); }
     [[nodiscard]] const protocol::Switch& table() const { return table_; }
 

@@ -17,7 +17,7 @@ PathSwitches::PathSwitches(const Shared& shared) : shared_(shared) {
     }
 }
 
-bool PathSwitches::pass(Arrival& arrival, Time now) {
+bool PathSwitches::pass(Arrival& arrival, const wire::Address& from, const wire::Address& to, Time now) {
     using host::PathHost;
     PathSwitch& own = switches_.at(arrival.to);
     if (!own.host && own.starts_at <= now) own.host.emplace(own.config);
@@ -33,7 +33,7 @@ bool PathSwitches::pass(Arrival& arrival, Time now) {
                                   .capacity = static_cast<std::uint32_t>(pool.capacity()),
                                   .congested = arrival.congested,
                                   .verdict = {}};
-    const PathHost::Passage passage = own.host->handle_packet(packet, now);
+    const PathHost::Passage passage = own.host->handle_packet(packet, from, to, now);
     pool.resize(arrival.packet, packet.size);
     const bool drops = passage == PathHost::Passage::dropped;
     shared_.network.notify(arrival.to, protocol::trace_event(packet.verdict.event, drops), arrival.packet, now);

@@ -21,7 +21,7 @@ class PathSwitches {
 
     [[nodiscard]] bool contains(NodeId at) const { return switches_.contains(at); }
     // Hands a packet that passes a node to the switch there. False: the switch has taken it.
-    [[nodiscard]] bool pass(Arrival& arrival, Time now);
+    [[nodiscard]] bool pass(Arrival& arrival, const wire::Address& from, const wire::Address& to, Time now);
     // In front of the node that the scenario names, a switch that adds only int32 says so in each JOIN.
     void mark(Arrival& arrival) const {
         if (shared_.scenario.int32_switch == arrival.to) mark_join(arrival);

@@ -198,7 +198,8 @@ void Processes::deliver(Arrival arrival, Time now) {
     const bool passes = is_for_group || process_at(arrival.process).node != arrival.to;
     if (passes && paths_.contains(arrival.to)) {
         check_flush(arrival);
-        if (!paths_.pass(arrival, now)) return;
+        const wire::Address to = is_for_group ? wire::Address() : process_at(arrival.process).address;
+        if (!paths_.pass(arrival, process_at(pool().sender(arrival.packet)).address, to, now)) return;
     }
     if (is_for_group) return deliver_to_group(arrival, now);
     const Process& each = process_at(arrival.process);

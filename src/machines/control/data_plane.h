@@ -44,7 +44,8 @@ class DataPlane {
     // A place of the job. The next JOINs repeat it. No effect if the job is not admitted. A data plane that takes masks
     // from the packets ignores it.
     virtual void learn_place(const JobKey& /*job*/, const AdmittedPlace& /*place*/) {}
-    // Results by group carry this number instead of the job's token. No effect if the job is not admitted.
+    // Results of this channel by group carry this number instead of the job's token, and no earlier number any more. No
+    // effect if the job is not admitted.
     virtual void learn_group(const ChannelKey& channel, std::uint64_t group_number) = 0;
     // Sets the level of an admitted job. At level ATP_LEVELS, its packets are forwarded unaggregated.
     virtual void set_level(const JobKey& job, std::uint8_t level) = 0;

@@ -17,10 +17,10 @@ void DataPlaneAgent::take_over(Time now) {
     }
 }
 
-void DataPlaneAgent::handle_message(std::span<const std::byte> message, Time now) {
+void DataPlaneAgent::handle_message(const PassingMessage& message, Time now) {
     const InPathAgent::AgentChange change = admission_.handle_message(message, now);
     if (change.change == InPathAgent::Change::admit) {
-        static_cast<void>(plane_.admit(change.job));
+        if (!plane_.admit(change.job)) return admission_.reject(change.job.key());
     } else if (change.change == InPathAgent::Change::learn_group) {
         plane_.learn_group({change.job.job, change.job.token, change.place.channel}, change.group_number);
     }

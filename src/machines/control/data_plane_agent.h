@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "base/time.h"
@@ -27,7 +25,7 @@ class DataPlaneAgent {
         : plane_(plane), level_(level), admission_(jobs, hold, level) {}
 
     void take_over(Time now);
-    void handle_message(std::span<const std::byte> message, Time now);
+    void handle_message(const PassingMessage& message, Time now);
     void poll(Time now);
 
     [[nodiscard]] std::uint64_t not_admitted() const { return admission_.not_admitted(); }

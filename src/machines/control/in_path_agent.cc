@@ -2,14 +2,13 @@
 #include "control/in_path_agent.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace atp::control {
 namespace {
 
 // Time for the JOINs of the other members after a LEAVE, and for control messages that arrive late.
 constexpr Duration time_after_leave = std::chrono::milliseconds(2500);
-// For which a JOIN waits for its JOINED.
-constexpr Duration time_of_question = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -31,34 +30,30 @@ void InPathAgent::remember(const AdmittedJob& job, Time now) {
     known_jobs_.insert_or_assign(JobKey{job.job, job.token}, KnownJob{.job = job, .until = now + hold_});
 }
 
-InPathAgent::AgentChange InPathAgent::handle_message(std::span<const std::byte> message, Time now) {
-    if (const auto join = wire::decode<wire::Join>(message)) {
-        if (passes_here(*join)) handle_join(*join, now);
-    } else if (const auto joined = wire::decode<wire::Joined>(message)) {
-        return handle_joined(*joined, now);
-    } else if (const auto leave = wire::decode<wire::Leave>(message)) {
+InPathAgent::AgentChange InPathAgent::handle_message(const PassingMessage& message, Time now) {
+    if (const auto join = wire::decode<wire::Join>(message.bytes)) {
+        if (passes_here(*join)) handle_join(*join, message, now);
+    } else if (const auto joined = wire::decode<wire::Joined>(message.bytes)) {
+        return handle_joined(*joined, message, now);
+    } else if (const auto leave = wire::decode<wire::Leave>(message.bytes)) {
         handle_leave(*leave, now);
     }
     return {};
 }
 
-void InPathAgent::handle_join(const wire::Join& join, Time now) {
+void InPathAgent::handle_join(const wire::Join& join, const PassingMessage& message, Time now) {
     const ChannelKey key = key_of(join);
     const auto known = known_jobs_.find(key.of_job());
     if (known != known_jobs_.end()) known->second.until = std::max(known->second.until, now + hold_);
-    const Question question{join.nonce, key};
-    if (questions_.size() >= most_questions && !questions_.contains(question)) {
-        std::erase_if(questions_, [&](const auto& each) { return now > each.second.until; });
-        if (questions_.size() >= most_questions) return;
-    }
-    questions_[question] = {.until = now + time_of_question, .place = place_of(join)};
+    questions_.ask(message, join.nonce, key, place_of(join), now);
 }
 
-InPathAgent::AgentChange InPathAgent::handle_joined(const wire::Joined& joined, Time now) {
+InPathAgent::AgentChange InPathAgent::handle_joined(const wire::Joined& joined, const PassingMessage& message,
+                                                    Time now) {
     const ChannelKey key = key_of(joined);
-    const auto question = questions_.find({joined.nonce, key});
-    if (question == questions_.end() || now > question->second.until) return {};
-    const AdmittedPlace place = question->second.place;
+    const auto answered = questions_.answer(message, joined.nonce, key, now);
+    if (!answered) return {};
+    const AdmittedPlace place = *answered;
     const AdmittedJob job{.job = key.job, .token = key.token, .level = level_};
     auto known = known_jobs_.find(key.of_job());
     if (known == known_jobs_.end()) {
@@ -76,6 +71,11 @@ InPathAgent::AgentChange InPathAgent::handle_joined(const wire::Joined& joined, 
     return {.change = Change::learn_group, .job = job, .group_number = joined.group_number, .place = place};
 }
 
+void InPathAgent::reject(const JobKey& job) {
+    known_jobs_.erase(job);
+    ++not_admitted_;
+}
+
 void InPathAgent::handle_leave(const wire::Leave& leave, Time now) {
     const auto known = known_jobs_.find(key_of(leave).of_job());
     if (known == known_jobs_.end()) return;
@@ -83,7 +83,7 @@ void InPathAgent::handle_leave(const wire::Leave& leave, Time now) {
 }
 
 std::optional<AdmittedJob> InPathAgent::poll_expired(Time now) {
-    std::erase_if(questions_, [&](const auto& each) { return now > each.second.until; });
+    questions_.forget_expired(now);
     const auto silent = std::ranges::find_if(known_jobs_, [&](const auto& each) { return now > each.second.until; });
     if (silent == known_jobs_.end()) return std::nullopt;
     const AdmittedJob job = silent->second.job;

@@ -5,12 +5,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
-#include <utility>
 
 #include "base/time.h"
 #include "control/channel_key.h"
 #include "control/data_plane.h"
+#include "control/passing_questions.h"
 #include "wire/control.h"
 
 namespace atp::control {
@@ -18,12 +17,12 @@ namespace atp::control {
 // Decides which jobs a switch in the path serves. Such a switch has no address. It learns jobs from the control
 // messages that it forwards, as a bridge learns the members of a multicast group. It serves the jobs whose JOINs go to
 // its own level, and those whose workers join a higher level separately. A JOIN counts when the JOINED that repeats its
-// nonce comes back: only then has the switch above checked the address of the sender. Jobs are soft state: members
-// repeat their JOINs, and a job without a JOIN for `hold` expires. A LEAVE concerns one member and one channel. After
-// it, a job expires unless another JOIN of the job arrives within 2.5 s.
+// nonce comes back from the host to which it went (PassingQuestions). Jobs are soft state: members repeat their JOINs,
+// and a job without a JOIN for `hold` expires. A LEAVE concerns one member and one channel. After it, a job expires
+// unless another JOIN of the job arrives within 2.5 s.
 //
-// Calling order: handle_message() for each control message, which returns the change; poll_expired() until it returns
-//   nothing.
+// Calling order: handle_message() for each control message, which returns the change; reject() if the data plane has no
+//   room for an admitted job; poll_expired() until it returns nothing.
 // Threads: none.
 // Failure: any other message changes nothing.
 class InPathAgent {
@@ -43,7 +42,9 @@ class InPathAgent {
 
     // Adds a job that the data plane admitted before this process started. It expires unless a JOIN arrives in `hold`.
     void remember(const AdmittedJob& job, Time now);
-    [[nodiscard]] AgentChange handle_message(std::span<const std::byte> message, Time now);
+    [[nodiscard]] AgentChange handle_message(const PassingMessage& message, Time now);
+    // The data plane did not admit the job. Its next JOINs try again.
+    void reject(const JobKey& job);
     // Removes and returns one job whose JOINs have stopped.
     [[nodiscard]] std::optional<AdmittedJob> poll_expired(Time now);
 
@@ -56,25 +57,19 @@ class InPathAgent {
         Time until;                                       // when the job expires
         std::map<std::uint16_t, std::uint64_t> groups{};  // by channel: its group number; at most most_groups
     };
-    using Question = std::pair<std::uint64_t, ChannelKey>;  // nonce and channel of a JOIN
-    struct Asked {
-        Time until;  // when an answer no longer counts
-        AdmittedPlace place;
-    };
-    static constexpr std::size_t most_questions = 4096;
     static constexpr std::size_t most_groups = 64;
 
     [[nodiscard]] bool passes_here(const wire::Join& join) const;
     [[nodiscard]] AdmittedPlace place_of(const wire::Join& join) const;
-    void handle_join(const wire::Join& join, Time now);
-    [[nodiscard]] AgentChange handle_joined(const wire::Joined& joined, Time now);
+    void handle_join(const wire::Join& join, const PassingMessage& message, Time now);
+    [[nodiscard]] AgentChange handle_joined(const wire::Joined& joined, const PassingMessage& message, Time now);
     void handle_leave(const wire::Leave& leave, Time now);
 
     std::uint32_t jobs_limit_;
     Duration hold_;
     std::uint8_t level_;
     std::map<JobKey, KnownJob> known_jobs_;  // at most jobs_limit_
-    std::map<Question, Asked> questions_;    // JOINs without an answer yet
+    PassingQuestions questions_;
     std::uint64_t not_admitted_ = 0;
 };
 
