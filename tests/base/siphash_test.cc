@@ -19,6 +19,7 @@ std::vector<std::byte> message_of(std::size_t length) {
 
 TEST(SipHash, EqualsTheReferenceVectors) {
     EXPECT_EQ(siphash(reference, message_of(0)), 0x726fdb47dd0e0e31U);
+    static_assert(number_of_secret(reference) == 0x726fdb47dd0e0e31U);
     EXPECT_EQ(siphash(reference, message_of(1)), 0x74f839c593dc67fdU);
     EXPECT_EQ(siphash(reference, message_of(8)), 0x93f5f5799a932462U);
     EXPECT_EQ(siphash(reference, message_of(15)), 0xa129ca6149be45e5U);

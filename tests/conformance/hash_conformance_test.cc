@@ -38,11 +38,12 @@ json rows_of(const std::string& function) {
 TEST(HashVectors, IndicesMatchTheFile) {
     for (const json& row : rows_of("index")) {
         SCOPED_TRACE(row.dump());
-        EXPECT_EQ(
-            protocol::aggregator_index(argument<std::uint32_t>(row, "job"), argument<std::uint16_t>(row, "channel"),
-                                       argument<std::uint32_t>(row, "slot"), argument<std::uint32_t>(row, "attempt"),
-                                       argument<std::uint32_t>(row, "aggregators")),
-            argument<std::uint32_t>(row, "value"));
+        EXPECT_EQ(protocol::aggregator_index(
+                      protocol::index_seed(argument<std::uint32_t>(row, "job"), argument<std::uint64_t>(row, "token"),
+                                           argument<std::uint16_t>(row, "channel")),
+                      argument<std::uint32_t>(row, "slot"), argument<std::uint32_t>(row, "attempt"),
+                      argument<std::uint32_t>(row, "aggregators")),
+                  argument<std::uint32_t>(row, "value"));
     }
 }
 

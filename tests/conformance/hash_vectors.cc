@@ -11,15 +11,16 @@
 namespace atp::conformance {
 namespace {
 
-HashVector index(std::uint32_t job, std::uint16_t channel, std::uint32_t slot, std::uint32_t attempt,
-                 std::uint32_t aggregators) {
+HashVector index(std::uint32_t job, std::uint64_t token, std::uint16_t channel, std::uint32_t slot,
+                 std::uint32_t attempt, std::uint32_t aggregators) {
     return {.function = "index",
             .arguments = {{"job", job},
+                          {"token", token},
                           {"channel", channel},
                           {"slot", slot},
                           {"attempt", attempt},
                           {"aggregators", aggregators}},
-            .value = protocol::aggregator_index(job, channel, slot, attempt, aggregators)};
+            .value = protocol::aggregator_index(protocol::index_seed(job, token, channel), slot, attempt, aggregators)};
 }
 
 HashVector audit(std::uint32_t job, std::uint64_t token, std::uint16_t channel, std::uint32_t seq,
@@ -37,13 +38,19 @@ HashVector purpose(Operation operation, std::uint64_t elements, std::uint32_t de
 }
 
 void add_indices(std::vector<HashVector>& vectors) {
-    for (std::uint32_t slot = 0; slot < 8; ++slot) vectors.push_back(index(1, 0, slot, 0, 4096));
-    for (std::uint32_t attempt = 1; attempt < 5; ++attempt) vectors.push_back(index(1, 0, 3, attempt, 4096));
+    constexpr std::uint64_t token = 0x0123456789ABCDEF;
+    for (std::uint32_t slot = 0; slot < 8; ++slot) vectors.push_back(index(1, token, 0, slot, 0, 4096));
+    for (std::uint32_t attempt = 1; attempt < 5; ++attempt) vectors.push_back(index(1, token, 0, 3, attempt, 4096));
     for (const std::uint32_t aggregators : {0U, 1U, 2U, 1000U, 44'000U, 0x80000000U, 0xFFFFFFFFU}) {
-        vectors.push_back(index(0xDEADBEEF, 3, 255, 0, aggregators));
+        vectors.push_back(index(0xDEADBEEF, token, 3, 255, 0, aggregators));
     }
-    for (const std::uint32_t job : {0U, 0x9E3779B9U, 0xFFFFFFFFU}) vectors.push_back(index(job, 0, 0, 0, 1U << 20U));
-    vectors.push_back(index(0x01020304, 0xFFFF, 65'535, 2, 65'536));
+    for (const std::uint32_t job : {0U, 0x9E3779B9U, 0xFFFFFFFFU}) {
+        vectors.push_back(index(job, token, 0, 0, 0, 1U << 20U));
+    }
+    for (const std::uint64_t other : {std::uint64_t{1}, token << 32U, ~std::uint64_t{0}}) {
+        vectors.push_back(index(1, other, 0, 0, 0, 1U << 20U));
+    }
+    vectors.push_back(index(0x01020304, token, 0xFFFF, 65'535, 2, 65'536));
 }
 
 void add_audit_words(std::vector<HashVector>& vectors) {

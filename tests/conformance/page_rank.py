@@ -26,6 +26,7 @@ Address = tuple[str, int]
 Send = Callable[[int, int], None]
 
 MASK32 = 0xFFFFFFFF
+MASK64 = 0xFFFFFFFFFFFFFFFF
 ECT_0 = 2
 SCALE = 1e8
 ASK_AFTER_S = 0.02
@@ -38,8 +39,28 @@ def mix(x: int) -> int:
     return x ^ x >> 16
 
 
-def index(job: int, channel: int, slot: int, attempt: int, aggregators: int) -> int:
-    inner = mix(mix(mix(job ^ 0x9E3779B9) + channel & MASK32) + slot & MASK32)
+def siphash_of_nothing(k0: int, k1: int) -> int:
+    v = [k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D, k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573]
+
+    def rotate(x: int, bits: int) -> int:
+        return (x << bits | x >> 64 - bits) & MASK64
+
+    for round_number in range(6):
+        if round_number == 2:
+            v[2] ^= 0xFF
+        v[0] = v[0] + v[1] & MASK64
+        v[2] = v[2] + v[3] & MASK64
+        v[1], v[3] = rotate(v[1], 13) ^ v[0], rotate(v[3], 16) ^ v[2]
+        v[0] = rotate(v[0], 32) + v[3] & MASK64
+        v[2] = v[2] + v[1] & MASK64
+        v[3], v[1] = rotate(v[3], 21) ^ v[0], rotate(v[1], 17) ^ v[2]
+        v[2] = rotate(v[2], 32)
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+def index(job: int, token: int, channel: int, slot: int, attempt: int, aggregators: int) -> int:
+    seed = siphash_of_nothing(token, job << 16 | channel) & MASK32
+    inner = mix(seed + slot & MASK32)
     return mix(inner + attempt * 0x85EBCA6B & MASK32) * aggregators >> 32
 
 
@@ -254,7 +275,7 @@ class Rank:
 
     def _index(self, seq: int) -> int:
         slot = seq % self._window
-        return self._indices.get(slot, index(self._job, 0, slot, 0, self._aggregators))
+        return self._indices.get(slot, index(self._job, self._token, 0, slot, 0, self._aggregators))
 
     def _header(self, kind: int, flags: int, form: int, seq: int, argument: int) -> bytes:
         log2_window = self._window.bit_length() - 1

@@ -202,7 +202,10 @@ TEST(Hazard, H12_JobsThatCollideInLockStepGetDifferentIndicesWithinFiveFragments
     int pairs = 0;
     int most = 0;
     for (std::uint32_t job = 2; job < 2000; ++job) {
-        const auto index_of = [](std::uint32_t of) { return protocol::aggregator_index(of, 2, 0, 0, aggregators); };
+        const auto index_of = [](std::uint32_t of) {
+            return protocol::aggregator_index(protocol::index_seed(of, ServerBench::default_channel().token, 2), 0, 0,
+                                              aggregators);
+        };
         if (index_of(job) != index_of(1)) continue;
         ++pairs;
         most = std::max(most, rounds_until_they_part(1, job, aggregators));

@@ -47,30 +47,34 @@ TEST(Sequence, NumberAfterTheWrapIsNewer) {
 }
 
 RC_GTEST_PROP(AggregatorIndex, AnyInputGivesAnIndexWithinTheTable,
-              (std::uint32_t job, std::uint16_t channel, std::uint32_t slot, std::uint32_t attempt)) {
+              (std::uint32_t seed, std::uint32_t slot, std::uint32_t attempt)) {
     const auto aggregators = *rc::gen::suchThat<std::uint32_t>([](std::uint32_t count) { return count != 0; });
-    RC_ASSERT(aggregator_index(job, channel, slot, attempt, aggregators) < aggregators);
-    RC_ASSERT(aggregator_index(job, channel, slot, attempt, 1) == 0U);
+    RC_ASSERT(aggregator_index(seed, slot, attempt, aggregators) < aggregators);
+    RC_ASSERT(aggregator_index(seed, slot, attempt, 1) == 0U);
 }
 
 TEST(AggregatorIndex, DistinctInputsGiveDistinctIndices) {
     constexpr std::uint32_t aggregators = 1U << 20U;  // so many that a few hundred indices rarely collide
     std::set<std::uint32_t> seen;
     for (std::uint32_t i = 0; i < 100; ++i) {
-        seen.insert(aggregator_index(1, 0, i, 0, aggregators));
-        seen.insert(aggregator_index(1, 0, 0, i, aggregators));
-        seen.insert(aggregator_index(1, static_cast<std::uint16_t>(i), 0, 0, aggregators));
-        seen.insert(aggregator_index(i, 0, 0, 0, aggregators));
+        seen.insert(aggregator_index(index_seed(1, 1, 0), i, 0, aggregators));
+        seen.insert(aggregator_index(index_seed(1, 1, 0), 0, i, aggregators));
+        seen.insert(aggregator_index(index_seed(1, 1, static_cast<std::uint16_t>(i)), 0, 0, aggregators));
+        seen.insert(aggregator_index(index_seed(i, 1, 0), 0, 0, aggregators));
+        seen.insert(aggregator_index(index_seed(1, i, 0), 0, 0, aggregators));
+        seen.insert(
+            aggregator_index(index_seed(1, std::uint64_t{1} + (std::uint64_t{i} << 32U), 0), 0, 0, aggregators));
     }
-    // 397 distinct inputs: (1,0,0,0) occurs four times.
-    EXPECT_GE(seen.size(), 395U);
+    // 595 distinct inputs: job 1, token 1, channel 0, slot 0 and attempt 0 occur six times.
+    EXPECT_GE(seen.size(), 593U);
 }
 
 TEST(AggregatorIndex, IndicesFillTheTableEvenly) {
     constexpr std::uint32_t aggregators = 64;
     std::vector<unsigned> hits(aggregators);
     for (std::uint32_t job = 0; job < 64; ++job) {
-        for (std::uint32_t slot = 0; slot < 64; ++slot) ++hits[aggregator_index(job, 0, slot, 0, aggregators)];
+        for (std::uint32_t slot = 0; slot < 64; ++slot)
+            ++hits[aggregator_index(index_seed(job, 1, 0), slot, 0, aggregators)];
     }
     for (const unsigned count : hits) {  // on average 64 hits, with a standard deviation of 8
         EXPECT_GT(count, 24U);

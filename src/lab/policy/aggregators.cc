@@ -11,7 +11,8 @@ std::uint32_t Aggregators::index(const protocol::ChannelConfig& channel, std::ui
     const auto part = parts_.find(channel.job);
     const std::uint32_t first = part == parts_.end() ? 0 : part->second;
     if (in_sequence_) return first + slot % channel.aggregators;
-    return first + protocol::aggregator_index(channel.job, channel.channel, slot, attempt, channel.aggregators);
+    const std::uint32_t seed = protocol::index_seed(channel.job, channel.token, channel.channel);
+    return first + protocol::aggregator_index(seed, slot, attempt, channel.aggregators);
 }
 
 }  // namespace atp::policy

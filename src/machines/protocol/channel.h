@@ -41,7 +41,7 @@ struct ChannelConfig {
     }
     [[nodiscard]] constexpr std::uint32_t index(std::uint32_t seq, std::uint32_t attempt) const {
         if (indices != nullptr) return indices->index(*this, slot(seq), attempt);
-        return aggregator_index(job, channel, slot(seq), attempt, aggregators);
+        return aggregator_index(index_seed(job, token, channel), slot(seq), attempt, aggregators);
     }
     // Header of a packet about fragment `seq` that concerns all workers. The other fields are 0.
     [[nodiscard]] constexpr atp_header header_of(std::uint8_t type, std::uint32_t seq) const {
