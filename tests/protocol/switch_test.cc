@@ -73,6 +73,76 @@ class SwitchTest : public ::testing::Test {
     Time now{std::chrono::seconds(1)};
 };
 
+// --- shares
+
+TEST_F(SwitchTest, JobBeyondItsShareClaimsNothingWhileAnotherFindsNoAggregator) {
+    ASSERT_TRUE(machine.admit(2, 0x0dd, 0));
+    const auto of_job_1 = [&](std::uint16_t rank, std::uint32_t seq) {
+        atp_header header = gradient(rank, seq);
+        header.index = seq;
+        return handle(header, {1, 2, 3});
+    };
+    const auto of_job_2 = [&](std::uint32_t index) {
+        atp_header header = gradient(0, 100 + index);
+        header.job = 2, header.token = 0x0dd, header.index = index;
+        return handle(header, {1, 2, 3});
+    };
+    for (std::uint32_t seq = 0; seq < 6; ++seq) EXPECT_EQ(of_job_1(0, seq).verdict.route, Route::drop);
+    EXPECT_EQ(machine.held_by(1, channel.token), 6U) << "as many as it wants while nobody waits";
+    EXPECT_EQ(of_job_2(0).verdict.event, ATP_EVENT_COLLIDED);
+    const Result passed = of_job_1(0, 6);
+    EXPECT_EQ(passed.verdict.route, Route::up);
+    EXPECT_EQ(header_in(passed.bytes).flags, ATP_FLAG_BYPASS) << "no collision: another slot would not help";
+    EXPECT_EQ(machine.counters().limited, 1U);
+    EXPECT_EQ(machine.job_counters(1, channel.token)->limited, 1U);
+    EXPECT_EQ(of_job_1(1, 0).verdict.event, ATP_EVENT_ADDED) << "it keeps what it holds";
+    EXPECT_EQ(of_job_2(6).verdict.event, ATP_EVENT_CLAIMED);
+    EXPECT_EQ(machine.held_by(2, 0x0dd), 1U);
+    now += std::chrono::milliseconds(11);
+    EXPECT_EQ(of_job_1(0, 7).verdict.event, ATP_EVENT_CLAIMED) << "nobody has collided for the ageing time";
+}
+
+TEST_F(SwitchTest, OnlyJobHasNoShare) {
+    for (std::uint32_t seq = 0; seq < 8; ++seq) {
+        atp_header header = gradient(0, seq);
+        header.index = seq;
+        EXPECT_EQ(handle(header, {1, 2, 3}).verdict.event, ATP_EVENT_CLAIMED);
+    }
+    atp_header header = gradient(0, 9);
+    header.index = 1;
+    EXPECT_EQ(handle(header, {1, 2, 3}).verdict.event, ATP_EVENT_COLLIDED);
+    EXPECT_EQ(machine.counters().limited, 0U);
+}
+
+TEST_F(SwitchTest, AggregatorsOfAJobAreCountedUntilAnyPacketFreesThem) {
+    const auto held = [&] { return machine.held_by(channel.job, channel.token); };
+    const auto claim = [&](std::uint32_t seq) {
+        EXPECT_EQ(handle(gradient(0, seq), {1, 2, 3}).verdict.route, Route::drop);
+        EXPECT_EQ(held(), 1U);
+    };
+    claim(0);
+    (void)handle(down(ATP_TYPE_ACK, 0, 0), {1, 2, 3});
+    EXPECT_EQ(held(), 0U);
+    claim(1);
+    (void)handle(gradient(1, 1, ATP_FLAG_RESEND), {1, 2, 3});
+    EXPECT_EQ(held(), 0U);
+    claim(2);
+    (void)handle(down(ATP_TYPE_FLUSH, 0, 2));
+    EXPECT_EQ(held(), 0U);
+    claim(3);
+    (void)handle(gradient(0, 3 + channel.window()), {1, 2, 3});
+    EXPECT_EQ(held(), 1U) << "its own newer fragment";
+    ASSERT_TRUE(machine.admit(2, 0x0dd, 0));
+    now += std::chrono::milliseconds(11);
+    atp_header other = gradient(0, 4);
+    other.job = 2, other.token = 0x0dd;
+    EXPECT_EQ(handle(other, {1, 2, 3}).verdict.event, ATP_EVENT_TAKEN_OVER);
+    EXPECT_EQ(held(), 0U);
+    EXPECT_EQ(machine.held_by(2, 0x0dd), 1U);
+    machine.clear();
+    EXPECT_EQ(machine.held_by(2, 0x0dd), 0U);
+}
+
 // --- sums
 
 TEST_F(SwitchTest, LastGradientOfThreeGoesUpWithTheSum) {
