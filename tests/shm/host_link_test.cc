@@ -2,6 +2,7 @@
 #include "shm/host_link.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,6 +85,32 @@ TEST(HostLink, H41_ManySilentStrangersDelayNoRank) {
     });
     // Waiting for each in turn, even a tenth of a second, would take longer.
     EXPECT_TRUE(listening->share(shape, secret, soon()));
+}
+
+TEST(HostLink, RankWaitsWhileStrangersFillTheQueue) {
+    constexpr rlim_t most_descriptors = 8192;
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    if (before.rlim_max < most_descriptors) GTEST_SKIP() << "a process may have " << before.rlim_max << " descriptors";
+    const rlimit many{.rlim_cur = most_descriptors, .rlim_max = before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &many), 0);
+    auto listening = HostLink::listen();
+    ASSERT_TRUE(listening);
+    std::vector<net::Descriptor> silent;
+    while (silent.size() < most_descriptors) {
+        auto connected = connect_to(listening->name());
+        if (!connected) break;
+        silent.push_back(*std::move(connected));
+    }
+    EXPECT_TRUE(fails(HostLink::connect(listening->name(), 1, secret), {.reason = Reason::failed}));
+    std::jthread rank1([name = listening->name()] {
+        auto link = HostLink::connect(name, 1, secret, soon());
+        ASSERT_TRUE(link);
+        EXPECT_TRUE(link->adopt(shape, 1, secret, soon()));
+    });
+    EXPECT_TRUE(listening->share(shape, secret, soon()));
+    rank1.join();
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST(HostLink, ProcessOfAnotherUserIsNotHeard) {

@@ -85,7 +85,7 @@ class Sharing {
         const Secret secret = secret_of(meeting_.facts[host_.front()]);
         const auto index = static_cast<unsigned>(meeting_.groups.index_of(own_));
         if (index != 0) {
-            auto connected = shm::HostLink::connect(meeting_.facts[host_.front()].socket, index, secret);
+            auto connected = shm::HostLink::connect(meeting_.facts[host_.front()].socket, index, secret, deadline);
             if (!connected) return tl::unexpected(explained(connected.error()));
             link_ = *std::move(connected);
         }

@@ -28,6 +28,7 @@ struct HostGreeting {
 static_assert(std::is_trivially_copyable_v<HostGreeting>);
 
 constexpr Duration look_interval = std::chrono::milliseconds(100);
+constexpr Duration pause_of_full_queue = std::chrono::milliseconds(1);
 
 // The word that a rank writes into the memory, so that rank 0 sees that both mean the same memory.
 std::uint64_t answer_to(const Secret& secret, unsigned rank) { return secret[0] ^ (secret[1] * (rank + 1)); }
@@ -122,8 +123,12 @@ Result<HostLink> HostLink::listen() {
     return link;
 }
 
-Result<HostLink> HostLink::connect(const std::string& name, unsigned rank, const Secret& secret) {
+Result<HostLink> HostLink::connect(const std::string& name, unsigned rank, const Secret& secret, Time deadline) {
     auto socket = connect_to(name);
+    while (!socket && socket.error().code == EAGAIN && net::now() < deadline) {
+        std::this_thread::sleep_for(pause_of_full_queue);
+        socket = connect_to(name);
+    }
     if (!socket) return tl::unexpected(socket.error());
     if (!is_own_user(*socket)) return apart("the socket of rank 0 belongs to another user");
     if (auto sent = send_all(*socket, bytes_of(HostGreeting{.rank = rank, .secret = secret})); !sent) {

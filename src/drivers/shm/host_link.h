@@ -35,8 +35,10 @@ class HostLink {
         const HostShape& shape, const Secret& secret, Time deadline,
         const std::function<bool()>& hopeless = [] { return false; });
 
-    // Shows the secret to nobody but a process of the same user.
-    [[nodiscard]] static Result<HostLink> connect(const std::string& name, unsigned rank, const Secret& secret);
+    // Shows the secret to nobody but a process of the same user. If strangers fill the queue of the socket, tries again
+    // until the deadline: rank 0 empties it in share().
+    [[nodiscard]] static Result<HostLink> connect(const std::string& name, unsigned rank, const Secret& secret,
+                                                  Time deadline = {});
     [[nodiscard]] Result<std::unique_ptr<HostMemory>> adopt(const HostShape& shape, unsigned rank, const Secret& secret,
                                                             Time deadline);
 
