@@ -80,8 +80,8 @@ void JoiningMachines::start(unsigned node, Step& step) {
     }
 }
 
-// An earlier process of rank 0 had the same token and the same address. If its switch has a parent, another host answers
-// in the name of that parent.
+// An earlier process of rank 0 had the same token and the same address. If its switch has a parent, another host
+// answers in the name of that parent.
 void JoiningMachines::earlier_packets(std::vector<Sent>& sent) {
     if (!configuration_.earlier_incarnation) return;
     const endpoint::ChannelMachineConfig config = config_of_rank(0, 0);
