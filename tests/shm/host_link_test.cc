@@ -28,6 +28,12 @@ constexpr Secret other_secret{1, 3};
 constexpr HostShape shape{.ranks = 2, .slots = 1, .chunk_lanes = 64};
 constexpr Duration longest_wait = std::chrono::seconds(20);
 
+std::vector<std::byte> greeting_of(std::uint64_t rank, const Secret& shown) {
+    const std::array<std::uint64_t, 4> words{0x4154502d484f5354, rank, shown[0], shown[1]};
+    const auto bytes = std::as_bytes(std::span(words));
+    return {bytes.begin(), bytes.end()};
+}
+
 Time soon() { return net::now() + longest_wait; }
 
 TEST(HostLink, RanksSeeOneMemory) {
@@ -83,8 +89,29 @@ TEST(HostLink, H41_ManySilentStrangersDelayNoRank) {
         ASSERT_TRUE(link);
         EXPECT_TRUE(link->adopt(shape, 1, secret, soon()));
     });
-    // Waiting for each in turn, even a tenth of a second, would take longer.
     EXPECT_TRUE(listening->share(shape, secret, soon()));
+}
+
+// On a busy host, a process may not run between its connection and its greeting.
+TEST(HostLink, RankThatGreetsLateIsHeard) {
+    auto listening = HostLink::listen();
+    ASSERT_TRUE(listening);
+    const auto late = connect_to(listening->name());
+    const auto next = connect_to(listening->name());
+    ASSERT_TRUE(late && next);
+    std::jthread rank0([&] { EXPECT_TRUE(listening->share(shape, secret, soon())); });
+    // Rank 0 hears connections in their order, and closes the second one.
+    ASSERT_TRUE(send_all(*next, greeting_of(1, other_secret)));
+    std::byte first{};
+    EXPECT_TRUE(fails(receive_all(*next, {&first, 1}, soon()), {.reason = Reason::closed}));
+    ASSERT_TRUE(send_all(*late, greeting_of(1, secret)));
+    auto descriptor = receive_descriptor(*late, soon());
+    ASSERT_TRUE(descriptor);
+    auto shared = SharedMemory::adopt(*std::move(descriptor), shape.bytes());
+    ASSERT_TRUE(shared);
+    HostMemory memory(*std::move(shared), shape, 1);
+    memory.answer(secret[0] ^ (secret[1] * 2), 1);
+    EXPECT_TRUE(send_all(*late, {&first, 1}));
 }
 
 TEST(HostLink, RankWaitsWhileStrangersFillTheQueue) {
@@ -118,8 +145,7 @@ TEST(HostLink, ProcessOfAnotherUserIsNotHeard) {
     ASSERT_TRUE(listening);
     auto knows_all = connect_to(listening->name());
     ASSERT_TRUE(knows_all);
-    const std::array<std::uint64_t, 4> greeting{0x4154502d484f5354, 1, secret[0], secret[1]};
-    ASSERT_TRUE(send_all(*knows_all, std::as_bytes(std::span(greeting))));
+    ASSERT_TRUE(send_all(*knows_all, greeting_of(1, secret)));
     test::other_users = 1;
     EXPECT_TRUE(fails(listening->share(shape, secret, net::now() + std::chrono::milliseconds(20)),
                       {.reason = Reason::timed_out}));
