@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::uint64_t nonce_of_earlier = 900;
 constexpr std::uint32_t number_of_earlier = 60;
+// Of Life::unasked. Few, so that the states are.
+constexpr std::uint32_t most_unasked = 2;
+constexpr std::uint32_t parent_answered = most_unasked + 1;
 
 Flight flight_between(unsigned from, unsigned to, std::span<const std::byte> bytes,
                       Flight::Kind kind = Flight::Kind::datagram) {
@@ -209,7 +212,7 @@ void JoiningMachines::step_switch(unsigned node, Input input, const std::optiona
 
 // Any host can be named as a parent.
 void JoiningMachines::note_questions(unsigned node, Life& life, Step& step) {
-    if (life.parent_answered) return;
+    if (life.unasked == parent_answered) return;
     for (const Sent& sent : step.sent) {
         const Flight flight = Flight::of(std::span(sent.bytes).first(sent.size));
         if (flight.kind != Flight::Kind::datagram || !wire::decode<wire::Join>(flight.bytes)) continue;
@@ -221,11 +224,11 @@ void JoiningMachines::note_questions(unsigned node, Life& life, Step& step) {
 void JoiningMachines::hand_over(unsigned node, const Flight& flight, Life& life, host::SwitchHost& process,
                                 Step& step) {
     const wire::Address& from = layout_.address_of(flight.from);
-    constexpr std::uint8_t most_unasked = 2;  // so that the states are few
-    if (wire::decode<wire::Join>(flight.bytes)) life.unasked = std::min<std::uint8_t>(life.unasked + 1, most_unasked);
     const bool is_above = flight.from == layout_.above(node);
     if (is_above && (wire::decode<wire::Joined>(flight.bytes) || wire::decode<wire::Retry>(flight.bytes))) {
-        life.parent_answered = true;
+        life.unasked = parent_answered;
+    } else if (life.unasked < most_unasked && wire::decode<wire::Join>(flight.bytes)) {
+        ++life.unasked;
     }
     const std::uint64_t before = nonce_of_child(process, from);
     process.handle_datagram(datagram_of(flight, Input::packet), out_, model_now);

@@ -50,8 +50,9 @@ class JoiningMachines final : public Processes {
         bool ready = false;  // a rank: its tree was
         bool failed = false;
         std::array<std::uint32_t, 8> left_epochs{};  // switch: of the LEAVE that removed this node
-        bool parent_answered = false;
-        std::uint8_t unasked = 0;  // switch: JOINs that arrived since it asked a parent that has not answered
+        // Switch: JOINs that arrived since it asked a parent that has not answered; parent_answered: not counted any
+        // more.
+        std::uint32_t unasked = 0;
     };
 
     [[nodiscard]] bool is_rank(unsigned node) const { return kind(node) == NodeKind::worker; }
