@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import torch
 from torch.utils.data import TensorDataset
 
@@ -33,4 +35,6 @@ def loss_of(model: torch.nn.Module, inputs: torch.Tensor, targets: torch.Tensor)
 
 def report(step: int, loss: float) -> None:
     """Prints a line that test_frameworks.py reads. Called on one rank."""
-    print(f"step {step} loss {loss:.6f} backend {torch.distributed.get_backend()}", flush=True)
+    # One write, newline included: torchrun turns buffers off, and a log line of another thread must not come between.
+    sys.stdout.write(f"step {step} loss {loss:.6f} backend {torch.distributed.get_backend()}\n")
+    sys.stdout.flush()
