@@ -207,7 +207,7 @@ join3-crash: joining: a host of three is lost
   joining, units 3 | losses 1, timeouts 6, crashes 1 | timeouts 5, crashes 1
 join-racks: joining: two leaves below a root
   joining, units 1+1 | losses 1, timeouts 7 | losses 1, timeouts 5
-join-racks-earlier: joining: messages of an earlier process of rank 0, and a forged answer to its leaf, are in flight
+join-racks-earlier: joining: messages of an earlier process of rank 0, and a forged answer to each leaf
   joining, units 1+1, earlier_incarnation | timeouts 5 | timeouts 4
 join-racks-restart: joining: a leaf or the root restarts
   joining, units 1+1 | losses 1, timeouts 7, restarts 1 | timeouts 6, restarts 1

@@ -83,8 +83,7 @@ void JoiningMachines::start(unsigned node, Step& step) {
     }
 }
 
-// An earlier process of rank 0 had the same token and the same address. If its switch has a parent, another host
-// answers in the name of that parent.
+// An earlier process of rank 0 had the same token and the same address.
 void JoiningMachines::earlier_packets(std::vector<Sent>& sent) {
     if (!configuration_.earlier_incarnation) return;
     const endpoint::ChannelMachineConfig config = config_of_rank(0, 0);
@@ -106,16 +105,6 @@ void JoiningMachines::earlier_packets(std::vector<Sent>& sent) {
                                                .epoch = number_of_earlier,
                                                .unit = config.unit.unit,
                                                .member = 0}));
-    if (above == layout_.top()) return;
-    sent.push_back(message_between(1, above,
-                                   wire::Joined{.nonce = nonce_of_earlier,
-                                                .job = config.terms.job,
-                                                .token = config.terms.token,
-                                                .channel = config.terms.channel,
-                                                .epoch = 1,
-                                                .number = number_of_earlier,
-                                                .ready = true,
-                                                .hold_ms = 200}));
 }
 
 void JoiningMachines::step(unsigned node, std::span<const std::byte> before, Input input,
@@ -210,24 +199,40 @@ void JoiningMachines::step_switch(unsigned node, Input input, const std::optiona
     note_questions(node, life, step);
 }
 
-// Any host can be named as a parent.
+// Any host can be named as a parent, and any other may answer in its name.
 void JoiningMachines::note_questions(unsigned node, Life& life, Step& step) {
     if (life.unasked == parent_answered) return;
+    std::optional<wire::Join> first;
     for (const Sent& sent : step.sent) {
         const Flight flight = Flight::of(std::span(sent.bytes).first(sent.size));
-        if (flight.kind != Flight::Kind::datagram || !wire::decode<wire::Join>(flight.bytes)) continue;
+        if (flight.kind != Flight::Kind::datagram) continue;
+        const auto join = wire::decode<wire::Join>(flight.bytes);
+        if (!join) continue;
+        if (join->epoch == 1) first = join;
         if (life.unasked == 0) step.violate("switch " + name(node) + " asked a parent that has not answered too often");
         if (life.unasked != 0) --life.unasked;
     }
+    if (!first || !configuration_.earlier_incarnation) return;
+    constexpr unsigned stranger = 1;
+    step.sent.push_back(message_between(stranger, node,
+                                        wire::Joined{.nonce = nonce_of_earlier,
+                                                     .job = first->terms.job,
+                                                     .token = first->terms.token,
+                                                     .channel = first->terms.channel,
+                                                     .epoch = first->epoch,
+                                                     .number = number_of_earlier,
+                                                     .ready = true,
+                                                     .hold_ms = 200}));
 }
 
 void JoiningMachines::hand_over(unsigned node, const Flight& flight, Life& life, host::SwitchHost& process,
                                 Step& step) {
     const wire::Address& from = layout_.address_of(flight.from);
+    const auto join = wire::decode<wire::Join>(flight.bytes);
     const bool is_above = flight.from == layout_.above(node);
     if (is_above && (wire::decode<wire::Joined>(flight.bytes) || wire::decode<wire::Retry>(flight.bytes))) {
         life.unasked = parent_answered;
-    } else if (life.unasked < most_unasked && wire::decode<wire::Join>(flight.bytes)) {
+    } else if (join && join->cookie != 0 && life.unasked < most_unasked) {
         ++life.unasked;
     }
     const std::uint64_t before = nonce_of_child(process, from);
@@ -237,7 +242,6 @@ void JoiningMachines::hand_over(unsigned node, const Flight& flight, Life& life,
         if (before != leave->nonce) step.violate("a LEAVE removed another process");
         life.left_epochs[flight.from] = leave->epoch;
     }
-    const auto join = wire::decode<wire::Join>(flight.bytes);
     if (join && before == 0 && after != 0 && join->epoch < life.left_epochs[flight.from]) {
         step.violate("an old JOIN brought back a member that left");
     }
