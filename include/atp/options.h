@@ -76,7 +76,7 @@ struct atp_options {
      * 256 KiB, from 8 to 256]
      */
     uint32_t window;
-    /* Add an audit lane of four bytes to each packet; server and workers check this lane, which finds faults. [0] */
+    /* Add an audit lane of four bytes to each packet, which the server and the workers check. [0] */
     int32_t audit;
     /*
      * Factor between a float32 value and its integer if scaling is fixed: x is sent as round(x * scale) (above 0).

@@ -202,7 +202,7 @@ complete -c atp-lab -n '__fish_seen_subcommand_from bench' -l channels -x -d 'In
 complete -c atp-lab -n '__fish_seen_subcommand_from bench' -l lanes -x -a 'int32 int16 auto int8' -d 'N: Lanes of a packet (2 to 16362) [as many as all paths carry]; TYPE: Type of a scaled value in a packet; auto: int16 for bfloat16 and float16 if the scale is dynamic (int32, int16, auto or int8) [auto]; N:TYPE: both'
 complete -c atp-lab -n '__fish_seen_subcommand_from bench' -l window -x -d 'Maximum number of packets of a channel in flight'
 complete -c atp-lab -n '__fish_seen_subcommand_from bench' -l scaling -x -a 'fixed dynamic' -d 'Scale of float values: fixed for the job, or following the magnitude of earlier sums'
-complete -c atp-lab -n '__fish_seen_subcommand_from bench' -l audit -d 'Add an audit lane of four bytes to each packet; server and workers check this lane, which finds faults'
+complete -c atp-lab -n '__fish_seen_subcommand_from bench' -l audit -d 'Add an audit lane of four bytes to each packet, which the server and the workers check'
 complete -c atp-lab -n '__fish_seen_subcommand_from bench' -l multicast -x -a 'off on' -d 'Send each result once, to a multicast group, if every rank receives the group'
 complete -c atp-lab -n '__fish_seen_subcommand_from bench' -l server -x -a 'switch colocated dedicated auto hosts leaves racks' -d 'Layout: where the servers are, and which switches add'
 complete -c atp-lab -n '__fish_seen_subcommand_from bench' -l dedicated-server -x -d 'Addresses of dedicated parameter servers; the channels take them in turn; may be repeated'

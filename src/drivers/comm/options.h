@@ -65,7 +65,7 @@ struct Options {
     // Type of a scaled value in a packet; auto: int16 for bfloat16 and float16 if the scale is dynamic (int32, int16,
     // auto, int8). [auto]
     tensor::LaneType lane_type = tensor::LaneType::automatic;
-    // Add an audit lane of four bytes to each packet; server and workers check this lane, which finds faults. [false]
+    // Add an audit lane of four bytes to each packet, which the server and the workers check. [false]
     bool audit = false;
     // Send each result once, to a multicast group, if every rank receives the group (off, on, or IPv4 groups such as
     // 239.192.0.0/16). [off]
