@@ -228,14 +228,17 @@ def test_other_ranks_raise_if_a_rank_raises():
 
 def interrupt_a_wait(rank, size):
     dist.barrier()
-    if rank == 1:
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-        begin = time.monotonic()
-        try:
-            dist.all_reduce(torch.ones(10))
-        except KeyboardInterrupt:
-            return time.monotonic() - begin
-    return None
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 0:
+        return store.wait(["interrupted"])  # its process has the switch
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    begin = time.monotonic()
+    try:
+        return dist.all_reduce(torch.ones(10))
+    except KeyboardInterrupt:
+        return time.monotonic() - begin
+    finally:
+        store.set("interrupted", "")
 
 
 def test_ctrl_c_ends_a_wait():

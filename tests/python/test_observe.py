@@ -11,6 +11,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from ranks import init_group, run_ranks, values_of
+from releases import needs_notice
 
 import atp.backend
 
@@ -45,6 +46,7 @@ def logged_job(rank, size, store_file):
     return ready, lines.wait_for("INFO job left ")
 
 
+@needs_notice
 def test_ranks_log_that_their_job_is_ready_and_left():
     for rank, (ready, left) in enumerate(values_of(run_ranks(logged_job, RANKS, {"ATP_LOG": "info"}, in_group=False))):
         job = re.match(
@@ -87,6 +89,7 @@ def fields_of(lines, event, packet):
     return {match.groups() for match in found if match}
 
 
+@needs_notice
 def test_each_rank_writes_a_complete_trace_of_its_groups(tmp_path):
     values_of(run_ranks(reduce_in_two_groups, RANKS, {"ATP_TRACE": str(tmp_path / "%r.trace")}))
     for rank in range(RANKS):
