@@ -134,7 +134,7 @@ TEST_F(SwitchTest, AggregatorsOfAJobAreCountedUntilAnyPacketFreesThem) {
     EXPECT_EQ(held(), 1U) << "its own newer fragment";
     ASSERT_TRUE(machine.admit(2, 0x0dd, 0));
     now += std::chrono::milliseconds(11);
-    atp_header other = gradient(0, 4);
+    atp_header other = gradient(0, 3);  // the same index
     other.job = 2, other.token = 0x0dd;
     EXPECT_EQ(handle(other, {1, 2, 3}).verdict.event, ATP_EVENT_TAKEN_OVER);
     EXPECT_EQ(held(), 0U);
