@@ -167,6 +167,16 @@ TEST(JoinObjections, ServerBeyondTheMemoryIsRefusedUntilAnotherCloses) {
     EXPECT_EQ(star.tree.counters().refused, 1U);
 }
 
+TEST(JoinObjections, OneChannelDoesNotTakeAllMemoryForServers) {
+    Tree star(JoinTreeConfig{});
+    star.join(but(join_of_member(0, 1, 0), [](auto& join) { join.terms.window_log2 = 16, join.terms.lanes = 131; }),
+              worker(0));
+    ASSERT_EQ(star.tree.channels(), 1U);
+    star.join(but(join_of_member(0, 1, 0), [](auto& join) { join.terms.job = 8, join.terms.lanes = 352; }), worker(1));
+    EXPECT_EQ(star.tree.channels(), 2U);
+    EXPECT_EQ(star.tree.counters().refused, 0U);
+}
+
 TEST(JoinObjections, H68_MemoryOfAServerIsReservedWhenAllMembersAreThere) {
     JoinTreeConfig config;
     config.server_bytes = server_bytes_of(terms_of(1)) * 3 / 2;

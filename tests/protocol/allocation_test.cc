@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// State machines allocate all memory at construction: no packet makes them allocate more.
+// State machines allocate all memory at construction: no packet makes them allocate more. Only the sums of a server,
+// which it takes from its budget by malloc(), come and go with the fragments in progress.
 #include <gtest/gtest.h>
 
 #include <array>

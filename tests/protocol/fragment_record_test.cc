@@ -34,6 +34,8 @@ TEST(FragmentRecords, EachRecordHasItsOwnMasksAndLanes) {
     std::set<const void*> places;
     for (std::uint32_t seq = 0; seq < 2 * record_channel.window(); ++seq) {
         const FragmentRecord& record = records.open(seq, 0);
+        ASSERT_TRUE(records.sums(record).empty());
+        ASSERT_TRUE(records.hold_floats(record, elements, false));
         ASSERT_EQ(records.included(record).size(), record_units);
         ASSERT_EQ(records.sums(record).size(), elements);
         ASSERT_EQ(records.exact(record).size(), elements);
@@ -62,6 +64,27 @@ TEST(FragmentRecords, OpenClearsTheMasksOfTheEarlierFragment) {
     for (unsigned unit = 0; unit < record_units; ++unit) {
         EXPECT_EQ(records.included(next)[unit] | records.sent(next)[unit] | records.notified(next)[unit], 0U) << unit;
     }
+}
+
+TEST(FragmentRecords, SumsLastUntilTheyAreDroppedOrReplaced) {
+    MemoryBudget budget(1 << 20);
+    FragmentRecords records(record_channel, record_units, &budget);
+    FragmentRecord& record = records.open(0, 0);
+    ASSERT_TRUE(records.hold_sums(record, 3, false));
+    EXPECT_EQ(records.sums(record).size(), 3U);
+    const std::uint64_t integers = budget.used();
+    ASSERT_TRUE(records.hold_sums(record, 2, false)) << "a smaller one needs nothing";
+    EXPECT_EQ(records.sums(record).size(), 2U);
+    EXPECT_EQ(budget.used(), integers);
+    ASSERT_TRUE(records.hold_floats(record, 4, false));
+    EXPECT_EQ(records.exact(record)[3].sum[0], 0U);
+    EXPECT_TRUE(records.floats_in(record, record_units - 1, ATP_BITMAP_BITS - 1).empty());
+    EXPECT_GT(budget.used(), integers);
+    records.open(2 * record_channel.window(), 0);
+    EXPECT_TRUE(records.sums(record).empty());
+    EXPECT_EQ(budget.used(), 0U);
+    ASSERT_TRUE(records.hold_sums(record, 4, true));
+    EXPECT_EQ(budget.used(), 0U) << "the first fragments in progress have room that is reserved";
 }
 
 TEST(FragmentRecords, MemberIsNotifiedAtMostOncePerInterval) {

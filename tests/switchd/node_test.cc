@@ -218,11 +218,21 @@ TEST(SwitchNode, PathOfALeafEndsAtItsRoot) {
     EXPECT_GE(report.hellos, 1U);
 }
 
+TEST(SwitchNode, ServersGetAtMostAQuarterOfTheHostUnlessAsked) {
+    EXPECT_EQ(MemoryOfHost({.ram = 8'000'000'000}).usual_server_bytes(), 2'000'000'000U);
+    EXPECT_EQ(MemoryOfHost({.ram = 400'000'000'000}).usual_server_bytes(), std::uint64_t{4} << 30U);
+    EXPECT_LE(SwitchNodeConfig().server_bytes, std::max(MemoryOfHost::of_this_host().ram / 4, std::uint64_t{1}));
+}
+
 TEST(SwitchNode, StartFailsWithTheReason) {
     SwitchNodeConfig huge = small();
     huge.memory_bytes = std::uint64_t{1} << 60U;
     const auto no_memory = SwitchNode::start(huge);
     EXPECT_TRUE(fails(no_memory, {.reason = Reason::exhausted, .text = ::testing::HasSubstr("this host has")}));
+    SwitchNodeConfig servers = small();
+    servers.server_bytes = std::uint64_t{1} << 60U;
+    EXPECT_TRUE(fails(SwitchNode::start(servers),
+                      {.reason = Reason::exhausted, .text = ::testing::HasSubstr("parameter servers beside")}));
 
     const auto node = start(small());
     ASSERT_NE(node, nullptr);

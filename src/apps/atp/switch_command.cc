@@ -250,7 +250,7 @@ void add_place_flags(Command& command, SwitchOptions& options) {
     flags.number("--channels", config.channels, 1, 1'048'576,
                  "Most channels at a time, of all jobs on all threads [256]");
     flags.parsed("--server-memory", config.server_bytes, "SIZE", parse_size, size_forms,
-                 "Most memory of all parameter servers on this switch [4GiB]");
+                 "Most memory of all parameter servers on this switch [4GiB, or a quarter of the host's memory]");
     flags.flag("--server,!--no-server", options.hosts_servers,
                "Host the parameter servers of jobs that request them on their last switch [yes]");
 }

@@ -15,6 +15,7 @@
 #include "net/udp_config.h"
 #include "observe/log.h"
 #include "observe/trace_file.h"
+#include "switchd/memory_of_host.h"
 #include "wire/address.h"
 
 namespace atp::switchd {
@@ -22,17 +23,18 @@ namespace atp::switchd {
 struct SwitchNodeConfig {
     net::UdpConfig udp;    // `local`: address of the switch; the other settings apply to the socket of every shard
     wire::Address parent;  // switch of the next level; no family: none
-    std::uint64_t memory_bytes = 64'000'000;               // aggregators of all shards; 0: no aggregation, servers only
-    std::uint32_t kernel_aggregators = 0;                  // of the kernel table in front, 0: none; reported in WELCOME
-    std::uint16_t lanes = 352;                             // per aggregator
-    std::uint32_t shards = 1;                              // threads, which divide memory and channels
-    std::vector<unsigned> cores;                           // one per shard; empty: chosen by the kernel
-    std::uint32_t jobs = 64;                               // most jobs of all shards together
-    std::uint32_t channels = 256;                          // most channels of all shards together
-    std::uint64_t server_bytes = std::uint64_t{4} << 30U;  // of all hosted servers; shards divide it
-    Duration ageing = std::chrono::milliseconds(500);      // as protocol::SwitchConfig
-    Duration hold = control::timing.hold;                  // a member without a JOIN for this long is removed
-    Duration spin{0};                                      // time to poll before a thread sleeps
+    std::uint64_t memory_bytes = 64'000'000;  // aggregators of all shards; 0: no aggregation, servers only
+    std::uint32_t kernel_aggregators = 0;     // of the kernel table in front, 0: none; reported in WELCOME
+    std::uint16_t lanes = 352;                // per aggregator
+    std::uint32_t shards = 1;                 // threads, which divide memory and channels
+    std::vector<unsigned> cores;              // one per shard; empty: chosen by the kernel
+    std::uint32_t jobs = 64;                  // most jobs of all shards together
+    std::uint32_t channels = 256;             // most channels of all shards together
+    // Of all hosted servers; shards divide it.
+    std::uint64_t server_bytes = MemoryOfHost::of_this_host().usual_server_bytes();
+    Duration ageing = std::chrono::milliseconds(500);  // as protocol::SwitchConfig
+    Duration hold = control::timing.hold;              // a member without a JOIN for this long is removed
+    Duration spin{0};                                  // time to poll before a thread sleeps
 
     std::vector<control::AddressRange> servers;  // that jobs may name as server or root; empty: any host
     std::vector<control::AddressRange> groups;   // to which jobs may have results sent by multicast

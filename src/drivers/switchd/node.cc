@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "switchd/node.h"
 
+#include "switchd/memory_of_host.h"
 #include "switchd/shared_pace.h"
 #include "switchd/shared_room.h"
 
 #include <fmt/format.h>
-#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <new>
@@ -26,13 +26,17 @@ Failure no_memory(const SwitchNodeConfig& config, const std::string& why) {
 }
 
 // Without this check, the kernel could grant more memory than the host has. It would end the process when the switch
-// clears its aggregators.
+// clears its aggregators, or later when jobs use the servers.
 Result<void> check_memory(const SwitchNodeConfig& config) {
-    struct sysinfo host {};
-    if (sysinfo(&host) != 0) return {};
-    const std::uint64_t present = (std::uint64_t{host.totalram} + host.totalswap) * host.mem_unit;
-    if (config.memory_bytes <= present) return {};
-    return no_memory(config, fmt::format("this host has {:.1f} GB including swap", gigabytes(present)));
+    const std::uint64_t present = MemoryOfHost::of_this_host().all();
+    if (present == 0) return {};
+    const std::string has = fmt::format("this host has {:.1f} GB including swap", gigabytes(present));
+    if (config.memory_bytes > present) return no_memory(config, has);
+    if (config.server_bytes <= present - config.memory_bytes) return {};
+    return fail(Operation::open, Reason::exhausted, "--server-memory",
+                // errors.md, starts, exhausted: lower `--server-memory`
+                fmt::format("no memory for {:.1f} GB of parameter servers beside {:.1f} GB of aggregators: {}",
+                            gigabytes(config.server_bytes), gigabytes(config.memory_bytes), has));
 }
 
 endpoint::NodeMachineConfig machine_config(const SwitchNodeConfig& config, std::uint64_t id) {

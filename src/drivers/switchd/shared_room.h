@@ -7,20 +7,33 @@
 
 namespace atp::switchd {
 
-// The room of a switch whose threads have one tree each. Threads: any; called only when channels open, close or wait.
+// The room of a switch whose threads have one tree each. Threads: any; called when members join, and when channels
+// close.
 class SharedRoom final : public control::SwitchRoom {
   public:
     using SwitchRoom::SwitchRoom;
 
-    [[nodiscard]] RoomAnswer take(const control::JobKey& job) override {
+    [[nodiscard]] RoomAnswer take(const control::JobKey& job, const control::HostKey& host, Time now,
+                                  bool may_end) override {
         const std::scoped_lock lock(mutex_);
-        return SwitchRoom::take(job);
+        return SwitchRoom::take(job, host, now, may_end);
     }
     void give_back(const control::JobKey& job) override {
         const std::scoped_lock lock(mutex_);
         SwitchRoom::give_back(job);
     }
-
+    void protect(const control::JobKey& job, Time until) override {
+        const std::scoped_lock lock(mutex_);
+        SwitchRoom::protect(job, until);
+    }
+    [[nodiscard]] bool has_ending() const override {
+        const std::scoped_lock lock(mutex_);
+        return SwitchRoom::has_ending();
+    }
+    [[nodiscard]] bool must_end(const control::JobKey& job) const override {
+        const std::scoped_lock lock(mutex_);
+        return SwitchRoom::must_end(job);
+    }
     [[nodiscard]] bool is_half_full() const override {
         const std::scoped_lock lock(mutex_);
         return SwitchRoom::is_half_full();

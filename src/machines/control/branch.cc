@@ -75,6 +75,7 @@ bool Branch::attach(const wire::Join& join, const wire::Address& from, Time now,
     child.nonce = join.nonce;
     child.epoch = join.epoch;
     child.pace = join.pace;
+    child.notified = 0;
     child.join_bytes = static_cast<std::uint32_t>(bytes);
     child.detector.handle_received(now);
     failures.report_of_child(position.key(), reported);
@@ -128,9 +129,15 @@ void Branch::note_ranks() {
 void Branch::note_children() {
     by_group = group.family() != wire::Family::none && complete();
     receivers = 0;
-    for_each_child([this](const Child& child) {
+    spans_hosts = false;
+    std::optional<HostKey> first;
+    for_each_child([&](const Child& child) {
         by_group = by_group && child.receives_group;
         ++receivers;
+        if (spans_hosts) return;
+        const HostKey host = HostKey::of(child.address);
+        spans_hosts = first.value_or(host) != host;
+        first = host;
     });
 }
 

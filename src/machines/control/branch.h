@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "control/branch_failures.h"
 #include "control/failure_detector.h"
+#include "control/host_key.h"
 #include "control/joined_order.h"
 #include "control/long_path.h"
 #include "control/pace_meter.h"
@@ -41,6 +42,7 @@ struct Branch {
         std::uint32_t epoch = 0;       // of its last JOIN
         std::uint32_t join_bytes = 0;  // length of its last JOIN: a JOINED is as long
         wire::Pace pace;               // of its last JOIN: among the members below it
+        std::uint8_t notified = 0;     // JOINEDs since its last JOIN that only others caused
         bool receives_group = false;
 
         template <protocol::Archive Archive>
@@ -75,6 +77,10 @@ struct Branch {
     std::vector<wire::JoiningUnit> complete_units;  // of the last complete(): the units of all members
     std::uint32_t receivers = 0;                    // joined children; each joined member of a rack counts
     std::array<std::uint8_t, max_ranks> child_of_rank{};
+    HostKey owner;             // whom its place, and the memory of its server, count for
+    std::uint64_t number = 0;  // of the tree's channels, in the order in which they opened
+    bool spans_hosts = false;  // children of several hosts have joined
+    Time active_at{};          // when all members were there first, and when the last result was sent
     bool has_memory = false;   // hosts: the memory of the server is reserved
     bool opened = false;       // hosts: the server exists
     bool begun = false;        // a member below has received JOINED with `ready`

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <utility>
 
@@ -15,13 +16,20 @@ namespace atp::control {
 // Who had the positions of a tree that are empty now. JOINs and LEAVEs of that process which the network delayed or
 // repeated are old: they must not bring it back (H66), also if its channel has ended meanwhile.
 //
-// Ownership: owns its entries, one for each position until forget_expired() removes it; at most most_entries.
+// Without room, nobody may take an empty position: otherwise the switch could not remember that it left. So there are
+// at most `most` entries, and one for each member that had a position before.
+//
+// Ownership: owns its entries, until forget_expired() removes them.
+// Calling order: note() with times that do not decrease.
 // Threads: none. Failure: none.
 class Departures {
   public:
     static constexpr std::size_t most_entries = std::size_t{1} << 16U;
 
-    // `position`: Branch::Position::key(). If there is no room, the departure is not noted.
+    explicit Departures(std::size_t most = most_entries) : most_(most) {}
+
+    [[nodiscard]] bool has_room() const { return order_.size() < most_; }
+    // `position`: Branch::Position::key().
     void note(const ChannelKey& channel, std::uint16_t position, std::uint64_t nonce, std::uint32_t epoch, Time until);
     // The position has a child again.
     void forget(const ChannelKey& channel, std::uint16_t position) { entries_.erase({channel, position}); }
@@ -41,7 +49,16 @@ class Departures {
         std::uint32_t epoch = 0;
         Time until{};
     };
-    std::map<std::pair<ChannelKey, std::uint16_t>, Departed> entries_;
+    using Place = std::pair<ChannelKey, std::uint16_t>;
+    struct Expiry {
+        Time until{};
+        Place place;
+    };
+    void sort_expiries();
+
+    std::size_t most_;
+    std::map<Place, Departed> entries_;
+    std::deque<Expiry> order_;  // of all departures that were noted; the earliest first
 };
 
 }  // namespace atp::control

@@ -39,7 +39,7 @@ std::optional<JoinTree::Objection> JoinTree::objection_to(const wire::Join& join
                         job->second.level, join.level)};
     }
     const Branch* branch = find(key_of(join));
-    return branch == nullptr ? objection_to_new(join, from) : objection_to_known(*branch, join, from, now);
+    return branch == nullptr ? objection_to_new(join, from, now) : objection_to_known(*branch, join, from, now);
 }
 
 std::optional<JoinTree::Objection> JoinTree::objection_to_ranks(const wire::Join& join) {
@@ -54,7 +54,8 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_ranks(const wire::Join
     return std::nullopt;
 }
 
-std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& join, const wire::Address& from) const {
+std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& join, const wire::Address& from,
+                                                              Time now) const {
     const bool needs_parent = join.level == 0 && !join.terms.has_single_unit();
     if (needs_parent && parent_of(join.terms).family() == wire::Family::none) {
         // errors.md, refused: the switches share no root. Or let all ranks name one switch
@@ -69,7 +70,7 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& 
                          "this switch no longer has the sums of this job (the switch restarted, or the job was silent "
                          "for too long): the job must form again"};
     }
-    return would_host ? objection_to_server(join.terms) : std::nullopt;
+    return would_host ? objection_to_server(join.terms, HostKey::of(from), now) : std::nullopt;
 }
 
 // A job may name its own: such as a host that serves a part of the sums.
@@ -77,25 +78,14 @@ wire::Address JoinTree::parent_of(const wire::ChannelTerms& terms) const {
     return terms.root.family == 0 ? config_.parent : address_of(terms.root);
 }
 
-std::optional<JoinTree::Objection> JoinTree::take_room(const JobKey& job) {
-    const SwitchRoom::RoomAnswer answer = config_.room->take(job);
-    if (answer == SwitchRoom::RoomAnswer::granted) return std::nullopt;
-    const bool channels = answer == SwitchRoom::RoomAnswer::no_channel;
-    return Objection{
-        wire::Refusal::full,
-        fmt::format(
-            // errors.md, refused: the switch serves `--jobs` or `--channels` already
-            "the table of {0} is full ({1}): wait for another job to end, or restart the switch with more --{0}",
-            channels ? "channels" : "jobs", channels ? config_.channels : config_.jobs)};
-}
-
-std::optional<JoinTree::Objection> JoinTree::objection_to_server(const wire::ChannelTerms& terms) const {
+std::optional<JoinTree::Objection> JoinTree::objection_to_server(const wire::ChannelTerms& terms, const HostKey& owner,
+                                                                 Time now) const {
     if (config_.server_bytes == 0) {
         return Objection{wire::Refusal::unsupported,
                          // errors.md, refused: it runs with `--no-server`
                          "this switch hosts no parameter servers (--no-server): use colocated or dedicated servers"};
     }
-    if (server_bytes_ + server_bytes_of(terms) > config_.server_bytes) {
+    if (!could_reserve(server_bytes_of(terms), owner, now)) {
         return Objection{wire::Refusal::full, no_memory_for(terms)};
     }
     return std::nullopt;
@@ -106,7 +96,7 @@ std::string JoinTree::no_memory_for(const wire::ChannelTerms& terms) const {
         // errors.md, refused: or place the servers [elsewhere](../operate/run.md#parameter-servers)
         "no memory for another parameter server: {} of {} MB in use, {} MB needed: restart the switch with more "
         "--server-memory",
-        server_bytes_ >> 20U, config_.server_bytes >> 20U, server_bytes_of(terms) >> 20U);
+        memory_.used() >> 20U, config_.server_bytes >> 20U, server_bytes_of(terms) >> 20U);
 }
 
 std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& branch, const wire::Join& join,

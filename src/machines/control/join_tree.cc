@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "control/breaks.h"
-#include "numeric/exact_sum.h"
+#include "protocol/fragment_record.h"
 #include "wire/bytes.h"
 
 namespace atp::control {
@@ -21,22 +21,15 @@ using Notice = TreeNotice::Kind;
 }  // namespace
 
 std::uint64_t server_bytes_of(const wire::ChannelTerms& terms) {
-    // An element: integer sum, float sum, result. A word has up to four, since terms name no form. A unit: three masks,
-    // and for each member the packets of its floats. A record: its state.
-    constexpr std::uint64_t element_bytes = sizeof(std::int64_t) + sizeof(numeric::ExactLane) + sizeof(float);
-    constexpr std::uint64_t unit_bytes =
-        3 * sizeof(std::uint32_t) + ATP_BITMAP_BITS * (ATP_PART_PACKET_MASK + 1) * sizeof(std::uint64_t);
-    constexpr std::uint64_t state_bytes = 128;
-    const std::uint64_t units = static_cast<unsigned>(std::popcount(terms.mask1));
-    const std::uint64_t elements = std::uint64_t{terms.lanes} * ATP_LANE_BYTES;
-    return (std::uint64_t{2} << terms.window_log2) * (elements * element_bytes + units * unit_bytes + state_bytes);
+    return protocol::FragmentRecords::reserved_bytes(terms.lanes, 1U << terms.window_log2,
+                                                     static_cast<unsigned>(std::popcount(terms.mask1)));
 }
 
 std::uint32_t packet_bytes_of(const wire::ChannelTerms& terms) {
     return ATP_HEADER_BYTES + terms.lanes * std::uint32_t{ATP_LANE_BYTES};
 }
 
-JoinTree::JoinTree(const JoinTreeConfig& config) : config_(config) {
+JoinTree::JoinTree(const JoinTreeConfig& config) : config_(config), memory_(config.server_bytes) {
     if (config_.room == nullptr) config_.room = std::make_shared<SwitchRoom>(config_.jobs, config_.channels);
     if (config_.pace == nullptr) config_.pace = std::make_shared<QuestionPace>(config_.secret);
 }
@@ -61,19 +54,25 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
         return;
     }
     if (refuse_barred(join, from)) return;
+    const bool is_new = branch == nullptr || branch->at(Branch::position_of(join)) == nullptr;
+    if (is_new && !departures_.has_room()) {
+        ++counters_.deferred;
+        return;
+    }
     auto objection = objection_to(join, from, now);
     if (!objection && branch == nullptr) {
-        const bool waits = must_wait(join, now);
-        objection = take_room(key.of_job());
-        if (!objection && waits) {
-            config_.room->give_back(key.of_job());
+        auto admission = take_place(join, from, now);
+        if (!admission) {
             ++counters_.deferred;
             return;
         }
+        objection = std::move(admission->objection);
     }
     if (objection) return refuse(join, from, *std::move(objection), branch, now);
     if (branch == nullptr) {
         branch = &open_branch(join, now);
+        branch->owner = HostKey::of(from);
+        branch->number = ++last_branch_;
         report(Notice::job_formed, *branch, from);
     }
     take_member(*branch, join, bytes, from, now);
@@ -103,8 +102,12 @@ void JoinTree::take_member(Branch& branch, const wire::Join& join, std::size_t b
                     now, from);
         return;
     }
-    if (!was_complete && branch.was_complete()) admit(branch);
-    if (open_server(branch)) return;
+    if (!was_complete && branch.was_complete()) {
+        branch.active_at = now;
+        admit(branch);
+    }
+    if (open_server(branch, now)) return;
+    protect(branch);
     ascend(branch, now);
     if (settle(branch, was, now)) {
         branch.group_next = now;
@@ -124,13 +127,6 @@ bool JoinTree::is_old(const wire::Join& join, const Branch* branch) const {
     }
     return !ATP_CONTROL_BREAK(old_join_returns) &&
            departures_.is_old(key_of(join), position.key(), join.nonce, join.epoch);
-}
-
-// A switch that restarted keeps half of its tables for the jobs that it served before, until they have had the time to
-// join again (H69). Others repeat their JOINs.
-bool JoinTree::must_wait(const wire::Join& join, Time now) {
-    if (began_at_ == never) began_at_ = now;
-    return !join.begun && now - began_at_ < config_.hold && config_.room->is_half_full();
 }
 
 Branch& JoinTree::open_branch(const wire::Join& join, Time now) {
@@ -169,14 +165,14 @@ std::uint64_t JoinTree::group_number_of(const ChannelKey& key) const {
     return std::max<std::uint64_t>(siphash(config_.secret, message), 1);
 }
 
-bool JoinTree::open_server(Branch& branch) {
+bool JoinTree::open_server(Branch& branch, Time now) {
     if (!branch.complete() || !branch.hosts || branch.opened) return false;
     const std::uint64_t needed = server_bytes_of(branch.terms);
-    if (!branch.has_memory && server_bytes_ + needed > config_.server_bytes) {
+    if (!branch.has_memory && !reserve(needed, branch.owner, now)) {
         could_not_open(key_of(branch.terms), no_memory_for(branch.terms));
         return true;
     }
-    if (!std::exchange(branch.has_memory, true)) server_bytes_ += needed;
+    branch.has_memory = true;
     events_.push_back({.kind = TreeEvent::Kind::opened,
                        .job = branch.terms.job,
                        .token = branch.terms.token,
@@ -264,8 +260,15 @@ void JoinTree::notify_group(Branch& branch, const wire::Address& near, Time now)
     branch.group_next = now + (branch.by_group ? timing.refresh : config_.impatient);
 }
 
+// A child that is not notified learns it from the answer to its next JOIN. Otherwise, one of a thousand members could
+// cause a thousand JOINEDs by each of its JOINs, as long as it likes.
 void JoinTree::notify_all(Branch& branch) {
-    branch.for_each_child([&](const Branch::Child& child) { notify(branch, child); });
+    constexpr std::uint8_t most_notified = 4;
+    branch.for_each_child([&](Branch::Child& child) {
+        if (child.notified == most_notified) return;
+        ++child.notified;
+        notify(branch, child);
+    });
 }
 
 void JoinTree::close(Branch& branch, std::string why, const wire::Address& culprit) {
@@ -286,7 +289,7 @@ void JoinTree::close(Branch& branch, std::string why, const wire::Address& culpr
         if (edge && edge->evidence != wire::Evidence::left) leave.edges = {*edge};
         outbox_.push_back({branch.up, std::move(leave)});
     }
-    if (branch.has_memory) server_bytes_ -= server_bytes_of(terms);
+    if (branch.has_memory) memory_.release(server_bytes_of(terms));
     const ChannelKey key = key_of(terms);
     const auto job = jobs_.find(key.of_job());
     const bool last = --job->second.channels == 0;
@@ -309,6 +312,7 @@ void JoinTree::handle_timeout(Time now) {
     if (now < next_sweep_) return;
     excuse_pause(now);
     next_sweep_ = never;
+    if (config_.room->has_ending()) end_marked(now);
     std::vector<Branch*> branches;
     branches.reserve(branches_.size());
     for (const auto& [key, branch] : branches_) branches.push_back(branch.get());
@@ -319,7 +323,8 @@ void JoinTree::handle_timeout(Time now) {
     }
     send_repeats(now);
     unbar_expired(now);
-    wake_at(departures_.forget_expired(now));
+    // Whoever joins and leaves in a loop must not cause as many sweeps.
+    wake_at(std::max(departures_.forget_expired(now), now + timing.hurry));
 }
 
 void JoinTree::repeat_last(Time now) {

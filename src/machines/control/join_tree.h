@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/counters.h"
+#include "base/memory_budget.h"
 #include "base/siphash.h"
 #include "base/time.h"
 #include "control/address_range.h"
@@ -144,6 +145,8 @@ class JoinTree {
     [[nodiscard]] std::size_t channels() const { return branches_.size(); }
     [[nodiscard]] const TreeCounters& counters() const { return counters_; }
     [[nodiscard]] const JoinTreeConfig& config() const { return config_; }
+    // The servers of this tree take the memory for their sums from it.
+    [[nodiscard]] MemoryBudget& memory() { return memory_; }
 
     // Defined in persist_join_tree.h.
     template <protocol::Archive Archive>
@@ -159,7 +162,8 @@ class JoinTree {
         std::string text;
     };
     [[nodiscard]] std::optional<Objection> objection_to(const wire::Join& join, const wire::Address& from, Time now);
-    [[nodiscard]] std::optional<Objection> objection_to_new(const wire::Join& join, const wire::Address& from) const;
+    [[nodiscard]] std::optional<Objection> objection_to_new(const wire::Join& join, const wire::Address& from,
+                                                            Time now) const;
     [[nodiscard]] wire::Address parent_of(const wire::ChannelTerms& terms) const;
     // To where the terms make this switch send, besides its parent and its members.
     [[nodiscard]] std::optional<Objection> objection_to_targets(const wire::Join& join,
@@ -167,9 +171,21 @@ class JoinTree {
     [[nodiscard]] std::optional<Objection> objection_to_named(const wire::Address& named,
                                                               const wire::Address& from) const;
     [[nodiscard]] std::optional<Objection> objection_to_group(const wire::Address& group) const;
-    // Takes room for a further channel, or returns which limit is reached.
-    [[nodiscard]] std::optional<Objection> take_room(const JobKey& job);
-    [[nodiscard]] std::optional<Objection> objection_to_server(const wire::ChannelTerms& terms) const;
+    [[nodiscard]] std::optional<Objection> objection_to_server(const wire::ChannelTerms& terms, const HostKey& owner,
+                                                               Time now) const;
+    // Takes room for a further channel. nullopt: this JOIN gets no answer, since its sender repeats it.
+    struct Admission {
+        std::optional<Objection> objection{};
+    };
+    [[nodiscard]] std::optional<Admission> take_place(const wire::Join& join, const wire::Address& from, Time now);
+    // join_shares.cc: who ends when another one finds no room.
+    [[nodiscard]] bool may_end(const Branch& branch, Time now) const;
+    void protect(const Branch& branch);
+    void end_for_others(Branch& branch, std::string_view table, Time now);
+    void end_marked(Time now);
+    [[nodiscard]] std::vector<Branch*> victims_for(std::uint64_t bytes, const HostKey& owner, Time now) const;
+    [[nodiscard]] bool could_reserve(std::uint64_t bytes, const HostKey& owner, Time now) const;
+    [[nodiscard]] bool reserve(std::uint64_t bytes, const HostKey& owner, Time now);
     [[nodiscard]] static std::optional<Objection> objection_to_ranks(const wire::Join& join);
     [[nodiscard]] static std::optional<Objection> objection_to_shape(const Branch& branch, const wire::Join& join);
     [[nodiscard]] std::optional<Objection> objection_to_known(const Branch& branch, const wire::Join& join,
@@ -239,7 +255,7 @@ class JoinTree {
     // What only the JOINs of all members show, as the text of a REFUSED; nullopt: nothing.
     [[nodiscard]] std::optional<std::string> problem_of_all(const Branch& branch) const;
     // True: the branch is destroyed, for lack of memory.
-    bool open_server(Branch& branch);
+    bool open_server(Branch& branch, Time now);
     [[nodiscard]] std::string no_memory_for(const wire::ChannelTerms& terms) const;
     [[nodiscard]] bool must_wait(const wire::Join& join, Time now);
     // `now`: also repeats it; never: the members' next JOINs get the same answer.
@@ -275,7 +291,7 @@ class JoinTree {
     JoinTreeConfig config_;
     std::map<ChannelKey, std::unique_ptr<Branch>> branches_;
     std::map<JobKey, TreeJob> jobs_;
-    std::uint64_t server_bytes_ = 0;  // reserved for servers of channels whose members have all joined (H68)
+    MemoryBudget memory_;  // of servers; reserved for channels whose members have all joined (H68)
     Departures departures_;
     std::deque<Transmit> outbox_;
     struct Repeat {
@@ -298,6 +314,7 @@ class JoinTree {
     };
     Pause pause_;                      // the last one of this process
     Time began_at_ = never;            // first JOIN
+    std::uint64_t last_branch_ = 0;    // number of the newest channel
     std::uint32_t last_up_epoch_ = 0;  // of all channels that ended: JOINs upwards of a later one are newer
     std::uint32_t number_ = 0;         // of the last JOINED. A member takes lower numbers for those of another process
     ChannelKey last_key_{};
@@ -305,7 +322,7 @@ class JoinTree {
     TreeCounters counters_;
 };
 
-// Memory that the server of a channel needs at most; 0 for a protocol other than ATP.
+// Memory that the server of a channel needs before it grows.
 [[nodiscard]] std::uint64_t server_bytes_of(const wire::ChannelTerms& terms);
 // The longest packet of a channel; 0 for a protocol other than ATP.
 [[nodiscard]] std::uint32_t packet_bytes_of(const wire::ChannelTerms& terms);

@@ -48,6 +48,7 @@ void Departures::persist(Archive& archive) {
         persist_key(place.first, archive), archive.value(place.second);
         archive.value(departed.nonce), archive.value(departed.epoch), archive.time(departed.until);
     });
+    if constexpr (Archive::reads) sort_expiries();
 }
 
 template <protocol::Archive Archive>
@@ -64,6 +65,7 @@ void Branch::Child::persist(Archive& archive) {
     archive.value(address), detector.persist(archive), archive.time(asked_at), persist_unit(unit, archive);
     archive.value(nonce), archive.value(epoch), archive.value(receives_group), archive.value(join_bytes);
     persist_pace(pace, archive);
+    archive.unread(notified);  // what it is not notified is like a JOINED that the network loses
 }
 
 // The table of ranks follows from the children.
@@ -85,6 +87,7 @@ void Branch::persist(Archive& archive) {
         }
     }
     persist_units(units_below, archive), persist_units(complete_units, archive);
+    archive.value(owner), archive.unread(number), archive.value(spans_hosts), archive.unread(active_at);
     archive.value(receivers), archive.value(has_memory), archive.value(opened);
     archive.value(int32_path), archive.value(int32_lanes);
     archive.value(begun), archive.value(up), archive.value(up_data), archive.value(up_ready);
@@ -114,12 +117,12 @@ void JoinTree::persist(Archive& archive) {
     persist_map(branches_, archive, [&](ChannelKey& key, std::unique_ptr<Branch>& branch) {
         if (branch == nullptr) branch = std::make_unique<Branch>();
         persist_key(key, archive), branch->persist(archive);
-        if constexpr (Archive::reads) static_cast<void>(config_.room->take(key.of_job()));
+        if constexpr (Archive::reads) static_cast<void>(config_.room->take(key.of_job(), branch->owner, {}, false));
     });
     persist_map(jobs_, archive, [&](JobKey& key, TreeJob& job) {
         archive.value(key.job), archive.value(key.token), archive.value(job.level), archive.value(job.channels);
     });
-    archive.value(server_bytes_), departures_.persist(archive), config_.pace->persist(archive);
+    memory_.persist(archive), departures_.persist(archive), config_.pace->persist(archive);
     persist_list(repeats_, archive, [&](Repeat& repeat) {
         archive.value(repeat.transmit.to), persist_message(repeat.transmit.message, archive);
         archive.value(repeat.transmit.near), archive.value(repeat.transmit.padded_bytes);

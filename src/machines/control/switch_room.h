@@ -3,37 +3,83 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 
+#include "base/time.h"
 #include "control/channel_key.h"
+#include "control/host_key.h"
 
 namespace atp::control {
 
-// Limits the jobs and channels that a switch serves at a time. Several trees may share one room. A job with channels in
-// several trees counts once.
+// Limits the jobs and channels that a switch serves at a time, and shares them out among hosts. Several trees may share
+// one room. A job with channels in several trees counts once, for the host that joined first.
 //
-// Calling order: one give_back() for each take() that returned `granted`.
-// Threads: none. A driver whose threads share a room overrides both calls with a lock.
+// Shares act only while a table is full. Then a job of another host makes room, if that host has more than its share
+// (an eighth, at least two) and at least two more than the newcomer's, and if the job is not protected: trees protect
+// jobs that are complete, span hosts and made progress lately. Of the host that has most, the newest such job ends. Its
+// place is kept for the newcomer, which repeats its JOIN meanwhile.
+//
+// Calling order: one give_back() for each take() that returned `granted`. After `waits`, each tree closes its channels
+//   for which must_end() is true; has_ending() tells whether there are any.
+// Threads: none. A driver whose threads share a room overrides all calls with a lock.
 // Failure: take() returns the limit that is reached, and then counts nothing.
 class SwitchRoom {
   public:
-    enum class RoomAnswer : std::uint8_t { granted, no_channel, no_job };
+    enum class RoomAnswer : std::uint8_t { granted, no_channel, no_job, waits };
+    static constexpr std::uint32_t shares = 8;
+    static constexpr std::uint32_t least_share = 2;
+    // A newcomer that does not ask again for so long has given up: its place is free for others.
+    static constexpr Duration kept_for = std::chrono::seconds(1);
 
     SwitchRoom(std::uint32_t jobs, std::uint32_t channels) : most_jobs_(jobs), most_channels_(channels) {}
     SwitchRoom(const SwitchRoom&) = delete;
     SwitchRoom& operator=(const SwitchRoom&) = delete;
     virtual ~SwitchRoom() = default;
 
-    // Counts one channel of the job, and the job with its first channel.
-    [[nodiscard]] virtual RoomAnswer take(const JobKey& job);
+    // Counts one channel of the job, and the job with its first channel. `host`: of the member that joins. `may_end`:
+    // another job may end for this one.
+    [[nodiscard]] virtual RoomAnswer take(const JobKey& job, const HostKey& host, Time now, bool may_end);
     virtual void give_back(const JobKey& job);
+    // The job does not end for others before `until`.
+    virtual void protect(const JobKey& job, Time until);
+    [[nodiscard]] virtual bool has_ending() const { return ending_ != 0; }
+    // The job ends for another one.
+    [[nodiscard]] virtual bool must_end(const JobKey& job) const;
     // Half of the jobs or of the channels are in use.
     [[nodiscard]] virtual bool is_half_full() const;
 
   private:
+    struct Use {
+        std::uint32_t jobs = 0;
+        std::uint32_t channels = 0;
+    };
+    struct SharedJob {
+        HostKey host;
+        std::uint32_t channels = 0;
+        std::uint64_t number = 0;  // in the order of their first channels
+        Time protected_until{};
+        bool ends = false;
+    };
+    // A job for which another one ends.
+    struct Newcomer {
+        JobKey victim;
+        bool has_place = false;  // the other one has ended
+        Time until{};
+    };
+
+    [[nodiscard]] RoomAnswer full_table(const JobKey& job) const;
+    [[nodiscard]] std::optional<JobKey> victim_for(const HostKey& host, bool of_channels, Time now) const;
+    void forget_newcomers(Time now);
+
     const std::uint32_t most_jobs_;
     const std::uint32_t most_channels_;
-    std::map<JobKey, std::uint32_t> channels_of_jobs_;
+    std::map<JobKey, SharedJob> jobs_;
+    std::map<HostKey, Use> hosts_;
+    std::map<JobKey, Newcomer> newcomers_;  // at most as many as jobs that end or ended for them
     std::uint32_t channels_ = 0;
+    std::uint32_t kept_places_ = 0;  // newcomers with a place
+    std::uint32_t ending_ = 0;
+    std::uint64_t last_number_ = 0;
 };
 
 }  // namespace atp::control

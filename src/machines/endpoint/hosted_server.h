@@ -37,15 +37,17 @@ struct HostedServer {
             .indices = indices};
 }
 
+// `memory`: for its sums, borrowed.
 // nullptr if the ranks of the members are inconsistent, or if memory is exhausted: one job's request must not end the
 // switch of all other jobs.
-[[nodiscard]] inline std::unique_ptr<HostedServer> host_server(const control::Branch& branch,
+[[nodiscard]] inline std::unique_ptr<HostedServer> host_server(const control::Branch& branch, MemoryBudget& memory,
                                                                const protocol::IndexRule* indices = nullptr) {
     auto membership = branch.membership();
     if (!membership) return nullptr;
     try {
         return std::make_unique<HostedServer>(
-            protocol::ServerConfig{.channel = channel_config(branch.terms, indices), .scale = branch.terms.scale},
+            protocol::ServerConfig{
+                .channel = channel_config(branch.terms, indices), .scale = branch.terms.scale, .memory = &memory},
             *std::move(membership));
     } catch (const std::bad_alloc&) {
         return nullptr;

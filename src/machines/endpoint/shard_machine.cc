@@ -172,11 +172,17 @@ void ShardMachine::forward(const protocol::PacketBuffer& packet, wire::Outbox& o
         }
         forward_up(packet, *branch, out, now);
     } else {
+        note_result(packet, *branch, now);
         forward_down(packet, *branch, out, now);
     }
 }
 
-void ShardMachine::forward_up(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out,
+// A job that gets results is not ended for others.
+void ShardMachine::note_result(const protocol::PacketBuffer& packet, control::Branch& branch, Time now) {
+    if (type_of(packet.data) == ATP_TYPE_ACK) branch.active_at = now;
+}
+
+void ShardMachine::forward_up(const protocol::PacketBuffer& packet, control::Branch& branch, wire::Outbox& out,
                               Time now) {
     if (!branch.hosts) {
         // Forward even if the tree above is incomplete: workers that are done have left, but a worker that missed the
@@ -256,7 +262,7 @@ void ShardMachine::drain_servers(wire::Outbox& out, Time now) {
 
 // Packets of a server pass the aggregators of its own switch. False: the outbox has no room.
 bool ShardMachine::drain(const BusyServer& busy, wire::Outbox& out, Time now) {
-    const control::Branch& branch = *busy.branch;
+    control::Branch& branch = *busy.branch;
     protocol::Server& server = busy.host->server;
     while (server.has_transmit()) {
         out.expect(std::max(branch.receivers, 1U));
@@ -278,6 +284,7 @@ bool ShardMachine::drain(const BusyServer& busy, wire::Outbox& out, Time now) {
         if (packet.verdict.route == protocol::Route::up) {
             server.handle_packet(bytes_of(packet), false, now);
         } else if (packet.verdict.route == protocol::Route::down) {
+            note_result(packet, branch, now);
             if (!gather(packet, branch, out, now)) answer(packet, branch, out);
         } else if (is_flush && !branch.has_racks && branch.present != 0) {
             // A switch in the path, which has no address, may hold the partial sum. It answers the FLUSH. Otherwise the
@@ -387,7 +394,7 @@ void ShardMachine::handle_event(const control::TreeEvent& event) {
 
 void ShardMachine::open_server(const control::Branch& branch) {
     const wire::ChannelTerms terms = branch.terms;
-    if (auto host = host_server(branch, config_.indices)) {
+    if (auto host = host_server(branch, tree_.memory(), config_.indices)) {
         servers_[key_of(branch)] = std::move(host);
         tree_.opened(key_of(branch));
         return;
@@ -407,7 +414,8 @@ void ShardMachine::match_servers() {
     });
     tree_.for_each([this](const control::Branch& branch) {
         if (!branch.opened || servers_.contains(key_of(branch))) return;
-        if (auto host = host_server(branch, config_.indices)) servers_[key_of(branch)] = std::move(host);
+        if (auto host = host_server(branch, tree_.memory(), config_.indices))
+            servers_[key_of(branch)] = std::move(host);
     });
 }
 

@@ -116,7 +116,7 @@ class ShardMachine {
     struct BusyServer {
         control::ChannelKey key;
         HostedServer* host = nullptr;
-        const control::Branch* branch = nullptr;
+        control::Branch* branch = nullptr;
     };
 
     void take_datagram(const wire::Datagram& datagram, wire::Outbox& out, Time now);
@@ -128,7 +128,8 @@ class ShardMachine {
     void process_batch(wire::Outbox& out, Time now);
     void trace(const protocol::PacketBuffer& packet, Time now);
     void forward(const protocol::PacketBuffer& packet, wire::Outbox& out, Time now);
-    void forward_up(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out, Time now);
+    void note_result(const protocol::PacketBuffer& packet, control::Branch& branch, Time now);
+    void forward_up(const protocol::PacketBuffer& packet, control::Branch& branch, wire::Outbox& out, Time now);
     void forward_down(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out, Time now);
     [[nodiscard]] bool goes_to_group(const protocol::PacketBuffer& packet, const control::Branch& branch) const;
     bool send(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, bool again, wire::Outbox& out);

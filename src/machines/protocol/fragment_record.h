@@ -5,11 +5,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "base/memory_budget.h"
+#include "base/pages.h"
 #include "base/time.h"
 #include "numeric/exact_sum.h"
 #include "protocol/channel.h"
@@ -66,7 +68,7 @@ struct FragmentRecord {
 
     // Field `lanes` of the ACK.
     [[nodiscard]] std::uint8_t lanes_of_ack() const { return atp_lanes_of(form, result_type); }
-    // Sums in floats have lost the digits that proof words prove.
+    // HeldSums in floats have lost the digits that proof words prove.
     [[nodiscard]] bool proves_result() const { return proof && result_type != ATP_DTYPE_FLOAT32; }
 };
 
@@ -81,22 +83,50 @@ struct FloatsIn {
     [[nodiscard]] bool complete() const;
 };
 
+// Fragments from the first incomplete one on, whose sums always find room.
+[[nodiscard]] constexpr std::uint32_t fragments_with_room(std::uint32_t window) { return std::max(window / 16, 1U); }
+
 // Records of a channel's fragments with their masks of workers and their lanes. There are 2W records. The record of seq
 // lasts until fragment seq + 2W replaces it (H8, docs/spec/hazards.md#h8).
 //
-// Ownership: owns all memory, allocated at construction.
-// Calling order: open() a record before its masks and lanes are used.
+// A result needs little, and must not be lost while a worker can ask for it. HeldSums need up to fourteen times as much
+// (floats), but only until their fragment is complete. So records and results are part of what reserved_bytes() counts,
+// and sums come from the budget as they are needed. If it is exhausted, only the first fragments_with_room(W) in
+// progress get room: each channel then goes on slowly, whatever the others hold.
+//
+// Ownership: owns all memory. Borrows the budget, which must outlive it.
+// Calling order: open() a record before its masks and lanes are used; hold_sums() or hold_floats() before sums() or
+//   exact(), and drop_sums() when the result is written.
 // Threads: none.
-// Failure: the constructor throws std::bad_alloc.
+// Failure: the constructor throws std::bad_alloc. hold_*() return false if there is no room.
 class FragmentRecords {
   public:
-    FragmentRecords(const ChannelConfig& channel, unsigned units);
+    // `budget` nullptr: only the process limits what sums take.
+    FragmentRecords(const ChannelConfig& channel, unsigned units, MemoryBudget* budget = nullptr);
+    ~FragmentRecords();
+    FragmentRecords(const FragmentRecords&) = delete;
+    FragmentRecords& operator=(const FragmentRecords&) = delete;
+
+    // Bytes of a channel that a budget must reserve.
+    [[nodiscard]] static std::uint64_t reserved_bytes(std::uint32_t lanes, std::uint32_t window, unsigned units);
 
     // The record number seq mod 2W, which may hold another fragment.
-    [[nodiscard]] FragmentRecord& at(std::uint32_t seq) { return records_[seq % records_.size()]; }
-    [[nodiscard]] const FragmentRecord& at(std::uint32_t seq) const { return records_[seq % records_.size()]; }
+    [[nodiscard]] FragmentRecord& at(std::uint32_t seq) {
+        const std::size_t place = seq % places_;
+        return used_[place] != 0 ? records_[place] : unused_;
+    }
+    [[nodiscard]] const FragmentRecord& at(std::uint32_t seq) const {
+        const std::size_t place = seq % places_;
+        return used_[place] != 0 ? records_[place] : unused_;
+    }
     // Replaces the content of that record by fragment `seq`, which includes no worker yet.
     FragmentRecord& open(std::uint32_t seq, std::uint32_t index);
+
+    // Room for integer sums of `elements` elements. `first`: the record is among the first in progress.
+    [[nodiscard]] bool hold_sums(const FragmentRecord& record, std::size_t elements, bool first);
+    // Room for the sums of mode floats, all of them zero. It replaces that for integers.
+    [[nodiscard]] bool hold_floats(const FragmentRecord& record, std::size_t elements, bool first);
+    void drop_sums(const FragmentRecord& record);
 
     // Members of each unit: included in the sum, known to have sent, answered in this repeat interval.
     [[nodiscard]] std::span<std::uint32_t> included(const FragmentRecord& record) { return row(in_, record); }
@@ -105,25 +135,22 @@ class FragmentRecords {
 
     // In mode floats: the packets of a member that are added.
     [[nodiscard]] FloatsIn& floats_in(const FragmentRecord& record, unsigned unit, unsigned member) {
-        return floats_in_[(position(record) * units_ + unit) * ATP_BITMAP_BITS + member];
-    }
-    // Empties the sums of up to `elements` elements in mode floats.
-    void clear_floats(const FragmentRecord& record, std::size_t elements) {
-        std::fill_n(&floats_in(record, 0, 0), units_ * ATP_BITMAP_BITS, FloatsIn{});
-        std::ranges::fill(exact(record).first(elements), numeric::ExactLane{});
-        std::ranges::fill(sums(record).first(elements), 0);
+        return sums_[position(record)]->floats_in()[unit * ATP_BITMAP_BITS + member];
     }
 
     // Returns the `members` that had no answer in the current repeat interval, and marks them as answered.
     std::uint32_t not_yet_notified(FragmentRecord& record, unsigned unit, std::uint32_t members, Time now,
                                    Duration interval);
 
+    // Empty: the record holds no room for sums.
     [[nodiscard]] std::span<std::int64_t> sums(const FragmentRecord& record) {
-        return {sums_.get() + position(record) * elements_, elements_};
+        const Held& held = sums_[position(record)];
+        return held == nullptr ? std::span<std::int64_t>() : std::span(held->integers(), held->elements);
     }
     // Used in mode floats only. The sums are then of the elements that have an integer on all workers.
     [[nodiscard]] std::span<numeric::ExactLane> exact(const FragmentRecord& record) {
-        return {exact_.get() + position(record) * elements_, elements_};
+        const Held& held = sums_[position(record)];
+        return {held->exact(), held->elements};
     }
     // Words with elements, in wire format.
     [[nodiscard]] std::span<std::byte> result(const FragmentRecord& record) {
@@ -148,19 +175,34 @@ class FragmentRecords {
 
     template <class Archive>
     void persist(Archive& archive) {
-        for (FragmentRecord& record : records_) {
-            archive.value(record.state);
-            if (record.state != FragmentRecord::State::idle) persist(archive, record);
+        for (std::size_t place = 0; place < places_; ++place) {
+            FragmentRecord::State state = used_[place] != 0 ? records_[place].state : FragmentRecord::State::idle;
+            archive.value(state);
+            if (Archive::reads) {
+                drop_sums_at(place);
+                used_[place] = state != FragmentRecord::State::idle ? 1 : 0;
+                records_[place] = {.seq = static_cast<std::uint32_t>(place), .state = state};
+            }
+            if (state != FragmentRecord::State::idle) persist(archive, records_[place]);
         }
     }
 
   private:
-    struct Free {
-        void operator()(void* memory) const { std::free(memory); }
+    // The sums of one record, and behind this header their elements: integers, and with `floats` also exact lanes and
+    // the packets that are in.
+    struct HeldSums {
+        std::size_t elements = 0;
+        std::size_t capacity = 0;  // elements that fit
+        std::uint64_t grown = 0;   // bytes taken from the budget; 0: reserved
+        bool floats = false;
+
+        [[nodiscard]] std::int64_t* integers() { return reinterpret_cast<std::int64_t*>(this + 1); }
+        [[nodiscard]] numeric::ExactLane* exact() {
+            return reinterpret_cast<numeric::ExactLane*>(integers() + capacity);
+        }
+        [[nodiscard]] FloatsIn* floats_in() { return reinterpret_cast<FloatsIn*>(exact() + capacity); }
     };
-    // Zeroed pages. The system allocates them on first access, so an idle server uses little memory.
-    template <class Element>
-    using Pages = std::unique_ptr<Element[], Free>;
+    using Held = std::unique_ptr<HeldSums, FreePages>;
 
     template <class Archive>
     void persist(Archive& archive, FragmentRecord& r) {
@@ -183,12 +225,13 @@ class FragmentRecords {
             archive.value(r.count), archive.value(r.merges), archive.value(r.filled), archive.value(r.asks_owner);
             if (r.mode == FragmentRecord::Mode::floats) {
                 // No packet has arrived of the elements behind these.
-                if (Archive::reads) clear_floats(r, elements_);
+                if (Archive::reads) static_cast<void>(hold_floats(r, elements_, true));
                 archive.bytes(std::as_writable_bytes(exact(r).first(elements)));
                 archive.bytes(std::as_writable_bytes(sums(r).first(elements)));
                 const std::span<FloatsIn> floats(&floats_in(r, 0, 0), units_ * ATP_BITMAP_BITS);
                 archive.bytes(std::as_writable_bytes(floats));
             } else if (r.count != 0) {
+                if (Archive::reads) static_cast<void>(hold_sums(r, elements_, true));
                 archive.bytes(std::as_writable_bytes(sums(r).first(elements)));
             }
             for (unsigned u = 0; u < units_; ++u) archive.value(included(r)[u]), archive.value(sent(r)[u]);
@@ -197,25 +240,33 @@ class FragmentRecords {
         for (std::uint32_t& members : notified(r)) archive.unread(members);
     }
 
-    [[nodiscard]] std::size_t position(const FragmentRecord& record) const {
-        return static_cast<std::size_t>(&record - records_.data());
+    [[nodiscard]] std::size_t position(const FragmentRecord& record) const { return record.seq % places_; }
+    [[nodiscard]] std::span<std::uint32_t> row(const Pages<std::uint32_t>& masks, const FragmentRecord& record) const {
+        return {masks.get() + position(record) * units_, units_};
     }
-    [[nodiscard]] std::span<std::uint32_t> row(std::vector<std::uint32_t>& masks, const FragmentRecord& record) const {
-        return {masks.data() + position(record) * units_, units_};
-    }
+    [[nodiscard]] std::size_t bytes_of_sums(std::size_t elements, bool floats) const;
+    // nullptr: none has room for so many elements.
+    [[nodiscard]] Held spare_with(std::size_t elements);
+    [[nodiscard]] bool hold(const FragmentRecord& record, std::size_t elements, bool floats, bool first);
+    void release(Held sums);
+    void drop_sums_at(std::size_t place);
 
     std::size_t payload_;   // words with elements in a full packet
     std::size_t elements_;  // of the longest fragment: int8, four in each word
     std::size_t audit_lanes_;
     std::size_t units_;
-    std::vector<FragmentRecord> records_;  // 2W
-    std::vector<std::uint32_t> in_;        // per record and unit
-    std::vector<std::uint32_t> sent_;      // per record and unit
-    std::vector<std::uint32_t> notified_;  // per record and unit
-    Pages<std::int64_t> sums_;             // per record and element
-    Pages<numeric::ExactLane> exact_;      // per record and element
-    Pages<std::byte> results_;
-    Pages<FloatsIn> floats_in_;  // per record, unit and member
+    std::size_t places_;  // 2W
+    MemoryBudget* budget_;
+    std::uint64_t grown_ = 0;         // taken from the budget
+    std::vector<std::uint8_t> used_;  // per place: the record means something
+    FragmentRecord unused_{};         // what at() returns for other places
+    Pages<FragmentRecord> records_;   // per place
+    Pages<std::uint32_t> in_;         // per place and unit
+    Pages<std::uint32_t> sent_;       // per place and unit
+    Pages<std::uint32_t> notified_;   // per place and unit
+    Pages<std::byte> results_;        // per place
+    std::vector<Held> sums_;          // per place
+    std::vector<Held> spare_;         // integers only: a fragment that begins mostly follows one that ends
 };
 
 }  // namespace atp::protocol

@@ -23,7 +23,7 @@ Server::Server(const ServerConfig& config, const Membership& membership)
     : config_(config),
       membership_(membership),
       base_(config.channel.first_seq),
-      records_(config.channel, membership.units()),
+      records_(config.channel, membership.units(), config.memory),
       indices_(config.channel),
       ready_(membership.workers(), config.channel.first_seq),
       answers_(config.channel, membership) {}
@@ -200,7 +200,7 @@ void Server::merge_integers(Record& record, const wire::Packet& packet, const Wo
     switch (found) {
         case SetRelation::disjoint:
             if (record.count == 0) {
-                assign(record, packet, set);
+                if (!assign(record, packet, set)) return;
             } else {
                 add_integers(records_, record, packet);
                 ++record.merges;
@@ -208,8 +208,8 @@ void Server::merge_integers(Record& record, const wire::Packet& packet, const Wo
             mark_in(record, set, false);
             break;
         case SetRelation::contains:
+            if (!assign(record, packet, set)) return;
             ++counters_.replaced;
-            assign(record, packet, set);
             record.merges = 0;
             mark_in(record, set, true);
             break;
@@ -222,11 +222,22 @@ void Server::merge_integers(Record& record, const wire::Packet& packet, const Wo
 }
 
 // This packet becomes the included set. Usually it is the sum of all workers and needs no wider accumulator.
-void Server::assign(Record& record, const wire::Packet& packet, const WorkerSet& set) {
+bool Server::assign(Record& record, const wire::Packet& packet, const WorkerSet& set) {
     const std::uint32_t count = set.count(membership_);
-    record.without_owner = count + 1 == membership_.workers() && owner_is_home(record) && !set.is_home_alone();
-    const bool is_whole = count == membership_.workers() || record.without_owner;
+    const bool without_owner = count + 1 == membership_.workers() && owner_is_home(record) && !set.is_home_alone();
+    const bool is_whole = count == membership_.workers() || without_owner;
+    const bool needs_sums = !is_whole || is_plain(packet.header);
+    if (needs_sums && !records_.hold_sums(record, range_of(records_, packet).end, is_first(record))) {
+        ++counters_.no_memory;
+        return false;
+    }
+    record.without_owner = without_owner;
     assign_integers(records_, record, packet, is_whole, inverse_scale(packet.header.scale));
+    return true;
+}
+
+bool Server::is_first(const Record& record) const {
+    return distance(base_, record.seq) < static_cast<std::int32_t>(fragments_with_room(config_.channel.window()));
 }
 
 void Server::mark_in(Record& record, const WorkerSet& set, bool replace) {
@@ -315,6 +326,7 @@ void Server::freeze(Record& record) {
         record.audit_lane = result_audit(records_.included(record), config_.channel, record.seq, membership_);
     }
     write_result(records_, record, inverse_scale(record.scale));
+    records_.drop_sums(record);
 }
 
 void Server::handle_probe(const atp_header& header, Time now) {

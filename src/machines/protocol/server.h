@@ -31,6 +31,7 @@ struct ServerConfig {
     // Interval in which the server sends a worker the same answer about a fragment at most once. It must be shorter
     // than a worker's timeout by more than a round trip: otherwise the PROBE for a lost answer would get no answer.
     Duration repeat_interval = std::chrono::microseconds(500);
+    MemoryBudget* memory = nullptr;  // for sums, borrowed; nullptr: only the process limits them
 };
 
 // tools/write_events writes the counters of a server from src/events.toml.
@@ -60,36 +61,25 @@ struct ServerCounters {
     std::uint64_t audit_failures = 0;  // sums dropped for a wrong audit word
     std::uint64_t readies = 0;         // READYs by which workers report that they take the parts of an all-gather
     std::uint64_t unsent = 0;          // answers dropped because the queue was full; workers ask again
+    std::uint64_t no_memory = 0;       // gradients dropped because their sums found no memory; workers send again
     std::uint64_t packets = 0;         // packets to the server
     std::uint64_t bytes = 0;           // bytes of the UDP payload of these packets
 };
 
 inline constexpr std::array server_fields{
-    counter<&ServerCounters::completed>("completed"),
-    counter<&ServerCounters::added_here>("added_here"),
-    counter<&ServerCounters::gradients>("gradients"),
-    counter<&ServerCounters::duplicates>("duplicates"),
-    counter<&ServerCounters::replaced>("replaced"),
-    counter<&ServerCounters::overlapping>("overlapping"),
-    counter<&ServerCounters::overflowed>("overflowed"),
-    counter<&ServerCounters::float_fragments>("float_fragments"),
-    counter<&ServerCounters::collided>("collided"),
-    counter<&ServerCounters::remapped>("remapped"),
-    counter<&ServerCounters::marked>("marked"),
-    counter<&ServerCounters::acks>("acks"),
-    counter<&ServerCounters::reacks>("reacks"),
-    counter<&ServerCounters::nacks>("nacks"),
-    counter<&ServerCounters::waits>("waits"),
-    counter<&ServerCounters::flushes>("flushes"),
-    counter<&ServerCounters::stale>("stale"),
-    counter<&ServerCounters::ahead>("ahead"),
-    counter<&ServerCounters::forged>("forged"),
-    counter<&ServerCounters::refused>("refused"),
-    counter<&ServerCounters::mismatched>("mismatched"),
-    counter<&ServerCounters::audit_failures>("audit_failures"),
-    counter<&ServerCounters::readies>("readies"),
-    counter<&ServerCounters::unsent>("unsent"),
-    counter<&ServerCounters::packets>("received_packets"),
+    counter<&ServerCounters::completed>("completed"),   counter<&ServerCounters::added_here>("added_here"),
+    counter<&ServerCounters::gradients>("gradients"),   counter<&ServerCounters::duplicates>("duplicates"),
+    counter<&ServerCounters::replaced>("replaced"),     counter<&ServerCounters::overlapping>("overlapping"),
+    counter<&ServerCounters::overflowed>("overflowed"), counter<&ServerCounters::float_fragments>("float_fragments"),
+    counter<&ServerCounters::collided>("collided"),     counter<&ServerCounters::remapped>("remapped"),
+    counter<&ServerCounters::marked>("marked"),         counter<&ServerCounters::acks>("acks"),
+    counter<&ServerCounters::reacks>("reacks"),         counter<&ServerCounters::nacks>("nacks"),
+    counter<&ServerCounters::waits>("waits"),           counter<&ServerCounters::flushes>("flushes"),
+    counter<&ServerCounters::stale>("stale"),           counter<&ServerCounters::ahead>("ahead"),
+    counter<&ServerCounters::forged>("forged"),         counter<&ServerCounters::refused>("refused"),
+    counter<&ServerCounters::mismatched>("mismatched"), counter<&ServerCounters::audit_failures>("audit_failures"),
+    counter<&ServerCounters::readies>("readies"),       counter<&ServerCounters::unsent>("unsent"),
+    counter<&ServerCounters::no_memory>("no_memory"),   counter<&ServerCounters::packets>("received_packets"),
     counter<&ServerCounters::bytes>("received_bytes"),
 };
 // End of the written part.
@@ -104,13 +94,14 @@ struct ServerTransmit {
 // Parameter server of one channel. It adds the packets that the switches have not added, sends each result to all
 // workers, and keeps the result until no worker can ask for it (docs/spec/server.md).
 //
-// Ownership: owns a ring of 2W records, allocated at construction. Borrows `membership`, which must outlive the
-//   server.
+// Ownership: owns a ring of 2W records, allocated at construction. Borrows `membership` and the memory for sums, which
+//   must outlive the server.
 // Calling order: handle_packet() for one or more datagrams, then poll_transmit() until it returns nothing. There is
 //   no timer: a worker that misses a result sends a PROBE.
 // Threads: none. One thread drives one channel.
 // Failure: the constructor throws std::bad_alloc. A packet that does not decode, or has another job, token, channel
-//   or shape, is dropped and counted. A result is sent only if it includes every worker exactly once.
+//   or shape, is dropped and counted, and so is one whose sums find no room. A result is sent only if it includes every
+//   worker exactly once.
 class Server {
   public:
     Server(const ServerConfig& config, const Membership& membership);
@@ -173,14 +164,17 @@ class Server {
     void merge(Record& record, const wire::Packet& packet, const WorkerSet& set, Time now);
 
     void merge_integers(Record& record, const wire::Packet& packet, const WorkerSet& set, Time now);
-    void assign(Record& record, const wire::Packet& packet, const WorkerSet& set);
+    // False: there is no room for the sums.
+    [[nodiscard]] bool assign(Record& record, const wire::Packet& packet, const WorkerSet& set);
+    [[nodiscard]] bool begin_floats(Record& record, const wire::Packet& packet, Time now);
+    // The first fragments in progress always find room.
+    [[nodiscard]] bool is_first(const Record& record) const;
     [[nodiscard]] FloatsOfMember take_floats(Record& record, const atp_header& header, const WorkerSet& set);
     void merge_floats(Record& record, const wire::Packet& packet, const WorkerSet& set, Time now);
     [[nodiscard]] bool differs(const Record& record, const wire::Packet& packet) const;
     void notify_mismatch(Record& record, const atp_header& header, const WorkerSet& set, Time now);
     void mark_in(Record& record, const WorkerSet& set, bool replace);
     void raise_mode(Record& record, Mode mode, Time now);
-    void begin_floats(Record& record, const wire::Packet& packet, Time now);
     void fetch_from_switches(Record& record, const atp_header& header, const WorkerSet& set);
     void finish(Record& record, AnswerQueue::Cause last);
     void freeze(Record& record);

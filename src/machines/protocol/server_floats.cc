@@ -37,7 +37,10 @@ void Server::merge_floats(Record& record, const wire::Packet& packet, const Work
         return;
     }
     const bool first = record.mode != Mode::floats;
-    if (first) begin_floats(record, packet, now);
+    if (first && !begin_floats(record, packet, now)) {
+        ++counters_.no_memory;
+        return;
+    }
     const FloatsOfMember floats = take_floats(record, packet.header, set);
     if (!floats.is_new) {
         ++counters_.duplicates;
@@ -52,9 +55,11 @@ void Server::merge_floats(Record& record, const wire::Packet& packet, const Work
 
 // In Mode::floats, the sum starts from zero. In the form int32, each rank has all of its floats in one packet, and all
 // these packets have the length of this one. On one machine, it may be far below that of the longest packet.
-void Server::begin_floats(Record& record, const wire::Packet& packet, Time now) {
+bool Server::begin_floats(Record& record, const wire::Packet& packet, Time now) {
     const std::uint8_t form = atp_lanes_form(&packet.header);
     const std::size_t longest = records_.payload() * atp_elements_per_word(form);
+    const std::size_t elements = form == ATP_DTYPE_INT32 ? range_of(records_, packet).end : longest;
+    if (!records_.hold_floats(record, elements, is_first(record))) return false;
     raise_mode(record, Mode::floats, now);
     ++counters_.float_fragments;
     std::ranges::fill(records_.included(record), 0U);
@@ -63,7 +68,7 @@ void Server::begin_floats(Record& record, const wire::Packet& packet, Time now) 
     record.filled = false;
     record.sized = false;
     record.elements = 0;
-    records_.clear_floats(record, form == ATP_DTYPE_INT32 ? range_of(records_, packet).end : longest);
+    return true;
 }
 
 }  // namespace ATP_VARIANT

@@ -23,10 +23,15 @@ struct ServerAnswer {
 // The server of a channel with scale 1. Values are small integers, so sums need no conversion.
 class ServerBench {
   public:
-    explicit ServerBench(protocol::Membership membership, protocol::ChannelConfig channel_config = default_channel())
+    explicit ServerBench(protocol::Membership membership, protocol::ChannelConfig channel_config = default_channel(),
+                         MemoryBudget* memory = nullptr)
         : channel(channel_config),
           members(std::move(membership)),
-          server({.channel = channel_config, .scale = 1, .repeat_interval = std::chrono::milliseconds(1)}, members) {}
+          server({.channel = channel_config,
+                  .scale = 1,
+                  .repeat_interval = std::chrono::milliseconds(1),
+                  .memory = memory},
+                 members) {}
     ServerBench(const ServerBench&) = delete;  // the server borrows the membership
     ServerBench& operator=(const ServerBench&) = delete;
 
