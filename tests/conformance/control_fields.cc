@@ -58,6 +58,7 @@ static void to_json(Json& fields, const Join& join) {
                    {"begun", join.begun},
                    {"hears_group", join.receives_group},
                    {"int32_path", join.int32_path},
+                   {"ticket", join.ticket},
                    {"units", join.units},
                    {"pace", join.pace},
                    {"edges", join.edges},
@@ -67,7 +68,7 @@ static void to_json(Json& fields, const Join& join) {
 static void to_json(Json& fields, Refusal reason) { fields = to_string(reason); }
 
 FIELDS(Joined, nonce, job, token, channel, epoch, number, group_number, ready, missing_units, missing_members,
-       int32_lanes, hold_ms, pace, edges, statements)
+       int32_lanes, hold_ms, ticket, pace, edges, statements)
 FIELDS(Refused, nonce, job, token, channel, reason, text)
 FIELDS(Leave, nonce, job, token, channel, epoch, unit, member, edges)
 FIELDS(Retry, nonce, job, token, channel, cookie)

@@ -85,6 +85,12 @@ const wire::Joined joined{.nonce = 0x2122232425262728,
                           .missing_units = 0x4,
                           .missing_members = 0x9};
 
+std::array<std::byte, 16> a_ticket() {
+    std::array<std::byte, 16> ticket{};
+    for (std::size_t at = 0; at < ticket.size(); ++at) ticket[at] = static_cast<std::byte>(0x70 + at);
+    return ticket;
+}
+
 wire::Refused refused() {
     return {.nonce = 0x2122232425262728,
             .job = 0x01020304,
@@ -193,6 +199,11 @@ void add_good(Table& table) {
     });
     table.accepted("a rack's switch joins that lost a member", join_of_rack(),
                    [](auto& join) { join.edges = {member_edge}; });
+    table.accepted("a worker joins with the ticket of an earlier process of its switch", join_of_worker(),
+                   [](auto& join) {
+                       join.begun = true;
+                       join.ticket = a_ticket();
+                   });
     table.accepted("a worker joins and states what it called", join_of_worker(),
                    [](auto& join) { join.statements = {{.count = 1, .unit = 2, .member = 3, .text = "barrier"}}; });
     table.accepted("a rack's switch joins, and its member 3 is the last", join_of_rack(), [](auto& join) {
@@ -219,6 +230,11 @@ void add_good(Table& table) {
     table.accepted("the tree stands", joined, [](auto& message) {
         message.ready = true;
         message.missing_units = message.missing_members = 0;
+    });
+    table.accepted("the tree stands, and its members get a ticket", joined, [](auto& message) {
+        message.ready = true;
+        message.missing_units = message.missing_members = 0;
+        message.ticket = a_ticket();
     });
     table.accepted("a worker joins a channel of SwitchML", encoded(join_of_switchml()));
     table.accepted("the tree of a channel of SwitchML stands", joined, [](auto& message) {

@@ -67,6 +67,8 @@ def message_of(row: dict[str, Any]) -> tuple[wire_format.Message | wire_format.S
     kind = wire_format.Message[row.pop("type")]
     if kind == wire_format.Message.REFUSED:
         row["reason"] = numbered(wire_format.Refusal, row["reason"])
+    if "ticket" in row:
+        row["ticket"] = bytes(row["ticket"])
     if "edges" in row:
         row["edges"] = edges(row)
     if kind != wire_format.Message.JOIN:
@@ -77,5 +79,6 @@ def message_of(row: dict[str, Any]) -> tuple[wire_format.Message | wire_format.S
         terms[name] = endpoint(row, name)
     return kind, {"nonce": row["nonce"], "terms": terms, "cookie": row["cookie"], "epoch": row["epoch"],
                   "level": row["level"], "begun": row["begun"],
-                  "receives_group": row["hears_group"], "int32_path": row["int32_path"], "units": row["units"],
+                  "receives_group": row["hears_group"], "int32_path": row["int32_path"], "ticket": row["ticket"],
+                  "units": row["units"],
                   "pace": row["pace"], "edges": row["edges"], "statements": row["statements"]}  # fmt: skip

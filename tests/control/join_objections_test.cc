@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "control/ticket.h"
 #include "join_tree_fixture.h"
 
 namespace atp::control {
@@ -217,7 +218,9 @@ TEST(JoinObjections, H69_HalfOfTheTablesIsForRunningJobsInTheFirstHoldTime) {
     EXPECT_EQ(leaf.tree.counters().deferred, 2U);
     EXPECT_EQ(leaf.tree.counters().refused, 0U) << "they repeat their JOINs";
     for (unsigned rank = 0; rank < 2; ++rank) {
-        leaf.join(begun(join_of_member(0, 2, rank, 0, 0x3)), worker(rank));
+        leaf.join(
+            but(begun(join_of_member(0, 2, rank, 0, 0x3)), [](wire::Join& join) { join.ticket = ticket_of({}, key); }),
+            worker(rank));
     }
     EXPECT_NE(leaf.tree.find(key), nullptr);
     leaf.now += config.hold;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "control/ticket.h"
 #include "join_tree_fixture.h"
 
 namespace atp::control {
@@ -178,6 +179,69 @@ TEST(JoinShares, MeshOfGroupsOnHostsOfEightRanksFormsWithDefaultLimits) {
     EXPECT_TRUE(all_ready());
     EXPECT_LE(rounds * timing.hurry, 2 * JoinTreeConfig{}.hold);
     EXPECT_EQ(star.tree.counters().refused, 0U);
+}
+
+// --- after a restart
+
+// A worker's JOIN of a job whose server is elsewhere, after it was ready.
+wire::Join with_server(std::uint32_t number, const Ticket& ticket) {
+    return but(begun(of_job(number, join_of_member(0, 1, 0))), [&](wire::Join& join) {
+        join.terms.server = endpoint_of(host(50));
+        join.ticket = ticket;
+    });
+}
+
+TEST(JoinShares, H69_JobsThatOnlySayThatTheyRanBeforeCountAsNew) {
+    JoinTreeConfig config = with_jobs(64);
+    config.ticket_key = {3, 4};
+    Tree star(config);
+    for (std::uint32_t number = 1; number <= 64; ++number) star.join(with_server(number, {}), worker(1));
+    EXPECT_EQ(star.tree.channels(), 32U);
+    EXPECT_EQ(star.tree.counters().refused, 0U) << "they repeat their JOINs";
+    const ChannelKey honest = key_of_job(honest_job);
+    star.join(with_server(honest_job, ticket_of({3, 5}, honest)), worker(2));
+    EXPECT_EQ(star.tree.find(honest), nullptr) << "a ticket of another key";
+    star.join(with_server(honest_job, ticket_of({3, 4}, key_of_job(honest_job + 1))), worker(2));
+    EXPECT_EQ(star.tree.find(honest), nullptr) << "a ticket of another job";
+    star.join(with_server(honest_job, ticket_of({3, 4}, honest)), worker(2));
+    EXPECT_NE(star.tree.find(honest), nullptr);
+}
+
+TEST(JoinShares, MembersGetATicketWhenTheTreeIsReadyAndTheGroupNever) {
+    JoinTreeConfig config;
+    config.ticket_key = {3, 4};
+    config.groups = *parse_ranges("239.0.0.0/8");
+    Tree star(config);
+    const auto in_group = [](wire::Join& join) {
+        join.terms.group = endpoint_of(*wire::Address::parse("239.1.2.3:4792"));
+    };
+    star.join(but(join_of_member(0, 2, 0), in_group), worker(0));
+    EXPECT_EQ(star.sent_to<wire::Joined>(worker(0)).back().ticket, Ticket{});
+    star.join(but(join_of_member(0, 2, 1), in_group), worker(1));
+    EXPECT_EQ(star.sent_to<wire::Joined>(worker(0)).back().ticket, ticket_of({3, 4}, key));
+    const auto to_group = star.sent_to<wire::Joined>(*wire::Address::parse("239.1.2.3:4792"));
+    ASSERT_FALSE(to_group.empty());
+    for (const wire::Joined& joined : to_group) EXPECT_EQ(joined.ticket, Ticket{});
+}
+
+TEST(JoinShares, LeafShowsTheTicketOfItsParentAfterTheParentRestarted) {
+    Tree leaf(JoinTreeConfig{.parent = host(1)});
+    leaf.join(join_of_member(0, 1, 0, 0, 0x3), worker(0));
+    Ticket ticket{};
+    ticket[3] = std::byte{7};
+    const Branch& branch = *leaf.tree.find(key);
+    leaf.tree.handle_joined({.nonce = branch.up_nonce,
+                             .job = job,
+                             .token = token,
+                             .channel = channel,
+                             .epoch = branch.up_epoch,
+                             .number = 1,
+                             .ready = true,
+                             .ticket = ticket},
+                            host(1), leaf.now);
+    leaf.drain();
+    leaf.pass(seconds(1));
+    EXPECT_EQ(leaf.sent_to<wire::Join>(host(1)).back().ticket, ticket);
 }
 
 // --- answers

@@ -30,6 +30,7 @@
 #include "net/resolve.h"
 #include "protocol/switch.h"
 #include "switchd/node.h"
+#include "switchd/state_file.h"
 #include "wire/control.h"
 
 namespace atp::apps {
@@ -48,6 +49,7 @@ struct SwitchOptions {
     std::optional<observe::Severity> log_level;  // nullopt: info; with `quiet`: error
     observe::LogFormat log_format = observe::LogFormat::text;
     std::string trace;
+    std::string state;
     switchd::SwitchNodeConfig config;
     Given given;
     SwitchAdditions additions;
@@ -79,6 +81,11 @@ Result<void> complete(SwitchOptions& options) {
         if (!mtu) return tl::unexpected(mtu.error());
         const std::uint32_t payload = control::payload_of_mtu(*mtu, config.udp.local.family());
         config.lanes = static_cast<std::uint16_t>(control::usual_lanes(control::lanes_of_payload(payload)));
+    }
+    if (!options.state.empty()) {
+        const auto key = switchd::ticket_key_in(options.state);
+        if (!key) return tl::unexpected(key.error());
+        config.ticket_key = *key;
     }
     if (options.pin) {
         const auto cores = net::allowed_cores();
@@ -251,6 +258,8 @@ void add_place_flags(Command& command, SwitchOptions& options) {
                  "Most channels at a time, of all jobs on all threads [256]");
     flags.parsed("--server-memory", config.server_bytes, "SIZE", parse_size, size_forms,
                  "Most memory of all parameter servers on this switch [4GiB, or a quarter of the host's memory]");
+    flags.text("--state", options.state, "FILE", "a path",
+               "File with what outlives a restart: with it, running jobs keep their places before new ones [none]");
     flags.flag("--server,!--no-server", options.hosts_servers,
                "Host the parameter servers of jobs that request them on their last switch [yes]");
 }

@@ -40,6 +40,7 @@ struct SwitchNodeConfig {
     std::vector<control::AddressRange> groups;   // to which jobs may have results sent by multicast
     std::vector<control::AddressRange> clients;  // that may join and ask; empty: any host
     Secret secret{};                             // of all shards; the node sets it
+    Secret ticket_key{};                         // of all shards, from state_file.h; zero: the node draws one
 
     std::shared_ptr<observe::Log> log{};          // nullptr: none
     std::shared_ptr<observe::TraceFile> trace{};  // gets all packets of the shards; nullptr: none

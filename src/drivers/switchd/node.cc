@@ -80,6 +80,7 @@ Result<std::unique_ptr<SwitchNode>> SwitchNode::start(const SwitchNodeConfig& co
 SwitchNode::SwitchNode(const SwitchNodeConfig& config)
     : config_(config), id_(net::random_bits()), started_(net::now()), machine_(machine_config(config, id_)) {
     config_.secret = net::random_secret();
+    if (config_.ticket_key == Secret{}) config_.ticket_key = net::random_secret();
 }
 
 SwitchNode::~SwitchNode() { stop(); }

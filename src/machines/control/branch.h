@@ -99,10 +99,11 @@ struct Branch {
     std::uint64_t up_nonce = 0;   // !hosts: of the JOINs upwards
     std::uint64_t up_cookie = 0;  // !hosts: of the last RETRY of the parent; 0: none since the last question
     Time up_retry_next{};         // !hosts: earliest time of a JOIN that a RETRY causes; a question does not count
-    std::uint32_t up_epoch = 0;   // !hosts: of the last JOIN upwards
-    JoinedOrder up_order{};       // !hosts: of the last JOINED from above
-    std::uint64_t group_number = 0;  // in results by group, instead of the token; 0: no group
-    BranchFailures failures;         // why the channel is not ready any more
+    std::array<std::byte, 16> up_ticket{};  // !hosts: of the last JOINED from above that had one
+    std::uint32_t up_epoch = 0;             // !hosts: of the last JOIN upwards
+    JoinedOrder up_order{};                 // !hosts: of the last JOINED from above
+    std::uint64_t group_number = 0;         // in results by group, instead of the token; 0: no group
+    BranchFailures failures;                // why the channel is not ready any more
     std::uint32_t missing_units_above = 0;
     std::map<std::uint16_t, std::vector<wire::Statement>> stated;  // by Position::key(): what a child stated last
     std::vector<wire::Statement> stated_below;                     // `stated` of all children together

@@ -118,6 +118,7 @@ void JoinClient::handle_joined(const wire::Joined& joined, const wire::Address& 
     refusal_.reset();
     data_address_ = from;
     group_number_ = joined.group_number;
+    if (joined.ticket != decltype(ticket_){}) ticket_ = joined.ticket;
     if (!joined.statements.empty()) statements_ = joined.statements;
     note_pace(joined.pace, now);
     if (joined.hold_ms != 0) hold_ = std::chrono::milliseconds(joined.hold_ms);
@@ -346,6 +347,7 @@ wire::Join JoinClient::join() {
             .level = config_.level,
             .begun = was_ready(),
             .receives_group = receives_group_,
+            .ticket = ticket_,
             .units = {config_.unit},
             .statements = own_statement_.empty() ? std::vector<wire::Statement>() : std::vector{own_statement()}};
 }

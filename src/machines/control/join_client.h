@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -213,7 +214,8 @@ class JoinClient {
     std::uint32_t missing_units_ = 0;     // of the last JOINED without `ready`
     std::uint32_t missing_members_ = 0;   // of that JOINED
     bool int32_lanes_ = false;
-    bool receives_group_ = false;  // report of the JOIN that is due
+    std::array<std::byte, 16> ticket_{};  // of the newest JOINED that had one
+    bool receives_group_ = false;         // report of the JOIN that is due
     bool join_due_ = false;
     bool leave_due_ = false;
     bool left_ = false;         // the first LEAVE was sent
@@ -244,7 +246,7 @@ void JoinClient::persist(Archive& archive) {
     archive.value(hold_), archive.time(looked_at_), archive.time(too_long_since_), archive.time(too_long_at_),
         archive.value(packet_bytes_), archive.value(mtu_), archive.value(interval_);
     archive.value(missing_units_), archive.value(missing_members_);
-    archive.value(int32_lanes_);
+    archive.value(int32_lanes_), archive.value(ticket_);
     archive.value(receives_group_), archive.value(join_due_), archive.value(leave_due_), archive.value(left_),
         archive.value(repeats_of_leave_);
     archive.time(leave_next_), archive.value(ready_due_);

@@ -47,6 +47,7 @@ void JoinTree::handle_joined(const wire::Joined& joined, const wire::Address& fr
     branch->up_narrow = branch->up_narrow && branch->up_long_path.is_narrow(now, hold_of_parent(*branch), now);
     branch->up_ready = joined.ready && !branch->up_narrow;
     branch->up_hold = std::chrono::milliseconds(joined.hold_ms);
+    if (joined.ticket != decltype(joined.ticket){}) branch->up_ticket = joined.ticket;
     branch->missing_units_above = joined.missing_units;
     branch->pace_above = joined.pace;
     branch->int32_lanes = joined.int32_lanes;
@@ -100,6 +101,7 @@ wire::Join JoinTree::join_upwards(Branch& branch) const {
     join.cookie = branch.up_cookie;
     join.begun = branch.begun || branch.up_ready;
     join.int32_path = branch.int32_path;
+    join.ticket = branch.up_ticket;
     join.units = branch.complete_units;
     join.pace = branch.pace_below();
     if (const auto edge = branch.failures.first_own(); edge && !ATP_CONTROL_BREAK(cause_not_sent_up))

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "control/join_tree.h"
+#include "control/ticket.h"
 
 namespace atp::control {
 inline namespace ATP_VARIANT {
@@ -19,10 +20,11 @@ constexpr int idle_holds = 10;
 }  // namespace
 
 // A switch that restarted keeps half of its tables for the jobs that it served before, until they have had the time to
-// join again (H69). Others repeat their JOINs.
+// join again (H69). Their tickets tell which these are. Others repeat their JOINs.
 bool JoinTree::must_wait(const wire::Join& join, Time now) {
     if (began_at_ == never) began_at_ = now;
-    return !join.begun && now - began_at_ < config_.hold && config_.room->is_half_full();
+    if (now - began_at_ >= config_.hold || !config_.room->is_half_full()) return false;
+    return !join.begun || join.ticket != ticket_of(config_.ticket_key, key_of(join));
 }
 
 std::optional<JoinTree::Admission> JoinTree::take_place(const wire::Join& join, const wire::Address& from, Time now) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "control/breaks.h"
+#include "control/ticket.h"
 #include "protocol/fragment_record.h"
 #include "wire/bytes.h"
 
@@ -239,6 +240,7 @@ wire::Joined JoinTree::joined_of(const Branch& branch) {
     joined.pace = branch.pace_of_all();
     joined.statements = branch.statements();
     joined.ready = branch.ready();
+    if (branch.ready()) joined.ticket = ticket_of(config_.ticket_key, key_of(branch.terms));
     if (ATP_CONTROL_BREAK(ready_without_all))
         joined.ready = joined.ready || std::popcount(branch.mask) == std::popcount(branch.present) + 1;
     if (ATP_CONTROL_BREAK(ready_before_parent)) joined.ready = joined.ready || (!branch.hosts && branch.complete());
@@ -254,6 +256,7 @@ void JoinTree::notify_group(Branch& branch, const wire::Address& near, Time now)
     // Any host may listen to the group, so this message has no token.
     wire::Joined joined = joined_of(branch);
     joined.token = branch.group_number;
+    joined.ticket = {};
     joined.edges.clear();
     joined.statements.clear();
     outbox_.push_back({branch.group, std::move(joined), near});

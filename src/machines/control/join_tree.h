@@ -46,6 +46,7 @@ struct JoinTreeConfig {
     wire::Address self{};                 // of this switch
     std::vector<AddressRange> servers{};  // that a job may name as its server or root; empty: any host
     std::vector<AddressRange> groups{};   // to which a job may let the switch send results
+    Secret ticket_key{};                  // random, and the same after a restart if jobs are to keep their places
     Duration impatient = timing.hurry;    // interval of JOINs upwards until the parent is ready, then refresh_of(hold)
 };
 

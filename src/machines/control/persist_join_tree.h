@@ -94,6 +94,7 @@ void Branch::persist(Archive& archive) {
     up_detector.persist(archive), up_long_path.persist(archive), archive.value(up_narrow);
     archive.value(up_hold), archive.value(up_lost), archive.time(up_next), archive.value(up_asker);
     archive.value(up_nonce), archive.value(up_cookie), archive.time(up_retry_next);
+    archive.value(up_ticket);
     archive.value(up_epoch), archive.value(up_order.epoch), archive.value(up_order.number);
     archive.value(group_number), failures.persist(archive), archive.value(missing_units_above);
     persist_map(stated, archive, [&](std::uint16_t& position, std::vector<wire::Statement>& statements) {

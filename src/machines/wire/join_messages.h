@@ -136,9 +136,10 @@ struct Join {
     bool receives_group = false;  // a packet to the group of the terms arrived here recently
     // a switch in the path of a member adds only int32 lanes: set by that switch, or by a receiver of such a JOIN
     bool int32_path = false;
-    std::vector<JoiningUnit> units{};  // the units that join
-    Pace pace{};                       // among the members below the sender
-    std::vector<Edge> edges{};         // why the sender misses a member, or its parent
+    std::array<std::byte, 16> ticket{};  // of the last JOINED of the receiver that had one; 0: none
+    std::vector<JoiningUnit> units{};    // the units that join
+    Pace pace{};                         // among the members below the sender
+    std::vector<Edge> edges{};           // why the sender misses a member, or its parent
     // of the sender and the members below it, at most one for each text; none: nothing differed
     std::vector<Statement> statements{};
 };
@@ -154,11 +155,14 @@ struct Joined {
     std::uint32_t number = 0;  // number of this JOINED of the sending process, from 1
     // random: results by group carry it instead of the token; 0: no results come by group
     std::uint64_t group_number = 0;
-    bool ready = false;                   // at each level up to the server all members are there, and the server exists
-    std::uint32_t missing_units = 0;      // units of which a member's JOIN is missing
-    std::uint32_t missing_members = 0;    // members of the receiver's unit whose JOIN is missing
-    bool int32_lanes = false;             // if ready: integers of int16 and int8 are sent as int32 in this incarnation
-    std::uint32_t hold_ms = 0;            // hold time of the sender in milliseconds; 0: not stated
+    bool ready = false;                 // at each level up to the server all members are there, and the server exists
+    std::uint32_t missing_units = 0;    // units of which a member's JOIN is missing
+    std::uint32_t missing_members = 0;  // members of the receiver's unit whose JOIN is missing
+    bool int32_lanes = false;           // if ready: integers of int16 and int8 are sent as int32 in this incarnation
+    std::uint32_t hold_ms = 0;          // hold time of the sender in milliseconds; 0: not stated
+    // proves in later JOINs, also to the next process of this switch, that the channel was ready here; 0: none, and in
+    // a JOINED to a group
+    std::array<std::byte, 16> ticket{};
     Pace pace{};                          // among all members, as far as the sender knows it
     std::vector<Edge> edges{};            // why the tree is no longer ready
     std::vector<Statement> statements{};  // of all members that have stated one

@@ -97,6 +97,7 @@ void fields(auto& codec, Of<decltype(codec), Join>& value) {
     codec.field(value.begun);
     codec.field(value.receives_group);
     codec.field(value.int32_path);
+    codec.field(value.ticket);
     const std::size_t unit_count = codec.count(std::uint8_t{}, value.units, 1, ATP_BITMAP_BITS);
     for (auto& each : std::span(value.units).first(unit_count)) fields(codec, each);
     fields(codec, value.pace);
@@ -121,6 +122,7 @@ void fields(auto& codec, Of<decltype(codec), Joined>& value) {
     codec.field(value.int32_lanes);
     codec.field(value.hold_ms);
     codec.rule(is_hold, value.hold_ms);
+    codec.field(value.ticket);
     fields(codec, value.pace);
     const std::size_t edge_count = codec.count(std::uint8_t{}, value.edges, 0, max_edges);
     for (auto& each : std::span(value.edges).first(edge_count)) fields(codec, each);
