@@ -51,6 +51,24 @@ TEST(TreeMessages, JoinedIsAsLongAsTheLastJoinOfItsReceiver) {
     }
 }
 
+TEST(TreeMessages, TreeOfOneJobAnswersNoOther) {
+    JoinTreeConfig config;
+    config.only = {.job = job, .token = token};
+    Tree tree(config);
+    Gatekeeper gatekeeper({1, 2});
+    wire::Join join = join_of_member(0, 2, 0);
+    join.epoch = 1;
+    join.cookie = gatekeeper.cookie_of(worker(0), tree.now);
+    join.terms.token = token + 1;
+    const TreeReception other = handle_tree_message(tree.tree, gatekeeper, bytes_of(join), worker(0), tree.now);
+    EXPECT_FALSE(other.understood);
+    EXPECT_FALSE(other.retry);
+    EXPECT_EQ(tree.tree.channels(), 0U);
+    join.terms.token = token;
+    EXPECT_TRUE(handle_tree_message(tree.tree, gatekeeper, bytes_of(join), worker(0), tree.now).understood);
+    EXPECT_EQ(tree.tree.channels(), 1U);
+}
+
 TEST(TreeMessages, OtherBytesAreNotUnderstoodAndChangeNothing) {
     Tree tree;
     Gatekeeper gatekeeper({1, 2});

@@ -165,7 +165,7 @@ class Forming {
         const std::vector<std::uint16_t> serving = planner.servers();
         wire::ServerFacts own;
         if (std::ranges::find(serving, worker_) != serving.end()) {
-            auto node = serve_at(options_.listen, {});
+            auto node = serve_at(options_.listen, {.job = {.job = name_.job, .token = name_.token}});
             if (!node) return tl::unexpected(node.error());
             own.address = control::endpoint_of((*node)->address());
             server_ = *std::move(node);
@@ -200,7 +200,9 @@ class Forming {
         if (!planner.leads(worker_) || !own.faults.empty()) return own;
         std::uint32_t lanes = std::ranges::min(own.lanes);
         if (planner.climbs(worker_)) lanes = std::min(lanes, facts_.lanes);
-        auto node = serve_at(options_.listen, {.memory_bytes = memory_of_leaf, .lanes = lanes});
+        auto node =
+            serve_at(options_.listen,
+                     {.job = {.job = name_.job, .token = name_.token}, .memory_bytes = memory_of_leaf, .lanes = lanes});
         if (!node) return tl::unexpected(node.error());
         leaf_ = *std::move(node);
         own.leaf = control::endpoint_of(leaf_->address());

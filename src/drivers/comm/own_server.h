@@ -7,12 +7,14 @@
 #include <string>
 
 #include "base/result.h"
+#include "control/channel_key.h"
 #include "switchd/node.h"
 #include "wire/address.h"
 
 namespace atp::comm {
 
 struct ServedPart {
+    control::JobKey job{};           // the only one that may join
     std::uint64_t memory_bytes = 0;  // of aggregators; 0: a server only
     std::uint32_t lanes = 0;         // of an aggregator
 };

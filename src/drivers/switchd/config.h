@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/siphash.h"
 #include "base/time.h"
 #include "control/address_range.h"
+#include "control/channel_key.h"
 #include "control/timing.h"
 #include "net/transport.h"
 #include "net/udp_config.h"
@@ -39,8 +41,10 @@ struct SwitchNodeConfig {
     std::vector<control::AddressRange> servers;  // that jobs may name as server or root; empty: any host
     std::vector<control::AddressRange> groups;   // to which jobs may have results sent by multicast
     std::vector<control::AddressRange> clients;  // that may join and ask; empty: any host
-    Secret secret{};                             // of all shards; the node sets it
-    Secret ticket_key{};                         // of all shards, from state_file.h; zero: the node draws one
+    std::optional<control::JobKey> only{};       // the one job that may join; nullopt: any
+
+    Secret secret{};      // of all shards; the node sets it
+    Secret ticket_key{};  // of all shards, from state_file.h; zero: the node draws one
 
     std::shared_ptr<observe::Log> log{};          // nullptr: none
     std::shared_ptr<observe::TraceFile> trace{};  // gets all packets of the shards; nullptr: none

@@ -47,6 +47,7 @@ struct JoinTreeConfig {
     std::vector<AddressRange> servers{};  // that a job may name as its server or root; empty: any host
     std::vector<AddressRange> groups{};   // to which a job may let the switch send results
     Secret ticket_key{};                  // random, and the same after a restart if jobs are to keep their places
+    std::optional<JobKey> only{};         // the one job that may join; nullopt: any
     Duration impatient = timing.hurry;    // interval of JOINs upwards until the parent is ready, then refresh_of(hold)
 };
 

@@ -8,6 +8,8 @@ TreeReception handle_tree_message(JoinTree& tree, Gatekeeper& gatekeeper, std::s
                                   const wire::Address& from, Time now) {
     if (const auto join = wire::decode<wire::Join>(bytes)) {
         if (bytes.size() < wire::least_question_bytes) return {};
+        const auto& only = tree.config().only;
+        if (only && *only != key_of(*join).of_job()) return {};
         if (auto retry = gatekeeper.handle_join(*join, from, now)) return {.understood = true, .retry = retry};
         tree.handle_join(*join, from, now, bytes.size());
     } else if (const auto leave = wire::decode<wire::Leave>(bytes)) {
