@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 
@@ -75,6 +76,38 @@ TEST(SlotIndices, SlotMovesEvenIfEachIndexIsInUse) {
     const auto next = indices.next(8, 0, true);
     EXPECT_TRUE(next.moved);
     EXPECT_EQ(next.index, 0U);
+}
+
+// Counts how often an index is computed.
+class CountedIndices final : public IndexRule {
+  public:
+    [[nodiscard]] std::uint32_t index(const ChannelConfig& of, std::uint32_t slot,
+                                      std::uint32_t attempt) const override {
+        ++computed;
+        return aggregator_index(of.job, of.channel, slot, attempt, of.aggregators);
+    }
+    mutable std::uint64_t computed = 0;
+};
+
+// The flag comes from the network: a packet of 60 bytes must not cost 262,144 hashes.
+TEST(SlotIndices, MoveCostsFewStepsWhateverTheWindow) {
+    for (const std::uint32_t aggregators : {1U, 50'000U, 1U << 20U}) {
+        CountedIndices counted;
+        ChannelConfig widest = slots_channel;
+        widest.window_log2 = ATP_WINDOW_LOG2_MAX;
+        widest.aggregators = aggregators;
+        widest.indices = &counted;
+        SlotIndices indices(widest);
+        std::uint64_t most = 0;
+        for (std::uint32_t seq = 0; seq < 1000; ++seq) {
+            static_cast<void>(indices.next(seq, indices.index(seq), true));
+            const std::uint32_t index = indices.index(seq + widest.window());
+            counted.computed = 0;
+            static_cast<void>(indices.next(seq + widest.window(), index, true));
+            most = std::max(most, counted.computed);
+        }
+        EXPECT_LT(most, 100U) << aggregators;
+    }
 }
 
 }  // namespace
