@@ -37,6 +37,25 @@ TEST(RateLimit, NextPeriodBeginsWithItsFirstLine) {
     EXPECT_TRUE(limit.admit(0, begin + seconds(35)));
 }
 
+// A host that is refused again and again must not hide that another one was.
+TEST(RateLimit, FloodOfOneSourceLeavesTheOthersTheirLines) {
+    RateLimit limit(2, three_in_ten_seconds);
+    for (int line = 0; line < 3; ++line) EXPECT_TRUE(limit.admit(0, begin, 66));
+    for (int line = 0; line < 100; ++line) EXPECT_FALSE(limit.admit(0, begin, 66));
+    for (std::uint64_t source = 1; source < 6; ++source) EXPECT_TRUE(limit.admit(0, begin, source)) << source;
+    EXPECT_TRUE(limit.admit(1, begin, 66)) << "of another kind";
+    EXPECT_TRUE(limit.admit(0, begin)) << "without a source";
+    EXPECT_EQ(limit.poll_suppressed(begin + seconds(10))->count, 100U);
+    EXPECT_TRUE(limit.admit(0, begin + seconds(10), 66));
+}
+
+TEST(RateLimit, AllSourcesTogetherHaveTenTimesTheLinesOfOne) {
+    RateLimit limit(1, three_in_ten_seconds);
+    int admitted = 0;
+    for (std::uint64_t source = 1; source <= 1000; ++source) admitted += limit.admit(0, begin, source) ? 1 : 0;
+    EXPECT_EQ(admitted, 30);
+}
+
 TEST(RateLimit, EndReportsAllCounts) {
     RateLimit limit(1, three_in_ten_seconds);
     for (int line = 0; line < 5; ++line) static_cast<void>(limit.admit(0, begin));

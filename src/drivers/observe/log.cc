@@ -72,14 +72,14 @@ void Log::finish() {
     queue_->sink->end_by(net::now() + longest_end);
 }
 
-void Log::write(LogEvent event, const std::vector<LogField>& fields) {
+void Log::write(LogEvent event, const std::vector<LogField>& fields, std::uint64_t source) {
     assert(has_defined_keys(row_of(event), fields));
     if (!writes(event)) return;
     const Time now = net::now();
     report_suppressed(now);
     {
         const std::scoped_lock lock(mutex_);
-        if (!limit_.admit(static_cast<std::size_t>(event), now)) return;
+        if (!limit_.admit(static_cast<std::size_t>(event), now, source)) return;
     }
     emit(row_of(event), fields);
 }

@@ -39,8 +39,8 @@ class Log {
     Log(const Log&) = delete;
     Log& operator=(const Log&) = delete;
 
-    // `fields`: as src/events.toml lists the keys of the event.
-    void write(LogEvent event, const std::vector<LogField>& fields);
+    // `fields`: as src/events.toml lists the keys of the event. `source`: the host that caused the line; 0: none.
+    void write(LogEvent event, const std::vector<LogField>& fields, std::uint64_t source = 0);
     void poll();
     [[nodiscard]] bool writes(LogEvent event) const { return row_of(event).severity >= config_.level; }
 

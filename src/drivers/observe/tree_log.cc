@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/tree_log.h"
 
+#include <algorithm>
+
 namespace atp::observe {
 namespace {
 
@@ -21,15 +23,22 @@ void write_member(Log& log, LogEvent of_worker, LogEvent of_leaf, const control:
     }
 }
 
+// A host has many ports.
+std::uint64_t source_of(const wire::Address& address) {
+    return std::max<std::uint64_t>(address.with_port(0).hash(), 1);
+}
+
 // `address`: of no family if this switch itself is the reason.
 void write_failure(Log& log, LogEvent event, const control::TreeNotice& notice) {
     if (notice.address.family() == wire::Family::none) {
         log.write(event, {job_field(notice.job), {"channel", notice.channel}, {"reason", notice.reason}});
     } else {
-        log.write(event, {job_field(notice.job),
-                          {"channel", notice.channel},
-                          {"address", notice.address},
-                          {"reason", notice.reason}});
+        log.write(event,
+                  {job_field(notice.job),
+                   {"channel", notice.channel},
+                   {"address", notice.address},
+                   {"reason", notice.reason}},
+                  source_of(notice.address));
     }
 }
 
@@ -38,10 +47,12 @@ void write_failure(Log& log, LogEvent event, const control::TreeNotice& notice) 
 void write_notice(Log& log, const control::TreeNotice& notice) {
     switch (notice.kind) {
         case Kind::job_formed:
-            log.write(LogEvent::job_formed, {job_field(notice.job),
-                                             {"channel", notice.channel},
-                                             {"level", notice.level},
-                                             {"address", notice.address}});
+            log.write(LogEvent::job_formed,
+                      {job_field(notice.job),
+                       {"channel", notice.channel},
+                       {"level", notice.level},
+                       {"address", notice.address}},
+                      source_of(notice.address));
             break;
         case Kind::job_ready:
             log.write(LogEvent::job_ready,
