@@ -20,11 +20,11 @@ wire::Address numbered(unsigned number, unsigned port = 4790) {
     return *wire::Address::parse(text);
 }
 
-Time at(Duration since) { return Time{} + std::chrono::hours(1) + since; }
+Time after(Duration since) { return Time{} + std::chrono::hours(1) + since; }
 
 TEST(QuestionPace, PausesGrowFromFiftyMillisecondsToThreeSeconds) {
     QuestionPace pace({1, 2});
-    Time now = at({});
+    Time now = after({});
     for (const int pause_ms : {50, 100, 200, 400, 800, 1600, 3000, 3000}) {
         EXPECT_EQ(pace.ask(numbered(1), numbered(9), channel_of_job, now), now);
         const Time next = pace.ask(numbered(1, 9), numbered(9), channel_of_job, now);
@@ -36,7 +36,7 @@ TEST(QuestionPace, PausesGrowFromFiftyMillisecondsToThreeSeconds) {
 
 TEST(QuestionPace, HostThatAnsweredMayBeAskedByAllForTenSeconds) {
     QuestionPace pace({1, 2});
-    const Time now = at({});
+    const Time now = after({});
     EXPECT_EQ(pace.ask(numbered(1), numbered(9), channel_of_job, now), now);
     EXPECT_TRUE(pace.handle_answer(numbered(1), now)) << "its first answer";
     EXPECT_FALSE(pace.handle_answer(numbered(1), now));
@@ -48,7 +48,7 @@ TEST(QuestionPace, HostThatAnsweredMayBeAskedByAllForTenSeconds) {
 
 TEST(QuestionPace, FullTableAsksNoFurtherHostUntilOneIsForgotten) {
     QuestionPace pace({1, 2});
-    const Time now = at({});
+    const Time now = after({});
     for (unsigned i = 0; i < QuestionPace::most_hosts; ++i) {
         EXPECT_EQ(pace.ask(numbered(i), numbered(9), channel_of_job, now), now);
     }

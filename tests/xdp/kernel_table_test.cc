@@ -42,7 +42,7 @@ TEST_F(SwitchInTheKernel, GroupNumbersLeaveRoomForTheTokensOfAllJobs) {
     if (machine == nullptr) return;
     unsigned learnt = 0;
     for (std::uint64_t number = 1000; number < 1600; ++number)
-        learnt += machine->learn_group({job, token}, number) ? 1 : 0;
+        learnt += machine->learn_group({job, token}, number) ? 1U : 0U;
     EXPECT_EQ(learnt, 7U * 4U);
     for (std::uint32_t other = 8; other < 11; ++other) EXPECT_TRUE(machine->admit(other, token, 0));
     machine->forget_group({8, token}, 1000);
