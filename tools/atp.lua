@@ -221,7 +221,7 @@ local MESSAGES = {
     [20] = { name = "hello", text = "requests the path of a switch, and tests whether a message of this length arrives", fields = {
         { name = "nonce", kind = "u64", text = "random; the answer repeats it", size = 8, hex = true },
     } },
-    [21] = { name = "welcome", text = "answer to a HELLO, at least as long, with its ECN bits", fields = {
+    [21] = { name = "welcome", text = "answer to a HELLO, as long up to 9,000 bytes, with its ECN bits", fields = {
         { name = "nonce", kind = "u64", text = "of the HELLO", size = 8, hex = true },
         { name = "received_bytes", kind = "u32", text = "length of the HELLO as received", size = 4 },
         { name = "switch_count", kind = "u8", text = "number of switches", size = 1, counts = "path" },
@@ -232,6 +232,7 @@ local MESSAGES = {
         { name = "nonce", kind = "u64", text = "random; the answer repeats it", size = 8, hex = true },
         { name = "snapshot", kind = "u32", text = "0: current state; otherwise the snapshot that part 0 named", size = 4 },
         { name = "part", kind = "u16", text = "from 0", size = 2 },
+        { name = "cookie", kind = "u64", text = "of the last RETRY to a STATS of this address; 0: none", size = 8, hex = true },
     } },
     [23] = { name = "report", text = "that part of the report", fields = {
         { name = "nonce", kind = "u64", text = "of the STATS", size = 8, hex = true },
@@ -240,12 +241,12 @@ local MESSAGES = {
         { name = "parts", kind = "u16", text = "of the report", size = 2 },
         { name = "text", kind = "text", text = "part of the report, JSON" },
     } },
-    [24] = { name = "retry", text = "repeat the JOIN with this cookie", fields = {
-        { name = "nonce", kind = "u64", text = "of the JOIN", size = 8, hex = true },
-        { name = "job", kind = "u32", text = "of the JOIN", size = 4, hex = true },
-        { name = "token", kind = "u64", text = "of the JOIN", size = 8, hex = true },
-        { name = "channel", kind = "u16", text = "of the JOIN", size = 2 },
-        { name = "cookie", kind = "u64", text = "proves that the sender of the JOIN receives at its address", size = 8, hex = true, least = 1 },
+    [24] = { name = "retry", text = "repeat the JOIN or STATS with this cookie", fields = {
+        { name = "nonce", kind = "u64", text = "of the JOIN or STATS", size = 8, hex = true },
+        { name = "job", kind = "u32", text = "of the JOIN; 0 for a STATS", size = 4, hex = true },
+        { name = "token", kind = "u64", text = "of the JOIN; 0 for a STATS", size = 8, hex = true },
+        { name = "channel", kind = "u16", text = "of the JOIN; 0 for a STATS", size = 2 },
+        { name = "cookie", kind = "u64", text = "proves that the sender receives at its address", size = 8, hex = true, least = 1 },
     } },
 }
 -- End of the written part.

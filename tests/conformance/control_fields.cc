@@ -74,7 +74,7 @@ FIELDS(Leave, nonce, job, token, channel, epoch, unit, member, edges)
 FIELDS(Retry, nonce, job, token, channel, cookie)
 FIELDS(Hello, nonce)
 FIELDS(Welcome, nonce, received_bytes, path, software)
-FIELDS(Stats, nonce, snapshot, part)
+FIELDS(Stats, nonce, snapshot, part, cookie)
 FIELDS(Report, nonce, snapshot, part, parts, text)
 FIELDS(RankFacts, job, token, first_group, shares, starts_switch, kernel, host_name, socket, secret_low, secret_high,
        switch_address, terms)

@@ -112,7 +112,7 @@ constexpr wire::Retry retry{.nonce = 0x2122232425262728,
                             .token = 0x5EEDFACE01234567,
                             .channel = 0x0A0B,
                             .cookie = 0x6162636465666768};
-constexpr wire::Stats stats{.nonce = 0x2122232425262728, .snapshot = 7, .part = 2};
+constexpr wire::Stats stats{.nonce = 0x2122232425262728, .snapshot = 7, .part = 2, .cookie = 0x7172737475767778};
 
 // The switch at 10.0.0.1:4790, whose process ended.
 wire::Edge leaf_edge() {

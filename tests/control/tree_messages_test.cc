@@ -17,20 +17,24 @@ std::vector<std::byte> bytes_of(const wire::JoiningMessage& message, std::size_t
     return bytes;
 }
 
+TreeReception give(Tree& tree, Gatekeeper& gatekeeper, const std::vector<std::byte>& bytes) {
+    return handle_tree_message(tree.tree, gatekeeper, bytes, bytes.size(), worker(0), tree.now);
+}
+
 TEST(TreeMessages, JoinReachesTheTreeAfterItsSenderHasRepeatedTheCookie) {
     Tree tree;
     Gatekeeper gatekeeper({1, 2});
     wire::Join join = join_of_member(0, 2, 0);
     join.nonce = 7, join.epoch = 1;
-    const auto first = handle_tree_message(tree.tree, gatekeeper, bytes_of(join), worker(0), tree.now);
+    const auto first = give(tree, gatekeeper, bytes_of(join));
     EXPECT_TRUE(first.understood);
     ASSERT_TRUE(first.retry);
     EXPECT_EQ(tree.tree.channels(), 0U);
     join.cookie = first.retry->cookie;
-    EXPECT_FALSE(handle_tree_message(tree.tree, gatekeeper, bytes_of(join), worker(0), tree.now).retry);
+    EXPECT_FALSE(give(tree, gatekeeper, bytes_of(join)).retry);
     EXPECT_EQ(tree.tree.channels(), 1U);
     join.epoch = 2;
-    static_cast<void>(handle_tree_message(tree.tree, gatekeeper, bytes_of(join, 1464), worker(0), tree.now));
+    static_cast<void>(give(tree, gatekeeper, bytes_of(join, 1464)));
     EXPECT_EQ(tree.tree.counters().joins, 2U) << "a JOIN may be as long as a packet";
 }
 
@@ -40,10 +44,10 @@ TEST(TreeMessages, JoinedIsAsLongAsTheLastJoinOfItsReceiver) {
     Gatekeeper gatekeeper({1, 2});
     wire::Join join = join_of_member(0, 2, 0);
     join.nonce = 7, join.epoch = 1;
-    join.cookie = handle_tree_message(tree.tree, gatekeeper, bytes_of(join), worker(0), tree.now).retry->cookie;
+    join.cookie = give(tree, gatekeeper, bytes_of(join)).retry->cookie;
     for (const std::size_t bytes : {wire::least_question_bytes, std::size_t{1464}, wire::least_question_bytes}) {
         ++join.epoch;
-        static_cast<void>(handle_tree_message(tree.tree, gatekeeper, bytes_of(join, bytes), worker(0), tree.now));
+        static_cast<void>(give(tree, gatekeeper, bytes_of(join, bytes)));
         tree.drain();
         const JoinTree::Transmit& answer = tree.sent.back();
         EXPECT_EQ(answer.to, worker(0));
@@ -58,14 +62,14 @@ TEST(TreeMessages, TreeOfOneJobAnswersNoOther) {
     Gatekeeper gatekeeper({1, 2});
     wire::Join join = join_of_member(0, 2, 0);
     join.epoch = 1;
-    join.cookie = gatekeeper.cookie_of(worker(0), tree.now);
+    join.cookie = gatekeeper.cookie_of(Gatekeeper::Question::join, worker(0), tree.now);
     join.terms.token = token + 1;
-    const TreeReception other = handle_tree_message(tree.tree, gatekeeper, bytes_of(join), worker(0), tree.now);
+    const TreeReception other = give(tree, gatekeeper, bytes_of(join));
     EXPECT_FALSE(other.understood);
     EXPECT_FALSE(other.retry);
     EXPECT_EQ(tree.tree.channels(), 0U);
     join.terms.token = token;
-    EXPECT_TRUE(handle_tree_message(tree.tree, gatekeeper, bytes_of(join), worker(0), tree.now).understood);
+    EXPECT_TRUE(give(tree, gatekeeper, bytes_of(join)).understood);
     EXPECT_EQ(tree.tree.channels(), 1U);
 }
 
@@ -73,7 +77,7 @@ TEST(TreeMessages, OtherBytesAreNotUnderstoodAndChangeNothing) {
     Tree tree;
     Gatekeeper gatekeeper({1, 2});
     const auto understood = [&](const std::vector<std::byte>& bytes) {
-        return handle_tree_message(tree.tree, gatekeeper, bytes, worker(0), tree.now).understood;
+        return give(tree, gatekeeper, bytes).understood;
     };
     std::vector<std::byte> short_join = bytes_of(join_of_member(0, 2, 0));
     short_join.resize(wire::least_question_bytes - 1);

@@ -324,6 +324,27 @@ TEST(Attack, H97_HostThatNeverAskedGetsNoMoreThanTheJoinsThatNameIt) {
     EXPECT_LE(sink.bytes, before + outsider.sent_bytes);
 }
 
+// A report costs a thread milliseconds, so those who ask share it.
+TEST(Attack, QuestionsForReportsMakeAtMostOneIn100Ms) {
+    const auto node = start(small_switch());
+    Outsider outsider;
+    wire::Stats stats{.nonce = 1};
+    outsider.say(stats, node->address());
+    const auto retry = wire::decode<wire::Retry>(outsider.receive(2000));
+    ASSERT_TRUE(retry);
+    stats.cookie = retry->cookie;
+    std::set<std::uint32_t> numbers;
+    const auto begin = std::chrono::steady_clock::now();
+    while (numbers.size() < 4) {
+        for (int i = 0; i < 20; ++i, ++stats.nonce) outsider.say(stats, node->address());
+        for (Bytes answer = outsider.receive(200); !answer.empty(); answer = outsider.receive(1)) {
+            if (const auto report = wire::decode<wire::Report>(answer)) numbers.insert(report->snapshot);
+        }
+        ASSERT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+    }
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(300));
+}
+
 // The answers for a running job and for one that does not exist are equal, whatever token is guessed.
 TEST(Attack, H70_AnswersToGuessedTokensRevealNothing) {
     auto config = small_switch();

@@ -201,7 +201,7 @@ class Channel {
     }
     // To the server here, with the cookie of its address.
     void control(wire::Join join, const wire::Address& from = switch_address) {
-        join.cookie = control::Gatekeeper(config.secret).cookie_of(from, now);
+        join.cookie = control::Gatekeeper(config.secret).cookie_of(control::Gatekeeper::Question::join, from, now);
         receive(testing::encoded(join, wire::least_question_bytes), from);
     }
     // The new process counts its JOINEDs from 1.

@@ -133,7 +133,8 @@ TEST(HostedServer, MessagesWithoutRoomWaitForTheNextCall) {
     channel.machine.handle_timeout(channel.now);
     const wire::Address from = switch_address;
     wire::Join message = join_of_last_switch(channel.config);
-    message.cookie = control::Gatekeeper(channel.config.secret).cookie_of(from, channel.now);
+    message.cookie =
+        control::Gatekeeper(channel.config.secret).cookie_of(control::Gatekeeper::Question::join, from, channel.now);
     auto join = testing::encoded(message, wire::least_question_bytes);
     channel.machine.handle_datagram({.bytes = join, .capacity = join.size(), .from = &from}, channel.now);
     channel.machine.transmit_control(channel.out);

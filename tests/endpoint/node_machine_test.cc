@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "support/byte_archive.h"
 #include "support/control_messages.h"
 #include "support/recording_outbox.h"
 
@@ -20,6 +19,7 @@ using ::testing::IsEmpty;
 using testing::RecordingOutbox;
 using Bytes = std::vector<std::byte>;
 using Kind = NodeTask::Kind;
+using std::chrono::milliseconds;
 
 wire::Address host(unsigned number) { return *wire::Address::parse("10.0.0." + std::to_string(number) + ":4790"); }
 
@@ -29,23 +29,40 @@ struct Node {
                    .self = {.aggregators = 1000, .lanes = 352},
                    .parent = host(9),
                    .software = "atp 1.2.3",
-                   .shards = shards}) {
+                   .shards = shards,
+                   .secret = {3, 4}}) {
         if (parent != nullptr) machine.set_parent(*parent);
     }
 
-    NodeTask take(const Bytes& bytes, wire::Ecn ecn = wire::Ecn::capable_0) {
-        const NodeTask task = machine.handle_message(bytes, host(5), ecn, outbox);
+    NodeTask take(const Bytes& bytes, wire::Ecn ecn = wire::Ecn::capable_0) { return take_from(host(5), bytes, ecn); }
+    NodeTask take_from(const wire::Address& from, const Bytes& bytes, wire::Ecn ecn = wire::Ecn::not_capable) {
+        const NodeTask task =
+            machine.handle_message({.from = from, .ecn = ecn, .bytes = bytes, .length = bytes.size()}, outbox, now);
         sent = outbox.flush();
         return task;
     }
+    // With the cookie of the address.
+    NodeTask ask(wire::Stats stats, const wire::Address& from = host(5)) {
+        stats.cookie = machine.gatekeeper().cookie_of(control::Gatekeeper::Question::stats, from, now);
+        return take_from(from, encoded(stats));
+    }
     void report(const std::string& text) {
-        machine.handle_report(text, outbox);
+        machine.handle_report(text, outbox, now);
         sent = outbox.flush();
+    }
+    // A whole report, 100 ms after the one before; returns its number.
+    std::uint32_t reported(const std::string& text) {
+        now += milliseconds(100);
+        EXPECT_EQ(ask({.nonce = ++nonce}).kind, Kind::take_report);
+        report(text);
+        return wire::decode<wire::Report>(sent.at(0).bytes)->snapshot;
     }
 
     NodeMachine machine;
     RecordingOutbox outbox;
     std::vector<RecordingOutbox::Packet> sent;
+    Time now{std::chrono::seconds(1000)};
+    std::uint64_t nonce = 1000;
 };
 
 // A client of a parent that has answered.
@@ -125,11 +142,79 @@ TEST(NodeMachine, RefusalOfAShortQuestionHasNoTextAndAmplifiesNothing) {
     EXPECT_EQ(node.machine.counters().too_long, 1U);
 }
 
+// Whatever it was sent from, the question makes no report and leaves nothing.
+TEST(NodeMachine, StatsOfAnUnprovenAddressGetsACookieAndNoReport) {
+    Node node;
+    EXPECT_EQ(node.take(encoded(wire::Stats{.nonce = 9})).kind, Kind::none);
+    const auto retry = wire::decode<wire::Retry>(node.sent.at(0).bytes);
+    ASSERT_TRUE(retry);
+    EXPECT_EQ(retry->nonce, 9U);
+    EXPECT_EQ(retry->job, 0U);
+    EXPECT_EQ(retry->token, 0U);
+    EXPECT_EQ(retry->channel, 0U);
+    EXPECT_EQ(node.machine.poll_timeout(), never);
+    const Bytes proven = encoded(wire::Stats{.nonce = 9, .cookie = retry->cookie});
+    EXPECT_EQ(node.take_from(host(6), proven).kind, Kind::none) << "the cookie of another address";
+    EXPECT_EQ(node.take(proven).kind, Kind::take_report);
+    EXPECT_THAT(node.sent, IsEmpty());
+}
+
+TEST(NodeMachine, CookieOfAJoinReadsNoReport) {
+    Node node;
+    const std::uint64_t of_join =
+        node.machine.gatekeeper().cookie_of(control::Gatekeeper::Question::join, host(5), node.now);
+    EXPECT_EQ(node.take(encoded(wire::Stats{.nonce = 9, .cookie = of_join})).kind, Kind::none);
+}
+
+TEST(NodeMachine, AllWhoAskWithin100MsShareAReport) {
+    Node node;
+    ASSERT_EQ(node.ask({.nonce = 1}).kind, Kind::take_report);
+    node.report("first");
+    int taken = 0;
+    for (unsigned asker = 10; asker < 60; ++asker) {
+        node.now += milliseconds(1);
+        if (node.ask({.nonce = asker}, host(asker)).kind == Kind::take_report) ++taken;
+        EXPECT_THAT(node.sent, IsEmpty()) << "the report must describe a moment after the question";
+    }
+    EXPECT_EQ(taken, 0);
+    EXPECT_EQ(node.machine.poll_timeout() - node.now, milliseconds(50));
+    node.now += milliseconds(50);
+    ASSERT_EQ(node.machine.handle_timeout(node.now).kind, Kind::take_report);
+    EXPECT_EQ(node.machine.poll_timeout(), never) << "while it is made";
+    node.report("second");
+    ASSERT_EQ(node.sent.size(), 50U);
+    for (unsigned asker = 10; asker < 60; ++asker) {
+        EXPECT_EQ(node.sent[asker - 10].to, host(asker));
+        EXPECT_EQ(wire::decode<wire::Report>(node.sent[asker - 10].bytes)->text, "second");
+    }
+}
+
+TEST(NodeMachine, QuestionDuringTheMakingOfAReportGetsTheNextOne) {
+    Node node;
+    ASSERT_EQ(node.ask({.nonce = 1}).kind, Kind::take_report);
+    EXPECT_EQ(node.ask({.nonce = 2}, host(6)).kind, Kind::none);
+    EXPECT_EQ(node.ask({.nonce = 1}).kind, Kind::none) << "a repeated question waits once";
+    node.report("first");
+    ASSERT_EQ(node.sent.size(), 1U);
+    EXPECT_EQ(node.sent[0].to, host(5));
+    node.now = node.machine.poll_timeout();
+    ASSERT_EQ(node.machine.handle_timeout(node.now).kind, Kind::take_report);
+    node.report("second");
+    ASSERT_EQ(node.sent.size(), 1U);
+    EXPECT_EQ(node.sent[0].to, host(6));
+}
+
+TEST(NodeMachine, QuestionsBeyondTheBoundAreDroppedAndCounted) {
+    Node node;
+    for (unsigned asker = 1; asker <= 65; ++asker) static_cast<void>(node.ask({.nonce = asker}, host(asker)));
+    EXPECT_EQ(node.machine.counters().ignored, 1U);
+}
+
 TEST(NodeMachine, ReportIsCutIntoPartsOfOneMoment) {
     Node node;
     std::string text(2500, 'a');
     text.back() = 'z';
-    EXPECT_EQ(node.take(encoded(wire::Stats{.nonce = 9})).kind, Kind::take_report);
+    EXPECT_EQ(node.ask({.nonce = 9}).kind, Kind::take_report);
     EXPECT_THAT(node.sent, IsEmpty());
     node.report(text);
     const auto first = wire::decode<wire::Report>(node.sent.at(0).bytes);
@@ -139,29 +224,38 @@ TEST(NodeMachine, ReportIsCutIntoPartsOfOneMoment) {
     std::string read = first->text;
     for (std::uint16_t part = 1; part < 3; ++part) {
         const wire::Stats stats{.nonce = 10U + part, .snapshot = first->snapshot, .part = part};
-        EXPECT_EQ(node.take(encoded(stats)).kind, Kind::none) << "the kept report answers";
+        EXPECT_EQ(node.ask(stats).kind, Kind::none) << "the kept report answers";
         const auto next = wire::decode<wire::Report>(node.sent.at(0).bytes);
         EXPECT_EQ(next->nonce, 10U + part);
         read += next->text;
     }
     EXPECT_EQ(read, text);
-    node.take(encoded(wire::Stats{.nonce = 9, .snapshot = first->snapshot, .part = 3}));
+    static_cast<void>(node.ask({.nonce = 9, .snapshot = first->snapshot, .part = 3}));
     EXPECT_THAT(node.sent, IsEmpty()) << "there is no such part";
 }
 
-TEST(NodeMachine, NinthReportReplacesTheFirst) {
+TEST(NodeMachine, QuestionsOfOthersReplaceNoReportForThreeSeconds) {
     Node node;
-    std::vector<std::uint32_t> numbers;
-    for (int i = 0; i < 9; ++i) {
-        ASSERT_EQ(node.take(encoded(wire::Stats{.nonce = 9})).kind, Kind::take_report);
-        node.report("report " + std::to_string(i));
-        numbers.push_back(wire::decode<wire::Report>(node.sent.at(0).bytes)->snapshot);
-    }
-    node.take(encoded(wire::Stats{.nonce = 1, .snapshot = numbers[0]}));
+    const std::uint32_t first = node.reported("mine");
+    for (int i = 0; i < 30; ++i) static_cast<void>(node.reported("of another"));
+    static_cast<void>(node.ask({.nonce = 1, .snapshot = first}));
+    EXPECT_EQ(wire::decode<wire::Report>(node.sent.at(0).bytes)->text, "mine");
+    static_cast<void>(node.reported("of another"));
+    static_cast<void>(node.ask({.nonce = 1, .snapshot = first}));
     EXPECT_THAT(node.sent, IsEmpty());
-    node.take(encoded(wire::Stats{.nonce = 1, .snapshot = numbers[1]}));
-    EXPECT_EQ(wire::decode<wire::Report>(node.sent.at(0).bytes)->text, "report 1");
     EXPECT_EQ(node.machine.counters().ignored, 1U);
+}
+
+TEST(NodeMachine, NewestReportAnswersWhileKeptOnesFillTheRoom) {
+    Node node;
+    const std::string large(KeptReports::most_bytes / 4, 'x');
+    std::uint32_t newest = 0;
+    for (int i = 0; i < 4; ++i) newest = node.reported(large);
+    node.now += milliseconds(100);
+    EXPECT_EQ(node.ask({.nonce = 7}).kind, Kind::none);
+    EXPECT_EQ(wire::decode<wire::Report>(node.sent.at(0).bytes)->snapshot, newest);
+    node.now += KeptReports::kept_for;
+    EXPECT_EQ(node.ask({.nonce = 8}).kind, Kind::take_report);
 }
 
 TEST(NodeMachine, ReportThatWasNotRequestedIsNotSent) {
@@ -221,19 +315,43 @@ TEST(NodeMachine, AnswerWithoutRoomIsCounted) {
     EXPECT_EQ(node.machine.counters().answered, 0U);
 }
 
-TEST(NodeMachine, LoadedStateHasTheKeptReports) {
-    Node saved;
-    static_cast<void>(saved.take(encoded(wire::Stats{.nonce = 9})));
-    saved.report("kept");
-    const std::uint32_t number = wire::decode<wire::Report>(saved.sent.at(0).bytes)->snapshot;
-    Node loaded;
-    ASSERT_TRUE(testing::copy_state(saved.machine, loaded.machine));
-    loaded.take(encoded(wire::Stats{.nonce = 1, .snapshot = number}));
-    EXPECT_EQ(wire::decode<wire::Report>(loaded.sent.at(0).bytes)->text, "kept");
-    EXPECT_EQ(loaded.machine.counters().answered, 2U);
-    static_cast<void>(loaded.take(encoded(wire::Stats{.nonce = 9})));
-    loaded.report("next");
-    EXPECT_EQ(wire::decode<wire::Report>(loaded.sent.at(0).bytes)->snapshot, number + 1);
+// No switch should be a mirror for packets that no link but loopback carries whole.
+// A question of 65,507 bytes must not take that much memory while it waits.
+TEST(NodeMachine, PaddingOfAQuestionIsANumber) {
+    Node node;
+    ControlMessage hello{.from = host(5), .bytes = encoded(wire::Hello{.nonce = 5}), .length = 1400};
+    static_cast<void>(node.machine.handle_message(hello, node.outbox, node.now));
+    node.sent = node.outbox.flush();
+    EXPECT_EQ(node.sent.at(0).bytes.size(), 1400U);
+    EXPECT_EQ(wire::decode<wire::Welcome>(node.sent[0].bytes)->received_bytes, 1400U);
+}
+
+// The flood of one host costs the thread a bounded time, and takes no answers from others.
+TEST(NodeMachine, H72_FloodOfOneHostLeavesOthersTheirAnswers) {
+    Node node;
+    const Bytes hello = encoded(wire::Hello{.nonce = 5}, wire::least_question_bytes);
+    std::size_t flooder = 0;
+    std::size_t other = 0;
+    for (int i = 0; i < 100'000; ++i) {  // in a second
+        node.now += std::chrono::microseconds(10);
+        static_cast<void>(node.take_from(host(66), hello));
+        flooder += node.sent.size();
+        if (i % 1000 != 0) continue;
+        static_cast<void>(node.take_from(host(7), hello));
+        other += node.sent.size();
+    }
+    EXPECT_EQ(other, 100U);
+    EXPECT_LT(flooder, 25'000U);
+    EXPECT_EQ(node.machine.counters().limited, 100'000U - flooder);
+}
+
+TEST(NodeMachine, WelcomeHasAtMost9000Bytes) {
+    Node node;
+    node.take(encoded(wire::Hello{.nonce = 5}, std::size_t{9000}));
+    EXPECT_EQ(node.sent.at(0).bytes.size(), 9000U);
+    node.take(encoded(wire::Hello{.nonce = 5}, std::size_t{60'000}));
+    EXPECT_EQ(node.sent.at(0).bytes.size(), 9000U);
+    EXPECT_EQ(wire::decode<wire::Welcome>(node.sent[0].bytes)->received_bytes, 60'000U);
 }
 
 }  // namespace

@@ -69,7 +69,8 @@ struct Shard {
     [[nodiscard]] Bytes stamped(const Bytes& bytes, const wire::Address& from, Time now) {
         if (auto join = wire::decode<wire::Join>(bytes); join && join->epoch == 0) {
             join->epoch = ++epoch_;
-            join->cookie = control::Gatekeeper(machine.tree().config().secret).cookie_of(from, now);
+            join->cookie = control::Gatekeeper(machine.tree().config().secret)
+                               .cookie_of(control::Gatekeeper::Question::join, from, now);
             return encoded(*join, wire::least_question_bytes);
         }
         if (auto leave = wire::decode<wire::Leave>(bytes); leave && leave->epoch == 0) {
@@ -89,7 +90,9 @@ struct Shard {
         collect();
     }
     void message(const Bytes& bytes, const wire::Address& from, Time now = {}) {
-        machine.handle_message(stamped(bytes, from, now), from, outbox, now);
+        Bytes whole = stamped(bytes, from, now);
+        const std::size_t length = whole.size();
+        machine.handle_message({.from = from, .bytes = std::move(whole), .length = length}, outbox, now);
         collect();
     }
     // Of the JOINs to the parent of its only channel.

@@ -3,27 +3,56 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
+#include "support/control_messages.h"
+
 namespace atp::switchd {
 namespace {
 
-TEST(Mailbox, MessagesAreTakenOnceInTheirOrder) {
-    Mailbox mailbox;
-    EXPECT_TRUE(mailbox.put({.from = {}, .bytes = {std::byte{1}}}));
-    EXPECT_TRUE(mailbox.put({.from = {}, .bytes = {std::byte{2}}}));
-    const auto messages = mailbox.take_all();
-    ASSERT_EQ(messages.size(), 2U);
-    EXPECT_EQ(messages[0].bytes[0], std::byte{1});
-    EXPECT_EQ(messages[1].bytes[0], std::byte{2});
-    EXPECT_TRUE(mailbox.take_all().empty());
+using endpoint::ControlMessage;
+using endpoint::ControlQueue;
+
+ControlMessage message_of(std::vector<std::byte> bytes) {
+    const std::size_t length = bytes.size();
+    return {.bytes = std::move(bytes), .length = length};
+}
+ControlMessage join() { return message_of(testing::encoded(testing::join_of_worker())); }
+ControlMessage leave(std::uint64_t nonce) {
+    return message_of(testing::encoded(wire::Leave{.nonce = nonce, .token = 1}));
 }
 
-TEST(Mailbox, MessageBeyondTheBoundIsDroppedAndCounted) {
+std::vector<ControlMessage> taken(Mailbox& mailbox) {
+    std::vector<ControlMessage> messages;
+    mailbox.take_all([&](ControlMessage message) { messages.push_back(std::move(message)); });
+    return messages;
+}
+
+TEST(Mailbox, MessagesAreTakenOnceInTheirOrder) {
     Mailbox mailbox;
-    for (std::size_t i = 0; i < Mailbox::most_messages; ++i) ASSERT_TRUE(mailbox.put({}));
-    EXPECT_FALSE(mailbox.put({}));
+    for (std::uint64_t nonce = 0; nonce < 3; ++nonce) EXPECT_TRUE(mailbox.put(leave(nonce)));
+    const auto messages = taken(mailbox);
+    ASSERT_EQ(messages.size(), 3U);
+    for (std::uint64_t nonce = 0; nonce < 3; ++nonce) {
+        EXPECT_EQ(wire::decode<wire::Leave>(messages[nonce].bytes)->nonce, nonce);
+    }
+    EXPECT_TRUE(taken(mailbox).empty());
+}
+
+TEST(Mailbox, MessagesFromAnywherePushOutNoJoinWithACookie) {
+    Mailbox mailbox;
+    while (mailbox.put(leave(1))) {
+    }
     EXPECT_EQ(mailbox.lost(), 1U);
-    EXPECT_EQ(mailbox.take_all().size(), Mailbox::most_messages);
-    EXPECT_TRUE(mailbox.put({})) << "there is room again";
+    EXPECT_TRUE(mailbox.put(join()));
+    EXPECT_EQ(taken(mailbox).size(), ControlQueue::most_messages + 1);
+}
+
+TEST(Mailbox, MessagesAreBoundedInBytesToo) {
+    Mailbox mailbox;
+    std::size_t count = 0;
+    while (mailbox.put(message_of(std::vector<std::byte>(3000)))) ++count;
+    EXPECT_EQ(count, ControlQueue::most_bytes / 3000);
 }
 
 }  // namespace

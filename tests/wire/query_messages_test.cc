@@ -34,11 +34,12 @@ TEST(QueryMessages, WelcomeDecodesToItsFields) {
 
 TEST(QueryMessages, RequestsAndReportsDecodeToTheirFields) {
     EXPECT_EQ(decode<Hello>(encoded(Hello{.nonce = 0xFEDCBA9876543210}))->nonce, 0xFEDCBA9876543210U);
-    const auto stats = decode<Stats>(encoded(Stats{.nonce = 1, .snapshot = 2, .part = 3}));
+    const auto stats = decode<Stats>(encoded(Stats{.nonce = 1, .snapshot = 2, .part = 3, .cookie = 4}));
     ASSERT_TRUE(stats.has_value());
     EXPECT_EQ(stats->nonce, 1U);
     EXPECT_EQ(stats->snapshot, 2U);
     EXPECT_EQ(stats->part, 3U);
+    EXPECT_EQ(stats->cookie, 4U);
     const auto report = decode<Report>(
         encoded(Report{.nonce = 1, .snapshot = 2, .part = 3, .parts = 4, .text = std::string(report_part_bytes, 'x')}));
     ASSERT_TRUE(report.has_value());

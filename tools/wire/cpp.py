@@ -127,6 +127,9 @@ def control_h(wire: Wire) -> str:
     for item in wire.constants.values():
         if item.scope == "control":
             lines += constant(item)
+    longest = grouped(max(wire.longest(item) for item in wire.messages.values()))
+    lines += ["// Longest control message without its padding."]
+    lines += [f"inline constexpr std::size_t longest_message_bytes = {longest};"]
     return "\n".join([*lines, ""])
 
 

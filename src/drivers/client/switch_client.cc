@@ -170,21 +170,27 @@ Result<ProbeOutcome> SwitchClient::probe(std::uint32_t bytes, Time deadline, Dur
     return silent(Operation::join, begin);
 }
 
-Result<wire::Report> SwitchClient::part(const wire::Stats& question, Time deadline, std::uint32_t bytes,
-                                        Duration attempt) {
+Result<wire::Report> SwitchClient::part(wire::Stats question, Time deadline, std::uint32_t bytes, Duration attempt) {
     const Time begin = net::now();
     std::vector<std::byte> buffer(std::max<std::size_t>(bytes, 2 * wire::report_part_bytes));
     std::optional<wire::Report> report;
+    const auto accept = [&](const wire::Datagram& datagram) -> Result<bool> {
+        const auto retry = wire::decode<wire::Retry>(datagram.bytes);
+        if (retry && retry->nonce == question.nonce && retry->cookie != question.cookie) {
+            stats_cookie_ = retry->cookie;
+            report.reset();
+            return true;
+        }
+        report = wire::decode<wire::Report>(datagram.bytes);
+        return report && report->nonce == question.nonce && report->part == question.part;
+    };
     while (net::now() < deadline) {
+        question.cookie = stats_cookie_;
         const std::size_t size = std::max<std::size_t>(wire::encode(question, buffer), bytes);
         if (auto passed = send({buffer.data(), size}); !passed) return tl::unexpected(passed.error());
-        const auto answered =
-            await(std::min(deadline, net::now() + attempt), [&](const wire::Datagram& datagram) -> Result<bool> {
-                report = wire::decode<wire::Report>(datagram.bytes);
-                return report && report->nonce == question.nonce && report->part == question.part;
-            });
+        const auto answered = await(std::min(deadline, net::now() + attempt), accept);
         if (!answered) return tl::unexpected(answered.error());
-        if (*answered) return *std::move(report);
+        if (*answered && report) return *std::move(report);
     }
     return silent(Operation::receive, begin);
 }

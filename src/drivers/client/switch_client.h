@@ -65,14 +65,14 @@ class SwitchClient {
     [[nodiscard]] Result<void> ask(Time now);
     [[nodiscard]] Failure refusal(const control::HelloAnswer& answer) const;
     [[nodiscard]] Failure silent(Operation operation, Time since) const;
-    // `bytes`: least length of the request.
-    [[nodiscard]] Result<wire::Report> part(const wire::Stats& question, Time deadline, std::uint32_t bytes,
-                                            Duration attempt);
+    // `bytes`: least length of the request. Repeats it with the cookie that the switch asks for.
+    [[nodiscard]] Result<wire::Report> part(wire::Stats question, Time deadline, std::uint32_t bytes, Duration attempt);
 
     wire::Address address_;
     std::unique_ptr<net::UdpSocket> socket_;
     control::HelloClient hellos_;
-    std::uint64_t stats_nonce_;  // of the last STATS
+    std::uint64_t stats_nonce_;       // of the last STATS
+    std::uint64_t stats_cookie_ = 0;  // of the last RETRY; 0: none
     std::atomic<bool> closed_ = false;
 };
 

@@ -62,7 +62,9 @@ struct ShardCounters {
     // packets that carried them. `gathered_acks` divided by this is the average list (up to 16)
     std::uint64_t ack_lists = 0;
     std::uint64_t control_refused = 0;  // control messages that do not decode
-    std::uint64_t control_lost = 0;  // control messages dropped because a thread's mailbox was full; they are repeated
+    // control messages dropped because too many waited, or because too many addresses without a cookie asked; they are
+    // repeated
+    std::uint64_t control_lost = 0;
     std::uint64_t control_retries = 0;    // JOINs without a valid cookie, which their sender repeats with one
     std::uint64_t control_strangers = 0;  // control messages of hosts outside `--clients`
 };

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "base/version.h"
 #include "net/clock.h"
@@ -45,7 +46,13 @@ endpoint::NodeMachineConfig machine_config(const SwitchNodeConfig& config, std::
                      .lanes = config.lanes},
             .parent = config.parent,
             .software = software_name(),
-            .shards = config.shards};
+            .shards = config.shards,
+            .secret = config.secret};
+}
+
+SwitchNodeConfig with_secret(SwitchNodeConfig config) {
+    config.secret = net::random_secret();
+    return config;
 }
 
 }  // namespace
@@ -78,8 +85,10 @@ Result<std::unique_ptr<SwitchNode>> SwitchNode::start(const SwitchNodeConfig& co
 }
 
 SwitchNode::SwitchNode(const SwitchNodeConfig& config)
-    : config_(config), id_(net::random_bits()), started_(net::now()), machine_(machine_config(config, id_)) {
-    config_.secret = net::random_secret();
+    : config_(with_secret(config)),
+      id_(net::random_bits()),
+      started_(net::now()),
+      machine_(machine_config(config_, id_)) {
     if (config_.ticket_key == Secret{}) config_.ticket_key = net::random_secret();
 }
 
@@ -96,12 +105,16 @@ Result<void> SwitchNode::open_shards() {
         loops_.push_back(*std::move(opened));
         ShardDriver::Dispatch dispatch;
         if (i == 0) {
-            dispatch = [this](const endpoint::ShardEvent& message, wire::Outbox& out) { this->dispatch(message, out); };
+            dispatch = [this](endpoint::ControlMessage message, wire::Outbox& out, Time now) {
+                this->dispatch(std::move(message), out, now);
+            };
         }
         auto shard = ShardDriver::open(config_, i, *loops_.back(), std::move(dispatch), {.room = room, .pace = pace});
         if (!shard) return tl::unexpected(shard.error());
         shards_.push_back(*std::move(shard));
     }
+    reports_ = std::make_unique<ReportMaker>(machine_, *shards_.front(), *loops_.front(),
+                                             [this](std::uint64_t hellos) { return report(hellos); });
     if (config_.parent.family() != wire::Family::none) {
         auto link = ParentLink::open(config_.parent, *loops_.front(), config_.log.get(), pace);
         if (!link) return tl::unexpected(link.error());
@@ -129,21 +142,25 @@ std::optional<Error> SwitchNode::failure() const {
 }
 
 // On the first shard's thread.
-void SwitchNode::dispatch(const endpoint::ShardEvent& message, wire::Outbox& out) {
-    const endpoint::NodeTask task = machine_.handle_message(message.bytes, message.address, message.ecn, out);
+void SwitchNode::dispatch(endpoint::ControlMessage message, wire::Outbox& out, Time now) {
+    const endpoint::NodeTask task = machine_.handle_message(message, out, now);
     switch (task.kind) {
         case endpoint::NodeTask::Kind::none: break;
         case endpoint::NodeTask::Kind::deliver:
-            shards_[task.shard]->deliver({.from = message.address, .bytes = message.bytes});
+            if (task.shard == 0) {
+                shards_.front()->enqueue(std::move(message), now);
+            } else {
+                shards_[task.shard]->deliver(std::move(message));
+            }
             break;
-        case endpoint::NodeTask::Kind::take_report: {
-            shards_.front()->publish();  // publishes this thread's report; those of other threads are slightly older
-            client::SwitchReport report = snapshot();
-            report.hellos = machine_.counters().hellos;
-            machine_.handle_report(to_json(report), out);
-            break;
-        }
+        case endpoint::NodeTask::Kind::take_report: reports_->take(); break;
     }
+}
+
+std::string SwitchNode::report(std::uint64_t hellos) const {
+    client::SwitchReport report = snapshot();
+    report.hellos = hellos;
+    return to_json(report);
 }
 
 client::SwitchReport SwitchNode::snapshot() const {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "net/event_loop.h"
 #include "switchd/config.h"
 #include "switchd/parent_link.h"
+#include "switchd/report_maker.h"
 #include "switchd/shard_driver.h"
 
 namespace atp::switchd {
@@ -23,7 +25,7 @@ namespace atp::switchd {
 // passes control messages to a NodeMachine, which answers HELLO and STATS and finds the shard of each JOIN. That shard
 // answers from its own address, to which the channel's packets then go.
 //
-// Ownership: owns its shards, their loops and threads, and the link to the parent.
+// Ownership: owns its shards, their loops and threads, the link to the parent, and what makes reports.
 // Calling order: start(), which starts the threads; then stop() or the destructor, which waits for them.
 // Threads: one thread calls start() and stop(). Any thread calls snapshot() and failure().
 // Failure: start() returns the reason. If a shard ends later by itself, failure() returns its error.
@@ -50,7 +52,8 @@ class SwitchNode {
     explicit SwitchNode(const SwitchNodeConfig& config);
 
     [[nodiscard]] Result<void> open_shards();
-    void dispatch(const endpoint::ShardEvent& message, wire::Outbox& out);
+    void dispatch(endpoint::ControlMessage message, wire::Outbox& out, Time now);
+    [[nodiscard]] std::string report(std::uint64_t hellos) const;
 
     SwitchNodeConfig config_;
     std::uint64_t id_;
@@ -59,6 +62,7 @@ class SwitchNode {
     std::vector<std::unique_ptr<ShardDriver>> shards_;
     std::unique_ptr<ParentLink> parent_;
     endpoint::NodeMachine machine_;  // on the first shard's thread
+    std::unique_ptr<ReportMaker> reports_;
     std::vector<std::thread> threads_;
     std::function<void()> failed_;
     KernelReporter report_kernel_;

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "net/clock.h"
 #include "net/local_route.h"
 #include "net/udp_socket.h"
 #include "observe/traced_transport.h"
@@ -18,9 +19,8 @@ namespace {
 constexpr Duration publish_interval = std::chrono::milliseconds(100);
 constexpr std::size_t batch_errors = 8;
 
-endpoint::ShardMachineConfig machine_config(const SwitchNodeConfig& config, std::uint32_t number,
-                                            ShardDriver::SharedTables shared, const net::Transport& socket,
-                                            wire::TraceSink* trace) {
+endpoint::ShardMachineConfig machine_config(const SwitchNodeConfig& config, ShardDriver::SharedTables shared,
+                                            const net::Transport& socket, wire::TraceSink* trace) {
     return {.table = {.aggregators = aggregators_of_shard(config),
                       .lanes = config.lanes,
                       .jobs = config.jobs,
@@ -39,7 +39,7 @@ endpoint::ShardMachineConfig machine_config(const SwitchNodeConfig& config, std:
                      .ticket_key = config.ticket_key,
                      .only = config.only},
             .clients = config.clients,
-            .is_first = number == 0,
+            .passes_messages = true,
             .reaches_groups = socket.reaches_groups(),
             .trace = trace};
 }
@@ -68,7 +68,7 @@ Result<std::unique_ptr<ShardDriver>> ShardDriver::open(const SwitchNodeConfig& c
     wire::TraceSink* trace = nullptr;
     if (config.trace) socket = observe::trace_transport(*std::move(socket), config.trace, &trace);
     std::unique_ptr<ShardDriver> shard(
-        new ShardDriver(config, number, loop, std::move(dispatch), std::move(shared), *std::move(socket), trace));
+        new ShardDriver(config, loop, std::move(dispatch), std::move(shared), *std::move(socket), trace));
     loop.add(*shard);
     if (auto watched = loop.watch(*shard, shard->socket_->descriptor(), {}); !watched) {
         return tl::unexpected(watched.error());
@@ -76,15 +76,16 @@ Result<std::unique_ptr<ShardDriver>> ShardDriver::open(const SwitchNodeConfig& c
     return shard;
 }
 
-ShardDriver::ShardDriver(const SwitchNodeConfig& config, std::uint32_t number, net::EventLoop& loop, Dispatch dispatch,
-                         SharedTables shared, std::unique_ptr<net::Transport> socket, wire::TraceSink* trace)
+ShardDriver::ShardDriver(const SwitchNodeConfig& config, net::EventLoop& loop, Dispatch dispatch, SharedTables shared,
+                         std::unique_ptr<net::Transport> socket, wire::TraceSink* trace)
     : loop_(loop),
       dispatch_(std::move(dispatch)),
       log_(config.log),
       socket_(std::move(socket)),
       outbox_(*socket_, config.udp.send_packets),
-      machine_(machine_config(config, number, std::move(shared), *socket_, trace)),
-      datagrams_(endpoint::ShardMachine::most_batch) {
+      machine_(machine_config(config, std::move(shared), *socket_, trace)),
+      datagrams_(endpoint::ShardMachine::most_batch),
+      control_(config.secret) {
     publish();
 }
 
@@ -119,7 +120,7 @@ void ShardDriver::receive(Time now) {
         if (*count == 0) return;
         changed_ = true;
         machine_.handle_batch(std::span(datagrams_).first(*count), outbox_, now);
-        take_events();
+        take_events(now);
         flush();
         if (socket_->drained()) return;
     }
@@ -133,13 +134,19 @@ void ShardDriver::receive_errors(Time now) {
         machine_.handle_send_error(error, outbox_, now);
     }
     changed_ = changed_ || count != 0;
-    take_events();
+    take_events(now);
 }
 
-void ShardDriver::take_events() {
-    while (const auto event = machine_.poll_event()) {
+void ShardDriver::take_events(Time now) {
+    while (auto event = machine_.poll_event()) {
         switch (event->kind) {
-            case endpoint::ShardEvent::Kind::message: dispatch_(*event, outbox_); break;
+            case endpoint::ShardEvent::Kind::message:
+                if (dispatch_) {
+                    dispatch_(std::move(event->message), outbox_, now);
+                } else {
+                    enqueue(std::move(event->message), now);
+                }
+                break;
             case endpoint::ShardEvent::Kind::group_used:
                 if (const auto from = net::local_address_towards(event->near)) {
                     socket_->reach_group(event->address, *from);
@@ -161,22 +168,40 @@ void ShardDriver::flush() {
     static_cast<void>(loop_.change(socket_->descriptor(), {.read = !waits_, .write = waits_}));
 }
 
-void ShardDriver::deliver(QueuedMessage queued_message) {
-    if (mailbox_.put(std::move(queued_message))) loop_.wake();
+void ShardDriver::deliver(endpoint::ControlMessage message) {
+    if (mailbox_.put(std::move(message))) loop_.wake();
+}
+
+void ShardDriver::enqueue(endpoint::ControlMessage message, Time now) {
+    const endpoint::ControlClass of = machine_.class_of(message);
+    control_.put(of, std::move(message), now);
 }
 
 void ShardDriver::handle_wake(Time now) {
-    for (const QueuedMessage& queued_message : mailbox_.take_all()) {
+    mailbox_.take_all([&](endpoint::ControlMessage message) { enqueue(std::move(message), now); });
+}
+
+// What is left waits for the next round, so that packets do not.
+void ShardDriver::handle_control() {
+    const Time begin = net::now();
+    for (Time at = begin; at - begin < control_per_round;) {
+        const auto message = control_.next(at);
+        if (!message) return;
         changed_ = true;
-        machine_.handle_message(queued_message.bytes, queued_message.from, outbox_, now);
-        take_events();
+        machine_.handle_message(*message, outbox_, at);
+        take_events(at);
+        const Time after = net::now();
+        control_.charge(after - at, after);
+        at = after;
     }
 }
 
 void ShardDriver::handle_timeout(Time now) {
-    if (now >= machine_.poll_timeout()) changed_ = true;  // members expire without a message
-    machine_.handle_timeout(outbox_, now);
-    take_events();
+    if (now >= machine_.poll_timeout()) {
+        changed_ = true;  // members expire without a message
+        machine_.handle_timeout(outbox_, now);
+        take_events(now);
+    }
     if (now >= socket_->poll_timeout() && !outbox_.blocked()) receive(now);
     if (changed_ && now >= publish_at_) {
         changed_ = false;
@@ -188,6 +213,7 @@ void ShardDriver::handle_timeout(Time now) {
 // Packets of the machine may have flushed the outbox since this driver did: the kernel may accept no more packets, or
 // accept them again.
 void ShardDriver::finish_round(Time now) {
+    if (control_.poll_timeout() <= now) handle_control();
     if (errors_due_) receive_errors(now);
     if (waits_ && !outbox_.blocked()) resume(now);
     if (!outbox_.blocked() && machine_.has_answers()) machine_.handle_room(outbox_, now);
@@ -196,7 +222,8 @@ void ShardDriver::finish_round(Time now) {
 
 Time ShardDriver::poll_timeout() const {
     const Time publish = changed_ ? publish_at_ : never;
-    return std::min({machine_.poll_timeout(), outbox_.blocked() ? never : socket_->poll_timeout(), publish});
+    return std::min({machine_.poll_timeout(), outbox_.blocked() ? never : socket_->poll_timeout(), publish,
+                     control_.poll_timeout()});
 }
 
 }  // namespace atp::switchd

@@ -15,6 +15,7 @@
 #include "net/event_loop.h"
 #include "net/transport.h"
 #include "switchd/config.h"
+#include "switchd/control_turns.h"
 #include "switchd/mailbox.h"
 #include "switchd/shard_outbox.h"
 
@@ -31,7 +32,7 @@ namespace atp::switchd {
 class ShardDriver final : public net::Actor {
   public:
     // Called by the first shard with control messages for the node or for another shard. Answers go to `out`.
-    using Dispatch = std::function<void(const endpoint::ShardEvent& message, wire::Outbox& out)>;
+    using Dispatch = std::function<void(endpoint::ControlMessage message, wire::Outbox& out, Time now)>;
     // Of all shards together.
     struct SharedTables {
         std::shared_ptr<control::SwitchRoom> room;
@@ -49,25 +50,32 @@ class ShardDriver final : public net::Actor {
     void finish_round(Time now) override;
     [[nodiscard]] Time poll_timeout() const override;
 
-    // A JOIN, LEAVE or answer for a channel of this shard, handled on its thread soon.
-    void deliver(QueuedMessage queued_message);
+    // A JOIN, LEAVE or answer for a channel of this shard, handled on its thread soon. The second one is for that
+    // thread.
+    void deliver(endpoint::ControlMessage message);
+    void enqueue(endpoint::ControlMessage message, Time now);
     [[nodiscard]] client::ShardReport snapshot() const;
     // Updates the snapshot; on the loop's thread.
     void publish();
+
+    // For answers of the node, on the loop's thread; sent at the end of the round.
+    [[nodiscard]] wire::Outbox& outbox() { return outbox_; }
 
     [[nodiscard]] const wire::Address& local() const { return socket_->local(); }
     [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
 
   private:
-    ShardDriver(const SwitchNodeConfig& config, std::uint32_t number, net::EventLoop& loop, Dispatch dispatch,
-                SharedTables shared, std::unique_ptr<net::Transport> socket, wire::TraceSink* trace);
+    ShardDriver(const SwitchNodeConfig& config, net::EventLoop& loop, Dispatch dispatch, SharedTables shared,
+                std::unique_ptr<net::Transport> socket, wire::TraceSink* trace);
 
     static constexpr int batches_per_round = 8;
+    static constexpr Duration control_per_round = std::chrono::microseconds(500);
 
     void resume(Time now);
     void receive(Time now);
     void receive_errors(Time now);
-    void take_events();
+    void take_events(Time now);
+    void handle_control();
     void flush();
 
     net::EventLoop& loop_;
@@ -81,6 +89,7 @@ class ShardDriver final : public net::Actor {
     bool waits_ = false;       // the loop watches for room to send instead of datagrams
     std::optional<Error> failure_;
     Mailbox mailbox_;
+    ControlTurns control_;
 
     mutable std::mutex mutex_;  // guards the published copy; never locked on the packet path
     client::ShardReport published_;

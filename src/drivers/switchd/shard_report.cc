@@ -17,7 +17,8 @@ void ShardDriver::publish() {
                       .gathered_acks = machine_.ack_counters().acks,
                       .ack_lists = machine_.ack_counters().lists,
                       .control_refused = machine_.counters().control_refused,
-                      .control_lost = machine_.counters().events_lost + mailbox_.lost(),
+                      .control_lost = machine_.counters().events_lost + machine_.limit().dropped() + mailbox_.lost() +
+                                      control_.lost(),
                       .control_retries = machine_.gatekeeper().retries(),
                       .control_strangers = machine_.gatekeeper().strangers()};
     snapshot.tree = machine_.tree().counters();

@@ -12,7 +12,7 @@ constexpr std::uint64_t boot_stream = 0x6a04;
 endpoint::ShardMachineConfig shard_of(const SwitchHostConfig& config) {
     Random random(config.boot, boot_stream);
     endpoint::ShardMachineConfig shard = config.shard;
-    shard.is_first = true;
+    shard.passes_messages = true;
     shard.tree.secret = {random.next(), random.next()};
     return shard;
 }
@@ -45,9 +45,9 @@ void SwitchHost::pass_messages(wire::Outbox& out, Time now) {
     using endpoint::ShardEvent;
     while (const auto event = shard_.poll_event()) {
         if (event->kind != ShardEvent::Kind::message) continue;
-        const NodeTask task = node_.handle_message(event->bytes, event->address, event->ecn, out);
-        if (task.kind == NodeTask::Kind::deliver) shard_.handle_message(event->bytes, event->address, out, now);
-        if (task.kind == NodeTask::Kind::take_report) node_.handle_report({}, out);
+        const NodeTask task = node_.handle_message(event->message, out, now);
+        if (task.kind == NodeTask::Kind::deliver) shard_.handle_message(event->message, out, now);
+        if (task.kind == NodeTask::Kind::take_report) node_.handle_report({}, out, now);
     }
 }
 

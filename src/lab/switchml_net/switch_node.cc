@@ -55,7 +55,10 @@ SwitchNode::SwitchNode(const switchd::SwitchNodeConfig& config, std::unique_ptr<
       transport_(std::move(transport)),
       outbox_(*transport_, config.udp.send_packets),
       endpoint_({.slots = switchml::slots_in(config.memory_bytes, config.lanes), .lanes = config.lanes}),
-      questions_({.id = net::random_bits(), .self = {.lanes = config.lanes}, .software = software_name()}),
+      questions_({.id = net::random_bits(),
+                  .self = {.lanes = config.lanes},
+                  .software = software_name(),
+                  .secret = net::random_secret()}),
       started_(net::now()),
       datagrams_(batch_packets) {
     loop_->add(*this);
@@ -108,7 +111,7 @@ void SwitchNode::receive(Time now) {
         changed_ = true;
         const std::span<const wire::Datagram> received = std::span(datagrams_).first(*count);
         for (const wire::Datagram& datagram : received) {
-            if (wire::control_type(datagram.bytes)) handle_question(datagram);
+            if (wire::control_type(datagram.bytes)) handle_question(datagram, now);
         }
         endpoint_.handle_batch(received, outbox_, now);
         flush();
@@ -116,11 +119,18 @@ void SwitchNode::receive(Time now) {
     }
 }
 
-void SwitchNode::handle_question(const wire::Datagram& datagram) {
-    const auto task = questions_.handle_message(datagram.bytes, *datagram.from, datagram.ecn, outbox_);
+void SwitchNode::handle_question(const wire::Datagram& datagram, Time now) {
+    const endpoint::ControlMessage question{.from = *datagram.from,
+                                            .ecn = datagram.ecn,
+                                            .bytes = {datagram.bytes.begin(), datagram.bytes.end()},
+                                            .length = datagram.bytes.size()};
+    take_report(questions_.handle_message(question, outbox_, now), now);
+}
+
+void SwitchNode::take_report(const endpoint::NodeTask& task, Time now) {
     if (task.kind != endpoint::NodeTask::Kind::take_report) return;
     publish();
-    questions_.handle_report(to_json(snapshot()), outbox_);
+    questions_.handle_report(to_json(snapshot()), outbox_, now);
 }
 
 // While the kernel accepts no packets, arrivals wait in the receive buffer.
@@ -133,6 +143,7 @@ void SwitchNode::flush() {
 
 void SwitchNode::handle_timeout(Time now) {
     if (now >= transport_->poll_timeout() && !outbox_.blocked()) receive(now);
+    take_report(questions_.handle_timeout(now), now);
     if (!changed_ || now < publish_at_) return;
     changed_ = false;
     publish_at_ = now + publish_interval;
@@ -144,7 +155,8 @@ void SwitchNode::finish_round(Time /*now*/) {
 }
 
 Time SwitchNode::poll_timeout() const {
-    return std::min(changed_ ? publish_at_ : never, outbox_.blocked() ? never : transport_->poll_timeout());
+    return std::min({changed_ ? publish_at_ : never, outbox_.blocked() ? never : transport_->poll_timeout(),
+                     questions_.poll_timeout()});
 }
 
 void SwitchNode::publish() {

@@ -49,7 +49,8 @@ class SwitchNode final : private net::Actor {
     void finish_round(Time now) override;
     [[nodiscard]] Time poll_timeout() const override;
     void receive(Time now);
-    void handle_question(const wire::Datagram& datagram);
+    void handle_question(const wire::Datagram& datagram, Time now);
+    void take_report(const endpoint::NodeTask& task, Time now);
     void flush();
     void publish();
     void end(const Error& error);

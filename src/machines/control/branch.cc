@@ -151,6 +151,14 @@ const Branch::Child* Branch::child_to(std::uint16_t rank) const {
     return found;
 }
 
+bool Branch::is_neighbour(const wire::Address& address) const {
+    const wire::Address host = address.with_port(0);
+    if (!hosts && (up.with_port(0) == host || up_data.with_port(0) == host)) return true;
+    bool found = false;
+    for_each_child(mask, [&](const Child& child) { found = found || child.address == address; });
+    return found;
+}
+
 bool Branch::deserted() const {
     return present == 0 && std::ranges::all_of(racks, [](const auto& rack) { return rack == nullptr; });
 }

@@ -152,6 +152,8 @@ struct Branch {
     // The child that is this rank or leads to it; nullptr: none has joined.
     [[nodiscard]] const Child* child_to(std::uint16_t rank) const;
 
+    // A child, or the parent's host, which may answer from another port.
+    [[nodiscard]] bool is_neighbour(const wire::Address& address) const;
     [[nodiscard]] bool deserted() const;
     [[nodiscard]] bool complete() const { return present == mask && !failures.of_children(); }
     // All members have joined, or had joined before one of them left or failed.

@@ -4,8 +4,12 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 
+#include "wire/bytes.h"
 #include "wire/control.h"
 
 namespace atp::control {
@@ -35,5 +39,15 @@ template <class Message>
 }
 
 [[nodiscard]] inline ChannelKey key_of(const wire::Join& join) { return key_of(join.terms); }
+
+// Of a message about a channel, all of which begin with nonce, job, token and channel; nullopt: it is too short.
+[[nodiscard]] inline std::optional<ChannelKey> key_of_message(std::span<const std::byte> bytes) {
+    constexpr std::size_t job_at = wire::control_prefix_bytes + 8;
+    constexpr std::size_t token_at = job_at + 4;
+    constexpr std::size_t channel_at = token_at + 8;
+    if (bytes.size() < channel_at + 2) return std::nullopt;
+    return ChannelKey{wire::load_u32(bytes.data() + job_at), wire::load_u64(bytes.data() + token_at),
+                      wire::load_u16(bytes.data() + channel_at)};
+}
 
 }  // namespace atp::control

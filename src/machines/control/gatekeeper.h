@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -14,15 +16,17 @@
 
 namespace atp::control {
 
-// Whether the sender of a JOIN receives at its address. Others can forge an address, but do not receive what is sent to
-// it: a JOIN counts only with the cookie that a RETRY brought to its address. A RETRY is shorter than the JOIN, and
-// leaves no state. A cookie is a code of address and minute, and is valid for one to two minutes.
+// Whether the sender of a JOIN or STATS receives at its address. Others can forge an address, but do not receive what
+// is sent to it: such a question counts only with the cookie that a RETRY brought to its address. A RETRY is shorter
+// than the question, and leaves no state. A cookie is a code of question, address and minute, and is valid for one to
+// two minutes; that of a STATS joins nothing.
 //
 // Threads: none. Shards of one switch have equal secrets.
 // Failure: none.
 class Gatekeeper {
   public:
     static constexpr Duration cookie_period = std::chrono::minutes(1);
+    enum class Question : std::uint8_t { join = 1, stats = 2 };
 
     // `clients`: who may ask this switch; empty: any host.
     explicit Gatekeeper(const Secret& secret, std::vector<AddressRange> clients = {})
@@ -35,14 +39,23 @@ class Gatekeeper {
         return admitted;
     }
 
-    // nullopt: the address is proven. Otherwise the answer to send instead of any other.
+    // nullopt: the address is proven, or these bytes are no JOIN. Otherwise the answer to send instead of any other. It
+    // reads fields at fixed offsets only, so that a JOIN from nowhere costs no more than a code.
+    [[nodiscard]] std::optional<wire::Retry> handle_join(std::span<const std::byte> bytes, const wire::Address& from,
+                                                         Time now);
     [[nodiscard]] std::optional<wire::Retry> handle_join(const wire::Join& join, const wire::Address& from, Time now);
+    [[nodiscard]] std::optional<wire::Retry> handle_stats(const wire::Stats& stats, const wire::Address& from,
+                                                          Time now);
     // Never 0.
-    [[nodiscard]] std::uint64_t cookie_of(const wire::Address& address, Time now) const;
+    [[nodiscard]] std::uint64_t cookie_of(Question question, const wire::Address& address, Time now) const;
     [[nodiscard]] std::uint64_t retries() const { return retries_; }
     [[nodiscard]] std::uint64_t strangers() const { return strangers_; }
 
   private:
+    // The cookie to send; nullopt: `cookie` is valid.
+    [[nodiscard]] std::optional<std::uint64_t> missing(Question question, std::uint64_t cookie,
+                                                       const wire::Address& from, Time now);
+
     Secret secret_;
     std::vector<AddressRange> clients_;
     std::uint64_t retries_ = 0;

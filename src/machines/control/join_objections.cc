@@ -185,7 +185,8 @@ std::size_t most_join_bytes(const wire::ChannelTerms& terms) {
 }
 
 std::size_t bytes_of(const wire::Join& join) {
-    std::array<std::byte, std::size_t{2} * ATP_MAX_PACKET_BYTES> room{};
+    // As long as any message: cleared memory of the longest datagrams would cost each JOIN of a full channel 131 kB.
+    std::array<std::byte, wire::longest_message_bytes> room{};
     return wire::encode(join, room);
 }
 

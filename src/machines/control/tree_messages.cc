@@ -4,14 +4,21 @@
 namespace atp::control {
 inline namespace ATP_VARIANT {
 
+bool is_of_another_job(const JoinTree& tree, std::span<const std::byte> bytes) {
+    const auto& only = tree.config().only;
+    if (!only || wire::control_type(bytes) != wire::ControlType::join) return false;
+    const auto key = key_of_message(bytes);
+    return !key || key->of_job() != *only;
+}
+
 TreeReception handle_tree_message(JoinTree& tree, Gatekeeper& gatekeeper, std::span<const std::byte> bytes,
-                                  const wire::Address& from, Time now) {
+                                  std::size_t length, const wire::Address& from, Time now) {
+    // Before the JOIN is decoded: anyone can send it, from any address.
+    if (is_of_another_job(tree, bytes)) return {};
+    if (auto retry = gatekeeper.handle_join(bytes, from, now)) return {.understood = true, .retry = retry};
     if (const auto join = wire::decode<wire::Join>(bytes)) {
-        if (bytes.size() < wire::least_question_bytes) return {};
-        const auto& only = tree.config().only;
-        if (only && *only != key_of(*join).of_job()) return {};
-        if (auto retry = gatekeeper.handle_join(*join, from, now)) return {.understood = true, .retry = retry};
-        tree.handle_join(*join, from, now, bytes.size());
+        if (length < wire::least_question_bytes) return {};
+        tree.handle_join(*join, from, now, length);
     } else if (const auto leave = wire::decode<wire::Leave>(bytes)) {
         tree.handle_leave(*leave, from, now);
     } else if (const auto joined = wire::decode<wire::Joined>(bytes)) {

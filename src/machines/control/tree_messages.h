@@ -19,10 +19,14 @@ struct TreeReception {
     std::optional<wire::Retry> retry{};  // send it to the sender: the tree has not seen the message
 };
 
+// A JOIN for a switch that serves one job only, which is not that one: it gets no answer.
+[[nodiscard]] bool is_of_another_job(const JoinTree& tree, std::span<const std::byte> bytes);
+
 // Gives a message to the tree that it is for. A JOIN must be padded, so that its answer may be as long, and its sender
-// must have proven its address.
+// must have proven its address. `length`: of the datagram, with the padding that `bytes` may lack.
 [[nodiscard]] TreeReception handle_tree_message(JoinTree& tree, Gatekeeper& gatekeeper,
-                                                std::span<const std::byte> bytes, const wire::Address& from, Time now);
+                                                std::span<const std::byte> bytes, std::size_t length,
+                                                const wire::Address& from, Time now);
 
 }  // namespace ATP_VARIANT
 }  // namespace atp::control

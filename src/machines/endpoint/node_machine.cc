@@ -7,62 +7,67 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "control/channel_key.h"
 #include "wire/packet.h"
 
 namespace atp::endpoint {
 
-NodeMachine::NodeMachine(const NodeMachineConfig& config) : config_(config) { config_.self.id = config.id; }
+NodeMachine::NodeMachine(const NodeMachineConfig& config)
+    : config_(config), gatekeeper_(config.secret), limit_(config.secret) {
+    config_.self.id = config.id;
+}
 
-NodeTask NodeMachine::handle_message(std::span<const std::byte> bytes, const wire::Address& from, wire::Ecn ecn,
-                                     wire::Outbox& out) {
+NodeTask NodeMachine::handle_message(const ControlMessage& message, wire::Outbox& out, Time now) {
     using wire::ControlType;
-    if (const auto version = wire::foreign_version(bytes)) {
-        refuse_version(*version, bytes, from, out);
+    const auto version = wire::foreign_version(message.bytes);
+    const auto type = wire::control_type(message.bytes);
+    const bool asks = version || type == ControlType::hello || type == ControlType::stats;
+    if (asks && !limit_.admit(message.from, now)) {
+        ++counters_.limited;
         return {};
     }
-    const auto type = wire::control_type(bytes);
+    if (version) {
+        refuse_version(*version, message, out);
+        return {};
+    }
     if (type == ControlType::hello) {
-        if (const auto hello = wire::decode<wire::Hello>(bytes)) {
+        if (const auto hello = wire::decode<wire::Hello>(message.bytes)) {
             ++counters_.hellos;
-            answer_hello(*hello, bytes.size(), from, ecn, out);
+            answer_hello(*hello, message, out);
             return {};
         }
     } else if (type == ControlType::stats) {
-        if (const auto stats = wire::decode<wire::Stats>(bytes)) return handle_stats(*stats, bytes.size(), from, out);
+        if (const auto stats = wire::decode<wire::Stats>(message.bytes)) {
+            return handle_stats(*stats, message, out, now);
+        }
     } else if (type == ControlType::join || type == ControlType::leave || type == ControlType::joined ||
                type == ControlType::refused || type == ControlType::retry) {
-        if (const auto shard = shard_of(bytes)) return {.kind = NodeTask::Kind::deliver, .shard = *shard};
+        if (const auto shard = shard_of(message.bytes)) return {.kind = NodeTask::Kind::deliver, .shard = *shard};
     }
     ++counters_.ignored;
     return {};
 }
 
-// All messages of a channel begin with nonce, job, token and channel.
 std::optional<std::uint32_t> NodeMachine::shard_of(std::span<const std::byte> bytes) const {
-    constexpr std::size_t job_at = wire::control_prefix_bytes + 8;
-    constexpr std::size_t channel_at = job_at + 4 + 8;
-    if (bytes.size() < channel_at + 2) return std::nullopt;
-    const std::uint32_t job = wire::load_u32(bytes.data() + job_at);
-    const std::uint16_t channel = wire::load_u16(bytes.data() + channel_at);
-    return mix(mix(job) + channel) % config_.shards;
+    const auto key = control::key_of_message(bytes);
+    if (!key) return std::nullopt;
+    return mix(mix(key->job) + key->channel) % config_.shards;
 }
 
-void NodeMachine::refuse_version(std::uint8_t version, std::span<const std::byte> question, const wire::Address& to,
-                                 wire::Outbox& out) {
+void NodeMachine::refuse_version(std::uint8_t version, const ControlMessage& question, wire::Outbox& out) {
     wire::Refused refused{
-        .nonce = wire::nonce_of(question).value_or(0),
+        .nonce = wire::nonce_of(question.bytes).value_or(0),
         .reason = wire::Refusal::version,
         // errors.md, forms, version mismatch: two versions of ATP: [upgrade](../operate/upgrade.md#versions)
         .text = fmt::format("this switch ({}) speaks version {} of the protocol, the sender version {}",
                             config_.software, wire::control_version & 0xFU, version & 0xFU)};
     // A question of another version may be too short for the text.
     std::array<std::byte, 1024> bytes{};
-    if (wire::encode(refused, bytes) > question.size()) refused.text.clear();
-    answer(refused, to, question.size(), wire::Ecn::not_capable, out);
+    if (wire::encode(refused, bytes) > question.length) refused.text.clear();
+    answer(refused, question.from, question.length, wire::Ecn::not_capable, out);
 }
 
-void NodeMachine::answer_hello(const wire::Hello& hello, std::size_t question_bytes, const wire::Address& to,
-                               wire::Ecn ecn, wire::Outbox& out) {
+void NodeMachine::answer_hello(const wire::Hello& hello, const ControlMessage& question, wire::Outbox& out) {
     if (parent_ != nullptr && !parent_->answers()) {
         const wire::Refused refused{
             .nonce = hello.nonce,
@@ -71,44 +76,68 @@ void NodeMachine::answer_hello(const wire::Hello& hello, std::size_t question_by
                 // errors.md, refused: the root does not run, or a firewall is between the switches
                 "this switch runs, but its parent {} does not answer: start the parent, or correct --parent",
                 to_string(config_.parent))};
-        answer(refused, to, question_bytes, wire::Ecn::not_capable, out);
+        answer(refused, question.from, question.length, wire::Ecn::not_capable, out);
         return;
     }
     wire::Welcome welcome{.nonce = hello.nonce,
-                          .received_bytes = static_cast<std::uint32_t>(question_bytes),
+                          .received_bytes = static_cast<std::uint32_t>(question.length),
                           .path = {config_.self},
                           .software = config_.software};
     if (parent_ != nullptr) welcome.path.insert(welcome.path.end(), parent_->path().begin(), parent_->path().end());
-    // At least as long as the question, and with its ECN bits: both directions then carry them.
-    answer(welcome, to, question_bytes, ecn, out, question_bytes);
+    // As long as the question, and with its ECN bits: both directions then carry them. No link but loopback carries
+    // more than that limit, and a switch should not reflect more.
+    answer(welcome, question.from, question.length, question.ecn, out,
+           std::min(question.length, wire::longest_welcome_bytes));
 }
 
-NodeTask NodeMachine::handle_stats(const wire::Stats& stats, std::size_t question_bytes, const wire::Address& from,
-                                   wire::Outbox& out) {
-    const ReportRequest request{.stats = stats, .from = from, .bytes = question_bytes};
-    if (stats.snapshot == 0) {
-        request_ = request;
-        return {.kind = NodeTask::Kind::take_report};
+NodeTask NodeMachine::handle_stats(const wire::Stats& stats, const ControlMessage& question, wire::Outbox& out,
+                                   Time now) {
+    if (const auto retry = gatekeeper_.handle_stats(stats, question.from, now)) {
+        answer(*retry, question.from, question.length, wire::Ecn::not_capable, out);
+        return {};
     }
-    const KeptReport& kept = reports_[stats.snapshot % kept_reports];
-    if (kept.number == stats.snapshot) {
-        answer_stats(request, kept, out);
+    const ReportRequest request{.stats = stats, .from = question.from, .bytes = question.length};
+    if (stats.snapshot == 0) {
+        if (reports_.has_room(now)) return request_report(request, now);
+        answer_stats(request, reports_.newest(), out);
+    } else if (const KeptReports::KeptReport* const kept = reports_.find(stats.snapshot)) {
+        answer_stats(request, *kept, out);
     } else {
         ++counters_.ignored;
     }
     return {};
 }
 
-void NodeMachine::handle_report(std::string text, wire::Outbox& out) {
-    if (!request_) return;
-    if (next_report_ == 0) ++next_report_;  // 0 asks for a new report
-    KeptReport& kept = reports_[next_report_ % kept_reports];
-    kept = {.number = next_report_++, .text = std::move(text)};
-    answer_stats(*request_, kept, out);
-    request_.reset();
+// A question that is repeated has the nonce of the first.
+NodeTask NodeMachine::request_report(const ReportRequest& request, Time now) {
+    const bool waits = std::ranges::any_of(waiting_, [&](const ReportRequest& other) {
+        return other.stats.nonce == request.stats.nonce && other.from == request.from;
+    });
+    if (waits || waiting_.size() == most_waiting) {
+        ++counters_.ignored;
+    } else {
+        waiting_.push_back(request);
+    }
+    return handle_timeout(now);
 }
 
-void NodeMachine::answer_stats(const ReportRequest& request, const KeptReport& kept, wire::Outbox& out) {
+NodeTask NodeMachine::handle_timeout(Time now) {
+    if (now < poll_timeout()) return {};
+    taking_ = waiting_.size();
+    next_report_ = now + report_interval;
+    return {.kind = NodeTask::Kind::take_report};
+}
+
+void NodeMachine::handle_report(std::string text, wire::Outbox& out, Time now) {
+    if (taking_ == 0) return;
+    const KeptReports::KeptReport& kept = reports_.add(std::move(text), now);
+    const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(taking_);
+    std::for_each(waiting_.begin(), end, [&](const ReportRequest& request) { answer_stats(request, kept, out); });
+    waiting_.erase(waiting_.begin(), end);
+    taking_ = 0;
+}
+
+void NodeMachine::answer_stats(const ReportRequest& request, const KeptReports::KeptReport& kept, wire::Outbox& out) {
     const std::size_t parts = (kept.text.size() + wire::report_part_bytes - 1) / wire::report_part_bytes;
     if (request.stats.part >= parts) {
         ++counters_.ignored;
@@ -127,7 +156,8 @@ template <class Message, class... Padding>
 void NodeMachine::answer(const Message& message, const wire::Address& to, std::size_t question_bytes, wire::Ecn ecn,
                          wire::Outbox& out, Padding... padding) {
     constexpr std::size_t longest_unpadded = 2 * wire::report_part_bytes;
-    const std::span<std::byte> room = out.reserve(std::max(question_bytes, longest_unpadded));
+    const std::span<std::byte> room =
+        out.reserve(std::max(std::min(question_bytes, wire::longest_welcome_bytes), longest_unpadded));
     if (room.empty()) {
         ++counters_.no_room;
         return;

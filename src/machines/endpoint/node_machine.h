@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "base/siphash.h"
+#include "base/time.h"
+#include "control/address_buckets.h"
+#include "control/gatekeeper.h"
 #include "control/hello_client.h"
+#include "endpoint/control_queue.h"
+#include "endpoint/kept_reports.h"
 #include "wire/address.h"
 #include "wire/control.h"
 #include "wire/datagram.h"
@@ -22,6 +28,7 @@ struct NodeMachineConfig {
     wire::Address parent{};   // no family: none
     std::string software{};   // "atp 0.1.0"
     std::uint32_t shards = 1;
+    Secret secret{};  // of its cookies
 };
 
 // What the driver does with a message.
@@ -29,7 +36,7 @@ struct NodeTask {
     enum class Kind : std::uint8_t {
         none,         // nothing: the machine has answered or dropped it
         deliver,      // pass it to shard `shard`
-        take_report,  // call handle_report() with the state of the switch as text
+        take_report,  // call handle_report() soon, with the state of the switch from now on as text
     };
     Kind kind = Kind::none;
     std::uint32_t shard = 0;
@@ -41,15 +48,18 @@ struct NodeCounters {
     std::uint64_t too_long = 0;  // answers that the limit of amplification kept back
     std::uint64_t no_room = 0;   // answers that the outbox had no room for
     std::uint64_t ignored = 0;   // messages that are not for a switch, or do not decode
+    std::uint64_t limited = 0;   // questions without an answer, because too many came
 };
 
 // What one switch answers as a whole: HELLO, STATS and messages of another version. It finds the shard of every
 // message that belongs to a channel.
 //
-// Ownership: borrows the client of the parent, if there is one; it must outlive the machine. Owns the texts of the last
-//   eight reports.
-// Calling order: set_parent() first, if the switch has a parent. Then handle_message(); if it returns take_report,
-//   handle_report() before the next message.
+// Reports go to proven addresses only. A report describes a moment after the question for it, but all who ask within
+// 100 ms share one, so that questions cost the switch the same however many there are.
+//
+// Ownership: borrows the client of the parent, if there is one; it must outlive the machine. Owns the kept reports.
+// Calling order: set_parent() first, if the switch has a parent. Then handle_message(), and handle_timeout() at
+//   poll_timeout(); after take_report, handle_report() once, while further messages may arrive.
 // Threads: none.
 // Failure: a message that does not decode is dropped. An answer that is longer than its question is not sent, so that a
 //   forged sender gains nothing.
@@ -58,34 +68,22 @@ class NodeMachine {
     explicit NodeMachine(const NodeMachineConfig& config);
 
     void set_parent(const control::HelloClient& parent) { parent_ = &parent; }
-    // `ecn`: of the datagram; an answer to a HELLO carries the same bits, so both directions are measured.
-    [[nodiscard]] NodeTask handle_message(std::span<const std::byte> bytes, const wire::Address& from, wire::Ecn ecn,
-                                          wire::Outbox& out);
-    // All parts of a report describe the moment of the request for part 0.
-    void handle_report(std::string text, wire::Outbox& out);
+    // An answer to a HELLO carries the ECN bits of its datagram, so both directions are measured.
+    [[nodiscard]] NodeTask handle_message(const ControlMessage& message, wire::Outbox& out, Time now);
+    // Returns take_report or none.
+    [[nodiscard]] NodeTask handle_timeout(Time now);
+    [[nodiscard]] Time poll_timeout() const { return taking_ != 0 || waiting_.empty() ? never : next_report_; }
+    void handle_report(std::string text, wire::Outbox& out, Time now);
 
     [[nodiscard]] bool parent_answers() const { return parent_ != nullptr && parent_->answers(); }
     [[nodiscard]] const NodeCounters& counters() const { return counters_; }
-
-    template <class Archive>
-    void persist(Archive& archive) {
-        archive.value(counters_), archive.value(next_report_);
-        for (KeptReport& kept : reports_) {
-            std::uint64_t size = kept.text.size();
-            archive.value(kept.number), archive.value(size);
-            kept.text.resize(size);
-            archive.bytes(std::as_writable_bytes(std::span(kept.text)));
-        }
-    }
+    [[nodiscard]] const control::Gatekeeper& gatekeeper() const { return gatekeeper_; }
 
   private:
-    static constexpr std::size_t kept_reports = 8;
+    static constexpr Duration report_interval = std::chrono::milliseconds(100);
+    static constexpr std::size_t most_waiting = 64;
 
-    struct KeptReport {
-        std::uint32_t number = 0;  // 0: none
-        std::string text;
-    };
-    // A request whose report the driver is about to supply.
+    // A question for a report that is not made yet.
     struct ReportRequest {
         wire::Stats stats;
         wire::Address from;
@@ -93,22 +91,24 @@ class NodeMachine {
     };
 
     [[nodiscard]] std::optional<std::uint32_t> shard_of(std::span<const std::byte> bytes) const;
-    void refuse_version(std::uint8_t version, std::span<const std::byte> question, const wire::Address& to,
-                        wire::Outbox& out);
-    void answer_hello(const wire::Hello& hello, std::size_t question_bytes, const wire::Address& to, wire::Ecn ecn,
-                      wire::Outbox& out);
-    [[nodiscard]] NodeTask handle_stats(const wire::Stats& stats, std::size_t question_bytes, const wire::Address& from,
-                                        wire::Outbox& out);
-    void answer_stats(const ReportRequest& request, const KeptReport& kept, wire::Outbox& out);
+    void refuse_version(std::uint8_t version, const ControlMessage& question, wire::Outbox& out);
+    void answer_hello(const wire::Hello& hello, const ControlMessage& question, wire::Outbox& out);
+    [[nodiscard]] NodeTask handle_stats(const wire::Stats& stats, const ControlMessage& question, wire::Outbox& out,
+                                        Time now);
+    [[nodiscard]] NodeTask request_report(const ReportRequest& request, Time now);
+    void answer_stats(const ReportRequest& request, const KeptReports::KeptReport& kept, wire::Outbox& out);
     template <class Message, class... Padding>
     void answer(const Message& message, const wire::Address& to, std::size_t question_bytes, wire::Ecn ecn,
                 wire::Outbox& out, Padding... padding);
 
     NodeMachineConfig config_;
     const control::HelloClient* parent_ = nullptr;
-    std::array<KeptReport, kept_reports> reports_{};  // report n is at n mod 8
-    std::uint32_t next_report_ = 1;
-    std::optional<ReportRequest> request_;  // between handle_message() and handle_report() only
+    control::Gatekeeper gatekeeper_;
+    control::AnswerLimit limit_;
+    KeptReports reports_;
+    std::vector<ReportRequest> waiting_;
+    std::size_t taking_ = 0;  // of these, the first ones get the report that is being made; 0: none is
+    Time next_report_{};      // the earliest one
     NodeCounters counters_;
 };
 

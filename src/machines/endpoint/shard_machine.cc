@@ -58,6 +58,7 @@ ShardMachine::ShardMachine(const ShardMachineConfig& config)
     : config_(config),
       switch_(config.table),
       gatekeeper_(config.tree.secret, config.clients),
+      limit_(config.tree.secret),
       tree_(config.tree),
       acks_(config.ack_hold),
       scratch_(std::make_unique_for_overwrite<std::byte[]>(most_batch * ATP_MAX_PACKET_BYTES)) {
@@ -81,18 +82,29 @@ void ShardMachine::handle_room(wire::Outbox& out, Time now) {
 void ShardMachine::take_datagram(const wire::Datagram& datagram, wire::Outbox& out, Time now) {
     if (wire::control_type(datagram.bytes) || wire::foreign_version(datagram.bytes)) {
         if (is_of_client(datagram.bytes) && !gatekeeper_.admits(*datagram.from)) return;
-        if (!config_.is_first) {
-            handle_message(datagram.bytes, *datagram.from, out, now);
-            return;
-        }
-        add_event({.kind = ShardEvent::Kind::message,
-                   .address = *datagram.from,
-                   .near = {},
-                   .bytes = {datagram.bytes.begin(), datagram.bytes.end()},
-                   .ecn = datagram.ecn});
+        take_message(datagram, out, now);
     } else {
         add_packet(datagram, out);
     }
+}
+
+// A JOIN without a cookie is answered here, before anything is kept of it: anyone can send it, from any address.
+void ShardMachine::take_message(const wire::Datagram& datagram, wire::Outbox& out, Time now) {
+    if (control::is_of_another_job(tree_, datagram.bytes)) {
+        ++counters_.control_refused;
+        return;
+    }
+    if (const auto retry = gatekeeper_.handle_join(datagram.bytes, *datagram.from, now)) {
+        if (limit_.admit(*datagram.from, now)) send_message(*retry, *datagram.from, out);
+        return;
+    }
+    const auto kept = datagram.bytes.first(std::min(datagram.bytes.size(), wire::longest_message_bytes));
+    ControlMessage message{.from = *datagram.from,
+                           .ecn = datagram.ecn,
+                           .bytes = {kept.begin(), kept.end()},
+                           .length = datagram.bytes.size()};
+    if (!config_.passes_messages) return handle_message(message, out, now);
+    add_event({.kind = ShardEvent::Kind::message, .message = std::move(message)});
 }
 
 // A FLUSH may grow into a gradient. Received datagrams are adjacent in memory and leave no room for it.
@@ -337,10 +349,18 @@ const protocol::Server* ShardMachine::server_of(const control::Branch& branch) c
 
 // --------------------------------------------------------------------------------------------------------------- Tree
 
-void ShardMachine::handle_message(std::span<const std::byte> bytes, const wire::Address& from, wire::Outbox& out,
-                                  Time now) {
-    const control::TreeReception reception = control::handle_tree_message(tree_, gatekeeper_, bytes, from, now);
-    if (reception.retry) send_message(*reception.retry, from, out);
+ControlClass ShardMachine::class_of(const ControlMessage& message) {
+    const auto key = control::key_of_message(message.bytes);
+    const control::Branch* const branch = key ? tree_.find(*key) : nullptr;
+    if (branch != nullptr && branch->is_neighbour(message.from)) return ControlClass::neighbours;
+    const bool joins = wire::control_type(message.bytes) == wire::ControlType::join;
+    return joins ? ControlClass::newcomers : ControlClass::strangers;
+}
+
+void ShardMachine::handle_message(const ControlMessage& message, wire::Outbox& out, Time now) {
+    const control::TreeReception reception =
+        control::handle_tree_message(tree_, gatekeeper_, message.bytes, message.length, message.from, now);
+    if (reception.retry) send_message(*reception.retry, message.from, out);
     if (!reception.understood) ++counters_.control_refused;
     drain_tree(out);
 }
@@ -370,11 +390,7 @@ void ShardMachine::drain_tree(wire::Outbox& out) {
     while (auto transmit = tree_.poll_transmit()) {
         // The routes to members and to their group are equal, and may change while a job runs.
         if (transmit->to.is_multicast()) {
-            add_event({.kind = ShardEvent::Kind::group_used,
-                       .address = transmit->to,
-                       .near = transmit->near,
-                       .bytes = {},
-                       .ecn = wire::Ecn::not_capable});
+            add_event({.kind = ShardEvent::Kind::group_used, .address = transmit->to, .near = transmit->near});
         }
         send_message(transmit->message, transmit->to, out, transmit->padded_bytes);
     }
@@ -426,7 +442,7 @@ void ShardMachine::close_channel(const control::TreeEvent& event) {
     servers_.erase(key);
     acks_.close(key);
     if (event.group.family() == wire::Family::none) return;
-    add_event({.kind = ShardEvent::Kind::group_unused, .address = event.group, .near = {}, .bytes = {}});
+    add_event({.kind = ShardEvent::Kind::group_unused, .message = {}, .address = event.group, .near = {}});
 }
 
 // ------------------------------------------------------------------------------------------------------------- Events

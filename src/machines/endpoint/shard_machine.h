@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "base/time.h"
+#include "control/address_buckets.h"
 #include "control/gatekeeper.h"
 #include "control/join_tree.h"
 #include "endpoint/ack_gatherer.h"
+#include "endpoint/control_queue.h"
 #include "endpoint/hosted_server.h"
 #include "protocol/archive.h"
 #include "protocol/switch.h"
@@ -32,8 +34,8 @@ struct ShardMachineConfig {
     protocol::SwitchConfig table{};
     control::JoinTreeConfig tree{};                // its secret makes the cookies too
     std::vector<control::AddressRange> clients{};  // hosts that may join and ask; empty: all
-    // Datagrams of this shard come to the address of the node: control messages become events for it.
-    bool is_first = false;
+    // Control messages become events, which the driver passes to the node or, in their turn, to handle_message().
+    bool passes_messages = false;
     bool reaches_groups = true;  // false: packets to a multicast group would not arrive
     // Time that an ACK without lanes waits for further ones, at most. Zero: only for those of its batch.
     Duration ack_hold = usual_ack_hold;
@@ -44,22 +46,21 @@ struct ShardMachineConfig {
 
 struct ShardEvent {
     enum class Kind : std::uint8_t {
-        message,       // a control message for the node, from `address`
+        message,       // a control message
         group_used,    // packets go to the group `address`, on the interface that reaches `near`
         group_unused,  // no packet goes to the group `address` any more
     };
     Kind kind = Kind::message;
+    ControlMessage message{};
     wire::Address address{};
     wire::Address near{};
-    std::vector<std::byte> bytes{};
-    wire::Ecn ecn = wire::Ecn::not_capable;
 };
 
 struct ShardMachineCounters {
     std::uint64_t unrouted = 0;  // packets of unknown channels, without a receiver, or that the outbox refused
     std::uint64_t grouped = 0;   // results sent to a group instead of one copy per child
     std::uint64_t control_refused = 0;
-    std::uint64_t events_lost = 0;  // control messages for the node: too many waited
+    std::uint64_t events_lost = 0;  // too many waited
 };
 
 // What one shard of a switch does with a datagram: a table of aggregators, the channels that hash to the shard with
@@ -82,7 +83,9 @@ class ShardMachine {
 
     void handle_batch(std::span<const wire::Datagram> batch, wire::Outbox& out, Time now);
     // A JOIN, LEAVE or answer for a channel of this shard.
-    void handle_message(std::span<const std::byte> bytes, const wire::Address& from, wire::Outbox& out, Time now);
+    void handle_message(const ControlMessage& message, wire::Outbox& out, Time now);
+    // How a message for handle_message() should wait for its turn.
+    [[nodiscard]] ControlClass class_of(const ControlMessage& message);
     // A report about a packet that the shard's socket sent earlier.
     void handle_send_error(const wire::SendError& error, wire::Outbox& out, Time now);
     void handle_room(wire::Outbox& out, Time now);
@@ -96,6 +99,7 @@ class ShardMachine {
     [[nodiscard]] const protocol::Switch& table() const { return switch_; }
     [[nodiscard]] const control::JoinTree& tree() const { return tree_; }
     [[nodiscard]] const control::Gatekeeper& gatekeeper() const { return gatekeeper_; }
+    [[nodiscard]] const control::AnswerLimit& limit() const { return limit_; }
     // nullptr: the branch hosts no server.
     [[nodiscard]] const protocol::Server* server_of(const control::Branch& branch) const;
     [[nodiscard]] const ShardMachineCounters& counters() const { return counters_; }
@@ -120,6 +124,7 @@ class ShardMachine {
     };
 
     void take_datagram(const wire::Datagram& datagram, wire::Outbox& out, Time now);
+    void take_message(const wire::Datagram& datagram, wire::Outbox& out, Time now);
     void add_packet(const wire::Datagram& datagram, wire::Outbox& out);
     [[nodiscard]] bool is_stranger(std::span<const std::byte> packet, const wire::Address& from);
     void pass_to_racks(std::span<const std::byte> flush, wire::Outbox& out);
@@ -154,6 +159,7 @@ class ShardMachine {
     ShardMachineConfig config_;
     protocol::Switch switch_;
     control::Gatekeeper gatekeeper_;
+    control::AnswerLimit limit_;
     control::JoinTree tree_;
     std::map<control::ChannelKey, std::unique_ptr<HostedServer>> servers_;
     std::vector<BusyServer> busy_;

@@ -32,10 +32,10 @@ enum class ControlType : std::uint8_t {
     leave = 19,    // from worker, switch: a member leaves
     // from worker, switch, tool: requests the path of a switch, and tests whether a message of this length arrives
     hello = 20,
-    welcome = 21,  // from switch: answer to a HELLO, at least as long, with its ECN bits
+    welcome = 21,  // from switch: answer to a HELLO, as long up to 9,000 bytes, with its ECN bits
     stats = 22,    // from tool: requests one part of a report; as long as the longest REPORT
     report = 23,   // from switch: that part of the report
-    retry = 24,    // from switch: repeat the JOIN with this cookie
+    retry = 24,    // from switch: repeat the JOIN or STATS with this cookie
 };
 
 inline constexpr ControlType first_control_type = ControlType::join;
@@ -67,6 +67,8 @@ inline constexpr std::size_t least_question_bytes = 288;
 inline constexpr std::size_t least_hold_ms = 100;
 // Longest hold time: for so long a failed neighbour may count as present.
 inline constexpr std::size_t most_hold_ms = 60'000;
+// Longest WELCOME, padding included. A longer HELLO gets one of this length.
+inline constexpr std::size_t longest_welcome_bytes = 9'000;
 // Longest text of a REFUSED.
 inline constexpr std::size_t max_refusal_bytes = 200;
 // Longest name of the software in a WELCOME.
@@ -99,6 +101,8 @@ inline constexpr std::size_t max_faults = 128;
 inline constexpr std::size_t most_reason = 15;
 // Switches from a leaf to the root, both included.
 inline constexpr std::size_t max_path_switches = 4;
+// Longest control message without its padding.
+inline constexpr std::size_t longest_message_bytes = 3'065;
 // End of the written part.
 
 // Type of a control message of this version; nullopt for packets, other versions and other bytes.

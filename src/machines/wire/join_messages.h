@@ -191,13 +191,13 @@ struct Leave {
     std::vector<Edge> edges{};  // why the member failed; none: it leaves in order
 };
 
-// RETRY: repeat the JOIN with this cookie. Sent by: switch. It has the nonce, job, token and channel of the JOIN.
+// RETRY: repeat the JOIN or STATS with this cookie. Sent by: switch.
 struct Retry {
-    std::uint64_t nonce = 0;
-    std::uint32_t job = 0;
-    std::uint64_t token = 0;
-    std::uint16_t channel = 0;
-    std::uint64_t cookie = 0;  // proves that the sender of the JOIN receives at its address
+    std::uint64_t nonce = 0;    // of the JOIN or STATS
+    std::uint32_t job = 0;      // of the JOIN; 0 for a STATS
+    std::uint64_t token = 0;    // of the JOIN; 0 for a STATS
+    std::uint16_t channel = 0;  // of the JOIN; 0 for a STATS
+    std::uint64_t cookie = 0;   // proves that the sender receives at its address
 };
 
 // The name, such as "restarted"; "unknown" for other values.

@@ -165,6 +165,7 @@ void fields(auto& codec, Of<decltype(codec), Stats>& value) {
     codec.field(value.nonce);
     codec.field(value.snapshot);
     codec.field(value.part);
+    codec.field(value.cookie);
 }
 
 void fields(auto& codec, Of<decltype(codec), Report>& value) {

@@ -25,7 +25,7 @@ struct Hello {
     std::uint64_t nonce = 0;  // random; the answer repeats it
 };
 
-// WELCOME: answer to a HELLO, at least as long, with its ECN bits. Sent by: switch.
+// WELCOME: answer to a HELLO, as long up to 9,000 bytes, with its ECN bits. Sent by: switch.
 struct Welcome {
     std::uint64_t nonce = 0;           // of the HELLO
     std::uint32_t received_bytes = 0;  // length of the HELLO as received
@@ -38,6 +38,7 @@ struct Stats {
     std::uint64_t nonce = 0;     // random; the answer repeats it
     std::uint32_t snapshot = 0;  // 0: current state; otherwise the snapshot that part 0 named
     std::uint16_t part = 0;      // from 0
+    std::uint64_t cookie = 0;    // of the last RETRY to a STATS of this address; 0: none
 };
 
 // REPORT: that part of the report. Sent by: switch.
