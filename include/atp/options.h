@@ -154,6 +154,11 @@ struct atp_options {
     atp_log_receiver* log_receiver;
     /* The first argument of log_receiver. Own. [NULL] */
     void* log_context;
+    /*
+     * Key of the team, which seals what ranks tell each other while they form a job (a path). Own. [the file in
+     * ATP_KEY_FILE, otherwise none]
+     */
+    const char* key_file;
 };
 
 #ifdef __cplusplus

@@ -46,6 +46,8 @@ class Options:
             Variable ATP_TIMEOUT. [the timeout of init_process_group, 30 minutes unless given]
         trace: File that gets a line for each packet sent and received (a path, with %r for the rank, %p for the
             process and %h for the host). Variable ATP_TRACE. [none]
+        key_file: Key of the team, which seals what ranks tell each other while they form a job (a path).
+            Variable ATP_KEY_FILE. [none]
     """
 
     switch: str | None = None
@@ -64,6 +66,7 @@ class Options:
     host_name: str | None = None
     timeout: timedelta | float | None = None
     trace: str | None = None
+    key_file: str | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,7 @@ class PlainSettings:
     host_level: str
     host_name: str
     trace: str
+    key_file: str
 
 
 class Row(NamedTuple):
@@ -109,4 +113,5 @@ ROWS = {
     "host_name": Row("ATP_HOST_NAME", "host_name", ""),
     "timeout": Row("ATP_TIMEOUT"),
     "trace": Row("ATP_TRACE", "trace", ""),
+    "key_file": Row("ATP_KEY_FILE", "key_file", ""),
 }

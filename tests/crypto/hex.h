@@ -30,8 +30,6 @@ inline std::vector<std::byte> from_hex(std::string_view text) {
     return bytes;
 }
 
-inline Bytes bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
-
 // 00 01 02 ...
 inline SecretKey counting_key(unsigned first = 0) {
     SecretKey key;

@@ -12,6 +12,8 @@
 #include "comm/option_table.h"
 #include "control/formation_rounds.h"
 #include "control/layout.h"
+#include "crypto/tenant_key.h"
+#include "keys/key_file.h"
 #include "net/affinity.h"
 #include "net/clock.h"
 #include "observe/traced_transport.h"
@@ -34,6 +36,18 @@ std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, c
     return option_problem(options);
 }
 
+// nullopt: the rank has none.
+Result<std::optional<crypto::TenantKey>> key_of(const Options& options) {
+    const char* const variable = std::getenv("ATP_KEY_FILE");
+    const std::string path = options.key_file.empty() && variable != nullptr ? variable : options.key_file;
+    if (path.empty()) return std::nullopt;
+    auto key = keys::read_key_file(path);
+    if (!key) return tl::unexpected(key.error());
+    if (key->at_switch.empty()) return key;
+    // errors.md, forms, malformed: the file is for a switch, which must not open what ranks tell each other
+    return fail(Operation::open, Reason::malformed, path, "this is a switch's key: ranks need the tenant's key file");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> Communicator::form(store::Store& store, std::uint32_t rank, std::uint32_t world,
@@ -43,9 +57,12 @@ Result<std::unique_ptr<Communicator>> Communicator::form(store::Store& store, st
     }
     std::unique_ptr<Communicator> communicator(new Communicator(rank, world, options));
     const Time deadline = net::after(net::now(), options.join_timeout);
+    const auto key = key_of(options);
     store::Rendezvous rendezvous(
-        store, {.prefix = options.name, .generation = options.generation, .rank = rank, .world = world});
-    if (auto done = communicator->set_up(rendezvous, deadline); !done) {
+        store, {.prefix = options.name, .generation = options.generation, .rank = rank, .world = world},
+        key.value_or(std::nullopt));
+    auto done = key ? communicator->set_up(rendezvous, deadline) : tl::unexpected(key.error());
+    if (!done) {
         communicator->log_failure(done.error());
         rendezvous.give_up(done.error(), control::formation_rounds);
         return tl::unexpected(done.error());

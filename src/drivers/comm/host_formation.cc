@@ -36,11 +36,16 @@ std::string kernel_of_this_process() {
     return fmt::format("{}/{}", boot, network.st_ino);
 }
 
-Secret secret_of(const wire::RankFacts& facts) { return {facts.secret_low, facts.secret_high}; }
+// What ranks of a host show to its first rank: derived from their key, otherwise published by it.
+Secret secret_of(const store::Rendezvous& rendezvous, const wire::RankFacts& facts, std::uint32_t rank) {
+    return rendezvous.secret("memory", rank).value_or(Secret{facts.secret_low, facts.secret_high});
+}
 
 // `listener`: where other ranks of the host find this one.
-wire::RankFacts own_facts(const Options& options, std::uint32_t world, std::optional<shm::HostLink>& listener) {
-    const Secret secret = net::random_secret();
+wire::RankFacts own_facts(const Options& options, const store::Rendezvous& rendezvous,
+                          std::optional<shm::HostLink>& listener) {
+    const std::uint32_t world = rendezvous.party().world;
+    const Secret secret = rendezvous.has_key() ? Secret{} : net::random_secret();
     wire::RankFacts own{.job = static_cast<std::uint32_t>(net::random_bits()),
                         .first_group = static_cast<std::uint32_t>(net::random_bits()),
                         .shares = may_share(options),
@@ -82,7 +87,7 @@ class Sharing {
     [[nodiscard]] Result<SharedHost> share(Time deadline) {
         const shm::HostShape shape = shape_of(control::plan_memory(meeting_.groups), host_.size());
         if (shape.ranks == 1) return alone(shape);
-        const Secret secret = secret_of(meeting_.facts[host_.front()]);
+        const Secret secret = secret_of(rendezvous_, meeting_.facts[host_.front()], host_.front());
         const auto index = static_cast<unsigned>(meeting_.groups.index_of(own_));
         if (index != 0) {
             auto connected = shm::HostLink::connect(meeting_.facts[host_.front()].socket, index, secret, deadline);
@@ -124,7 +129,7 @@ bool may_share(const Options& options) { return options.host_level; }
 Result<Meeting> meet(store::Rendezvous& rendezvous, const Options& options, Time deadline) {
     const store::Party& party = rendezvous.party();
     std::optional<shm::HostLink> listener;
-    const wire::RankFacts own = own_facts(options, party.world, listener);
+    const wire::RankFacts own = own_facts(options, rendezvous, listener);
     const auto values = rendezvous.all_gather(control::round_facts, control::message_text(own), deadline);
     if (!values) return tl::unexpected(values.error());
     auto facts = control::agreed_facts(*values, party.rank);

@@ -362,6 +362,22 @@ constexpr std::array rows{
               .placeholder = "FILE",
               .help = "File that gets a line for each packet sent and received",
               .page = "reference/traces.md"},
+    OptionRow{.name = "key_file",
+              .field = &Options::key_file,
+              .type = OptionType::text,
+              .scope = OptionScope::own,
+              .fallback = "",
+              .fallback_help = "the file in ATP_KEY_FILE, otherwise none",
+              .accepted = "a path",
+              .python = "key_file",
+              .python_fallback_help = "none",
+              .environment = "ATP_KEY_FILE",
+              .flag = "--key-file",
+              .placeholder = "FILE",
+              .c_field = "key_file",
+              .help = "Key of the team, which seals what ranks tell each other while they form a job",
+              .page = "operate/secure.md#keys",
+              .note = "`atp key new` writes one; all ranks need copies of it"},
 };
 
 constexpr std::uint32_t most_of(std::string_view name) { return std::ranges::find(rows, name, &OptionRow::name)->most; }

@@ -104,6 +104,9 @@ struct Options {
     // File that gets a line for each packet sent and received (a path, with %r for the rank, %p for the process and %h
     // for the host). Own. [the file in ATP_TRACE, otherwise none]
     std::string trace;
+    // Key of the team, which seals what ranks tell each other while they form a job (a path). Own. [the file in
+    // ATP_KEY_FILE, otherwise none]
+    std::string key_file;
     // End of the written part.
 
     // Receives each line of this rank's log, on any thread. Empty: standard error gets lines at `warn` and above, or at

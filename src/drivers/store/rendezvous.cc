@@ -37,6 +37,12 @@ std::vector<std::uint32_t> first_ranks(std::uint32_t count) {
 
 std::vector<std::uint32_t> Party::ranks() const { return first_ranks(world); }
 
+Rendezvous::Rendezvous(Store& store, Party party, const std::optional<crypto::TenantKey>& key)
+    : store_(store),
+      party_(std::move(party)),
+      giving_up_(party_.rank, party_.world),
+      sealing_(fmt::format("{}/{}", party_.prefix, party_.generation), party_.rank, party_.world, key) {}
+
 Result<std::vector<std::string>> Rendezvous::all_gather(std::string_view name, std::string_view value, Time deadline) {
     if (auto left = announce(name, value); !left) return Failure(std::move(left).error());
     return collect(name, party_.ranks(), deadline);
@@ -57,8 +63,9 @@ Result<void> Rendezvous::barrier(std::string_view name, Time deadline) {
 // Errors of the store are ignored: this rank fails anyway.
 void Rendezvous::give_up(const Error& error, std::span<const std::string_view> names) {
     if (names.empty() || !check(names.front())) return;
-    const auto farewell = giving_up_.give_up(error, names.front());
+    auto farewell = giving_up_.give_up(error, names.front());
     if (!farewell) return;
+    if (!farewell->value.empty()) farewell->value = sealing_.sealed_notice(std::move(farewell->value));
     leave(*farewell, names);
     static_cast<void>(store_.set(key_of(informed, party_.rank), "1"));
     if (farewell->waits) wait_until_informed(names.front(), farewell->ranks);
@@ -92,8 +99,9 @@ void Rendezvous::wait_until_informed(std::string_view first_name, std::uint32_t 
 }
 
 std::optional<Failure> Rendezvous::given_up() {
-    const auto value = store_.get(key_of_giving_up(), net::now());
-    const auto notice = value ? control::notice_in(*value) : std::nullopt;
+    auto value = store_.get(key_of_giving_up(), net::now());
+    const auto opened = value ? sealing_.opened_notice(*std::move(value)) : std::nullopt;
+    const auto notice = opened ? control::notice_in(*opened) : std::nullopt;
     if (!notice) return std::nullopt;
     giving_up_.handle_notice(*notice);
     return control::failure_of(*notice);
@@ -139,7 +147,7 @@ Result<void> Rendezvous::announce(std::string_view name, std::string_view value)
     const auto arrivals = store_.add(arrival_of(key), 1);
     if (!arrivals) return Failure(arrivals.error());
     if (auto alone = giving_up_.handle_arrivals(*arrivals); !alone) return alone;
-    return store_.set(key, control::stamped(party_.world, value));
+    return store_.set(key, sealing_.sealed(key, control::stamped(party_.world, value)));
 }
 
 Result<std::vector<std::string>> Rendezvous::collect(std::string_view name, const std::vector<std::uint32_t>& ranks,
@@ -147,10 +155,12 @@ Result<std::vector<std::string>> Rendezvous::collect(std::string_view name, cons
     if (auto checked = check(name); !checked) return Failure(std::move(checked).error());
     giving_up_.enter(name);
     const Time begin = net::now();
-    auto values = store_.get_all(keys_of(name, ranks), deadline);
+    const std::vector<std::string> keys = keys_of(name, ranks);
+    auto values = store_.get_all(keys, deadline);
     if (!values && values.error().reason == Reason::timed_out) {
         return missing_parties(name, ranks, std::move(values).error());
     }
+    if (values) values = sealing_.opened(ranks, keys, *std::move(values));
     if (!values) return values;
     control::FactRound round(party_.world, ranks);
     for (std::size_t at = 0; at < ranks.size(); ++at) round.take(ranks[at], (*values)[at]);

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "control/giving_up.h"
+#include "crypto/tenant_key.h"
+#include "store/sealing.h"
 #include "store/store.h"
 
 namespace atp::store {
@@ -33,16 +35,17 @@ struct Party {
 // Threads: none. One thread drives one rendezvous.
 // Failure: that of the store, and
 //   timed_out   some ranks did not call in time; the text lists them
-//   mismatched  two processes have the same rank, a name was used twice, or ranks have different values of `world`
+//   mismatched  two processes have the same rank, a name was used twice, or ranks have different values of `world` or
+//               different keys, or somebody else wrote to the store of ranks that have one
 //   malformed   the party or the name is invalid.
 //   If a rank has given up, the others fail with its reason, and the error names that rank. If the ranks disagree, the
 //   error names the rank that differs from most others, on all ranks.
 class Rendezvous {
   public:
-    Rendezvous(Store& store, Party party)
-        : store_(store), party_(std::move(party)), giving_up_(party_.rank, party_.world) {}
+    // With a key, all values are sealed; all ranks need the same.
+    Rendezvous(Store& store, Party party, const std::optional<crypto::TenantKey>& key = std::nullopt);
 
-    // Leaves the value of this rank, which has at most max_value_bytes - 4 bytes.
+    // Leaves the value of this rank, which has at most max_value_bytes - 4 - crypto::seal_overhead bytes.
     [[nodiscard]] Result<void> announce(std::string_view name, std::string_view value);
     // Waits for the values of these ranks, ascending, and returns them in this order.
     [[nodiscard]] Result<std::vector<std::string>> collect(std::string_view name,
@@ -82,6 +85,14 @@ class Rendezvous {
     // Why a rank gave up; nullopt: none did. Queries the store and does not wait for keys.
     [[nodiscard]] std::optional<Failure> given_up();
 
+    // A secret that only the ranks know, which nobody sends; nullopt: there is no key. All ranks get the same between
+    // the same two rounds of all ranks.
+    [[nodiscard]] std::optional<Secret> secret(std::string_view purpose, std::uint32_t number) const {
+        return sealing_.secret(purpose, number);
+    }
+
+    [[nodiscard]] bool has_key() const { return sealing_.has_key(); }
+
     [[nodiscard]] const Party& party() const { return party_; }
 
   private:
@@ -97,6 +108,7 @@ class Rendezvous {
     Store& store_;
     Party party_;
     control::GivingUp giving_up_;
+    Sealing sealing_;
 };
 
 }  // namespace atp::store

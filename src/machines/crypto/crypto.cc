@@ -11,9 +11,16 @@ namespace {
 const unsigned char* in(Bytes bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
 unsigned char* out(std::span<std::byte> bytes) { return reinterpret_cast<unsigned char*>(bytes.data()); }
 
+// Before its first use, libsodium looks which instructions the processor has. Every choice computes the same bits.
+void prepare() {
+    static const int prepared = sodium_init();
+    static_cast<void>(prepared);
+}
+
 template <std::size_t length>
 std::array<std::byte, length> code_of(const SecretKey& key, std::initializer_list<Bytes> parts) {
     static_assert(length >= crypto_generichash_BYTES_MIN && length <= crypto_generichash_BYTES_MAX);
+    prepare();
     crypto_generichash_state state;
     crypto_generichash_init(&state, in(key.bytes()), SecretKey::size, length);
     for (const Bytes part : parts) crypto_generichash_update(&state, in(part), part.size());
@@ -54,11 +61,13 @@ std::array<std::byte, 32> code32(const SecretKey& key, std::initializer_list<Byt
 }
 
 void seal(const SecretKey& key, const Nonce& nonce, Bytes associated, Bytes plain, std::span<std::byte> sealed) {
+    prepare();
     crypto_aead_xchacha20poly1305_ietf_encrypt(out(sealed), nullptr, in(plain), plain.size(), in(associated),
                                                associated.size(), nullptr, in(nonce), in(key.bytes()));
 }
 
 bool open(const SecretKey& key, const Nonce& nonce, Bytes associated, Bytes sealed, std::span<std::byte> plain) {
+    prepare();
     return crypto_aead_xchacha20poly1305_ietf_decrypt(out(plain), nullptr, nullptr, in(sealed), sealed.size(),
                                                       in(associated), associated.size(), in(nonce),
                                                       in(key.bytes())) == 0;

@@ -8,10 +8,12 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace atp::crypto {
 
 using Bytes = std::span<const std::byte>;
+[[nodiscard]] inline Bytes bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 // 32 secret bytes. Each copy wipes itself when it goes.
 class SecretKey {

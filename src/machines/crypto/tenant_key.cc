@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::string_view current_version = "1";
 
-Bytes bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
-
 std::string_view trimmed(std::string_view text) {
     constexpr std::string_view blanks = " \t\r";
     const std::size_t begin = std::min(text.find_first_not_of(blanks), text.size());
