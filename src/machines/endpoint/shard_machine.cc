@@ -9,7 +9,6 @@
 #include <cstring>
 #include <utility>
 
-#include "control/tree_messages.h"
 #include "endpoint/branch_receivers.h"
 #include "endpoint/routing.h"
 #include "protocol/switch_event.h"
@@ -33,13 +32,6 @@ Downward downward_of(const protocol::PacketBuffer& packet) {
             .worker = packet.verdict.worker,
             .units = packet.verdict.units,
             .except = only_sender_of(bytes_of(packet))};
-}
-
-// Others come from a parent, which answers.
-bool is_of_client(std::span<const std::byte> message) {
-    using wire::ControlType;
-    const auto type = wire::control_type(message);
-    return type != ControlType::joined && type != ControlType::refused && type != ControlType::retry;
 }
 
 // Anybody may listen to the group: a token that is read there would count everywhere else.
@@ -81,30 +73,10 @@ void ShardMachine::handle_room(wire::Outbox& out, Time now) {
 
 void ShardMachine::take_datagram(const wire::Datagram& datagram, wire::Outbox& out, Time now) {
     if (wire::control_type(datagram.bytes) || wire::foreign_version(datagram.bytes)) {
-        if (is_of_client(datagram.bytes) && !gatekeeper_.admits(*datagram.from)) return;
         take_message(datagram, out, now);
     } else {
         add_packet(datagram, out);
     }
-}
-
-// A JOIN without a cookie is answered here, before anything is kept of it: anyone can send it, from any address.
-void ShardMachine::take_message(const wire::Datagram& datagram, wire::Outbox& out, Time now) {
-    if (control::is_of_another_job(tree_, datagram.bytes)) {
-        ++counters_.control_refused;
-        return;
-    }
-    if (const auto retry = gatekeeper_.handle_join(datagram.bytes, *datagram.from, now)) {
-        if (limit_.admit(*datagram.from, now)) send_message(*retry, *datagram.from, out);
-        return;
-    }
-    const auto kept = datagram.bytes.first(std::min(datagram.bytes.size(), wire::longest_message_bytes));
-    ControlMessage message{.from = *datagram.from,
-                           .ecn = datagram.ecn,
-                           .bytes = {kept.begin(), kept.end()},
-                           .length = datagram.bytes.size()};
-    if (!config_.passes_messages) return handle_message(message, out, now);
-    add_event({.kind = ShardEvent::Kind::message, .message = std::move(message)});
 }
 
 // A FLUSH may grow into a gradient. Received datagrams are adjacent in memory and leave no room for it.
@@ -348,30 +320,6 @@ const protocol::Server* ShardMachine::server_of(const control::Branch& branch) c
 }
 
 // --------------------------------------------------------------------------------------------------------------- Tree
-
-ControlClass ShardMachine::class_of(const ControlMessage& message) {
-    const auto key = control::key_of_message(message.bytes);
-    const control::Branch* const branch = key ? tree_.find(*key) : nullptr;
-    if (branch != nullptr && branch->is_neighbour(message.from)) return ControlClass::neighbours;
-    const bool joins = wire::control_type(message.bytes) == wire::ControlType::join;
-    return joins ? ControlClass::newcomers : ControlClass::strangers;
-}
-
-void ShardMachine::handle_message(const ControlMessage& message, wire::Outbox& out, Time now) {
-    const control::TreeReception reception =
-        control::handle_tree_message(tree_, gatekeeper_, message.bytes, message.length, message.from, now);
-    if (reception.retry) send_message(*reception.retry, message.from, out);
-    if (!reception.understood) ++counters_.control_refused;
-    drain_tree(out);
-}
-
-void ShardMachine::send_message(const wire::JoiningMessage& message, const wire::Address& to, wire::Outbox& out,
-                                std::uint32_t padded_bytes) {
-    const std::span<std::byte> room = out.reserve(ATP_MAX_PACKET_BYTES);
-    if (room.empty()) return;
-    const std::size_t size = wire::encode(message, room, padded_bytes);
-    if (size != 0) out.commit(size, to, wire::Ecn::capable_0);
-}
 
 void ShardMachine::handle_send_error(const wire::SendError& error, wire::Outbox& out, Time now) {
     tree_.handle_send_error(error, now);
