@@ -253,8 +253,9 @@ TEST(Hazard, H35_ForgedAndRandomPacketsOnEveryPortChangeNoSum) {
         attacking = true;
         for (const Node port : ports) {
             // A rank takes packets from the address of its switch only, so the attacker forges that too.
+            const bool as_root = port == server_node && random.chance(0.8);
             const Node from = port.kind == Node::Kind::worker ? network.above(port)
-                              : port == server_node           ? root_node
+                              : as_root                       ? root_node
                                                               : worker_node(9);
             network.inject({from, port, forged(network.config(), random)});
             network.inject({from, port, noise(random)});
