@@ -219,7 +219,7 @@ TEST(InPathAdmission, JobIsAdmittedDuringAFloodOfJoins) {
 
 // The kernel copies at least this much of a message: tests/xdp/kernel_table_test.cc.
 TEST(InPathAdmission, LongestJoinOfAUnitIsLearntWithoutItsPadding) {
-    constexpr std::size_t longest = 755;
+    constexpr std::size_t longest = 771;
     wire::Join join = join_of(7, 1, 1);
     wire::JoiningUnit& unit = join.units.front();
     unit.members = unit.mask0 = ~std::uint32_t{0};

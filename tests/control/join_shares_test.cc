@@ -121,7 +121,7 @@ TEST(JoinShares, ShardsOfOneSwitchEndOneAnothersJobs) {
     second.join(of_job(honest_job, join_of_member(0, 2, 0)), worker(2));
     EXPECT_EQ(second.tree.channels(), 0U) << "its place is not free yet";
     EXPECT_EQ(second.sent_to<wire::Refused>(worker(2)).size(), 0U) << "so it repeats its JOIN";
-    first.pass(seconds(1) / 2);
+    first.pass(std::chrono::milliseconds(500));
     EXPECT_EQ(first.tree.channels(), 7U);
     second.join(of_job(honest_job, join_of_member(0, 2, 0)), worker(2));
     EXPECT_EQ(second.tree.channels(), 1U);
@@ -242,25 +242,6 @@ TEST(JoinShares, LeafShowsTheTicketOfItsParentAfterTheParentRestarted) {
     leaf.drain();
     leaf.pass(seconds(1));
     EXPECT_EQ(leaf.sent_to<wire::Join>(host(1)).back().ticket, ticket);
-}
-
-// --- answers
-
-TEST(JoinShares, MemberGetsFewAnswersToTheJoinsOfOthers) {
-    OldSwitch star(JoinTreeConfig{});
-    for (unsigned rank = 0; rank < 8; ++rank) star.join(join_of_member(0, 8, rank), worker(rank));
-    star.forget();
-    for (int call = 0; call < 100; ++call) {
-        star.join(but(join_of_member(0, 8, 0),
-                      [&](auto& join) {
-                          join.statements = {{.count = 1, .unit = 0, .member = 0, .text = std::to_string(call)}};
-                      }),
-                  worker(0));
-    }
-    EXPECT_EQ(star.sent_to<wire::Joined>(worker(0)).size(), 100U);
-    EXPECT_EQ(star.sent_to<wire::Joined>(worker(1)).size(), 4U);
-    star.join(join_of_member(0, 8, 1), worker(1));
-    EXPECT_EQ(star.sent_to<wire::Joined>(worker(1)).back().statements.at(0).text, "99");
 }
 
 // --- members that leave

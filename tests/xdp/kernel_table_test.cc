@@ -61,7 +61,7 @@ std::vector<Bytes> control_messages_of(xdp::KernelTable& machine) {
     return messages;
 }
 
-static_assert(ATP_XDP_QUEUED_MESSAGE_BYTES >= 755, "the longest JOIN of a unit: tests/control/in_path_agent_test");
+static_assert(ATP_XDP_QUEUED_MESSAGE_BYTES >= 771, "the longest JOIN of a unit: tests/control/in_path_agent_test");
 
 TEST_F(SwitchInTheKernel, CopiesOfControlMessagesTellTheirSenderAndReceiver) {
     if (machine == nullptr) return;

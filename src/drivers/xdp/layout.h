@@ -40,9 +40,9 @@ struct atp_xdp_job {
 };
 
 /* A control message that passed. User space learns from it which jobs to admit. */
-/* The longest useful message, a JOIN of the 32 members of a unit with four edges and four statements, has 755 bytes. */
+/* The longest useful message, a JOIN of the 32 members of a unit with four edges and four statements, has 771 bytes. */
 /* Padding follows in a JOIN that is as long as the packets of its channel. The rest of a longer message is cut off. */
-#define ATP_XDP_QUEUED_MESSAGE_BYTES 768u
+#define ATP_XDP_QUEUED_MESSAGE_BYTES 784u
 #define ATP_XDP_MESSAGE_QUEUE_BYTES (512u * 1024u)
 struct atp_xdp_queued_message {
     uint32_t bytes;

@@ -75,7 +75,6 @@ bool Branch::attach(const wire::Join& join, const wire::Address& from, Time now,
     child.nonce = join.nonce;
     child.epoch = join.epoch;
     child.pace = join.pace;
-    child.notified = 0;
     child.join_bytes = static_cast<std::uint32_t>(bytes);
     child.detector.handle_received(now);
     failures.report_of_child(position.key(), reported);

@@ -42,7 +42,6 @@ struct Branch {
         std::uint32_t epoch = 0;       // of its last JOIN
         std::uint32_t join_bytes = 0;  // length of its last JOIN: a JOINED is as long
         wire::Pace pace;               // of its last JOIN: among the members below it
-        std::uint8_t notified = 0;     // JOINEDs since its last JOIN that only others caused
         bool receives_group = false;
 
         template <protocol::Archive Archive>

@@ -263,15 +263,8 @@ void JoinTree::notify_group(Branch& branch, const wire::Address& near, Time now)
     branch.group_next = now + (branch.by_group ? timing.refresh : config_.impatient);
 }
 
-// A child that is not notified learns it from the answer to its next JOIN. Otherwise, one of a thousand members could
-// cause a thousand JOINEDs by each of its JOINs, as long as it likes.
 void JoinTree::notify_all(Branch& branch) {
-    constexpr std::uint8_t most_notified = 4;
-    branch.for_each_child([&](Branch::Child& child) {
-        if (child.notified == most_notified) return;
-        ++child.notified;
-        notify(branch, child);
-    });
+    branch.for_each_child([&](const Branch::Child& child) { notify(branch, child); });
 }
 
 void JoinTree::close(Branch& branch, std::string why, const wire::Address& culprit) {

@@ -65,7 +65,6 @@ void Branch::Child::persist(Archive& archive) {
     archive.value(address), detector.persist(archive), archive.time(asked_at), persist_unit(unit, archive);
     archive.value(nonce), archive.value(epoch), archive.value(receives_group), archive.value(join_bytes);
     persist_pace(pace, archive);
-    archive.unread(notified);  // what it is not notified is like a JOINED that the network loses
 }
 
 // The table of ranks follows from the children.
