@@ -61,26 +61,39 @@ struct ServerCounters {
     std::uint64_t audit_failures = 0;  // sums dropped for a wrong audit word
     std::uint64_t readies = 0;         // READYs by which workers report that they take the parts of an all-gather
     std::uint64_t unsent = 0;          // answers dropped because the queue was full; workers ask again
-    std::uint64_t no_memory = 0;       // gradients dropped because their sums found no memory; workers send again
     std::uint64_t packets = 0;         // packets to the server
     std::uint64_t bytes = 0;           // bytes of the UDP payload of these packets
+    std::uint64_t no_memory = 0;       // gradients dropped because their sums found no memory; workers send again
 };
 
 inline constexpr std::array server_fields{
-    counter<&ServerCounters::completed>("completed"),   counter<&ServerCounters::added_here>("added_here"),
-    counter<&ServerCounters::gradients>("gradients"),   counter<&ServerCounters::duplicates>("duplicates"),
-    counter<&ServerCounters::replaced>("replaced"),     counter<&ServerCounters::overlapping>("overlapping"),
-    counter<&ServerCounters::overflowed>("overflowed"), counter<&ServerCounters::float_fragments>("float_fragments"),
-    counter<&ServerCounters::collided>("collided"),     counter<&ServerCounters::remapped>("remapped"),
-    counter<&ServerCounters::marked>("marked"),         counter<&ServerCounters::acks>("acks"),
-    counter<&ServerCounters::reacks>("reacks"),         counter<&ServerCounters::nacks>("nacks"),
-    counter<&ServerCounters::waits>("waits"),           counter<&ServerCounters::flushes>("flushes"),
-    counter<&ServerCounters::stale>("stale"),           counter<&ServerCounters::ahead>("ahead"),
-    counter<&ServerCounters::forged>("forged"),         counter<&ServerCounters::refused>("refused"),
-    counter<&ServerCounters::mismatched>("mismatched"), counter<&ServerCounters::audit_failures>("audit_failures"),
-    counter<&ServerCounters::readies>("readies"),       counter<&ServerCounters::unsent>("unsent"),
-    counter<&ServerCounters::no_memory>("no_memory"),   counter<&ServerCounters::packets>("received_packets"),
+    counter<&ServerCounters::completed>("completed"),
+    counter<&ServerCounters::added_here>("added_here"),
+    counter<&ServerCounters::gradients>("gradients"),
+    counter<&ServerCounters::duplicates>("duplicates"),
+    counter<&ServerCounters::replaced>("replaced"),
+    counter<&ServerCounters::overlapping>("overlapping"),
+    counter<&ServerCounters::overflowed>("overflowed"),
+    counter<&ServerCounters::float_fragments>("float_fragments"),
+    counter<&ServerCounters::collided>("collided"),
+    counter<&ServerCounters::remapped>("remapped"),
+    counter<&ServerCounters::marked>("marked"),
+    counter<&ServerCounters::acks>("acks"),
+    counter<&ServerCounters::reacks>("reacks"),
+    counter<&ServerCounters::nacks>("nacks"),
+    counter<&ServerCounters::waits>("waits"),
+    counter<&ServerCounters::flushes>("flushes"),
+    counter<&ServerCounters::stale>("stale"),
+    counter<&ServerCounters::ahead>("ahead"),
+    counter<&ServerCounters::forged>("forged"),
+    counter<&ServerCounters::refused>("refused"),
+    counter<&ServerCounters::mismatched>("mismatched"),
+    counter<&ServerCounters::audit_failures>("audit_failures"),
+    counter<&ServerCounters::readies>("readies"),
+    counter<&ServerCounters::unsent>("unsent"),
+    counter<&ServerCounters::packets>("received_packets"),
     counter<&ServerCounters::bytes>("received_bytes"),
+    counter<&ServerCounters::no_memory>("no_memory"),
 };
 // End of the written part.
 
