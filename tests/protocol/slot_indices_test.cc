@@ -84,7 +84,7 @@ class CountedIndices final : public IndexRule {
     [[nodiscard]] std::uint32_t index(const ChannelConfig& of, std::uint32_t slot,
                                       std::uint32_t attempt) const override {
         ++computed;
-        return aggregator_index(of.job, of.channel, slot, attempt, of.aggregators);
+        return aggregator_index(index_seed(of.job, of.token, of.channel), slot, attempt, of.aggregators);
     }
     mutable std::uint64_t computed = 0;
 };
