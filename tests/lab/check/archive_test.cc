@@ -3,6 +3,7 @@
 // state: a restored machine behaves like the original, and every value is saved and restored.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 #include <vector>
 
@@ -190,7 +191,7 @@ class Shadowed {
     Fixture f_;
     std::mt19937 random_;
     Time now_ = model_now;
-    std::vector<protocol::Worker> workers_;
+    std::array<protocol::Worker, 2> workers_;
     protocol::Server server_;
     protocol::Switch switch_;
     std::vector<Packet> up_;
