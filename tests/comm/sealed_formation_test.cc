@@ -179,6 +179,8 @@ TEST_F(SealedFormation, H95_ValuesOfAnEarlierFormationAreRefused) {
         ASSERT_TRUE(form(ranks_per_host).front());
         const Places earlier = seen_;
         for (const std::string_view round : {"/facts/", "/shared/", "/network-0/"}) {
+            // On one host this round is the last: the others learn of the failure from their first sum.
+            if (ranks_per_host == world && round == "/shared/") continue;
             Places lies;  // all that the other ranks left in this round
             for (const auto& [key, value] : earlier) {
                 if (key.find(round) != std::string::npos && !key.ends_with("/0")) lies[key] = value;

@@ -132,6 +132,7 @@ class WriteWire(Written, ToolTest):
     def setUp(self) -> None:
         super().setUp()
         self.copy(*(f"src/machines/wire/{name}" for name in SOURCES), *READERS[2:])
+        self.copy("src/machines/base/text.h", "src/machines/base/text.cc")
 
     def add_fields(self) -> None:
         text = self.read(DEFINITION)
@@ -159,9 +160,11 @@ class WriteWire(Written, ToolTest):
         self.add_fields()
         self.write("main.cc", PROGRAM)
         include = self.root / "src" / "machines"
-        sources = [include / "wire" / f"{name}.cc" for name in ("control", "messages", "message_rules")]
-        warnings = ["-Wall", "-Wextra", "-Werror"]
-        subprocess.run([CPP_COMPILER, "-std=c++20", *warnings, f"-I{include}", "-o", self.root / "program",
+        sources = [
+            include / f"{name}.cc" for name in ("base/text", "wire/control", "wire/messages", "wire/message_rules")
+        ]
+        options = ["-Wall", "-Wextra", "-Werror", "-DFMT_HEADER_ONLY"]
+        subprocess.run([CPP_COMPILER, "-std=c++20", *options, f"-I{include}", "-o", self.root / "program",
                         self.root / "main.cc", *sources], check=True)  # fmt: skip
         ran = subprocess.run([self.root / "program"], capture_output=True, text=True, timeout=60)
         self.assertEqual(ran.returncode, 0, ran.stdout)

@@ -134,7 +134,7 @@ void JoinTree::persist(Archive& archive) {
         if (auto* const refused = std::get_if<wire::Refused>(&message)) barred.refused = std::move(*refused);
     });
     archive.time(next_sweep_), archive.value(pause_.lasted), archive.time(pause_.ended);
-    archive.time(began_at_), archive.value(last_up_epoch_), archive.value(number_);
+    archive.time(began_at_), archive.value(last_up_epoch_), archive.value(number_), archive.unread(last_branch_);
     last_ = nullptr;
 }
 

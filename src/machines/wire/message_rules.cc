@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "wire/control.h"
 #include "wire/format.h"
 
 namespace atp::wire {
