@@ -96,11 +96,11 @@ Switch::Switch(const SwitchConfig& config)
 bool Switch::admit(std::uint32_t job, std::uint64_t token, std::uint8_t level) {
     if (token == 0) return false;
     if (const Job* known = find_job(job, token)) return known->level == level;
-    if (admitted_ >= config_.jobs) return false;
-    divide_among(admitted_ + 1);
+    const auto used = std::ranges::count_if(jobs_, [](const Job& entry) { return entry.token != 0; });
+    if (static_cast<std::uint32_t>(used) >= config_.jobs) return false;
     std::size_t at = mix(job) & (jobs_.size() - 1);
     while (jobs_[at].token != 0) at = (at + 1) & (jobs_.size() - 1);
-    jobs_[at] = Job{.token = token, .job = job, .level = level, .share = {}, .counters = {}};
+    jobs_[at] = Job{.token = token, .job = job, .level = level, .counters = {}};
     last_ = nullptr;
     return true;
 }
@@ -112,7 +112,6 @@ void Switch::dismiss(std::uint32_t job, std::uint64_t token) {
         if (entry.token != 0 && (entry.job != job || entry.token != token)) others.push_back(entry);
     }
     std::ranges::fill(jobs_, Job{});
-    divide_among(static_cast<std::uint32_t>(others.size()));
     last_ = nullptr;
     for (const Job& entry : others) {
         std::size_t at = mix(entry.job) & (jobs_.size() - 1);
@@ -121,28 +120,7 @@ void Switch::dismiss(std::uint32_t job, std::uint64_t token) {
     }
 }
 
-void Switch::divide_among(std::uint32_t jobs) {
-    admitted_ = jobs;
-    share_ = config_.aggregators / std::clamp(jobs, std::uint32_t{1}, most_parts);
-}
-
-void Switch::clear() {
-    std::ranges::fill(table_, atp_aggregator{});
-    count_shares();
-}
-
-void Switch::count_shares() {
-    for (Job& job : jobs_) job.share = {};
-    for (const atp_aggregator& each : table_) {
-        if (each.status == ATP_AGGREGATOR_FREE) continue;
-        if (Job* const holder = find_job(each.job, each.token)) ++holder->share.held;
-    }
-}
-
-std::uint32_t Switch::held_by(std::uint32_t job, std::uint64_t token) const {
-    const Job* const entry = find_job(job, token);
-    return entry == nullptr ? 0 : entry->share.held;
-}
+void Switch::clear() { std::ranges::fill(table_, atp_aggregator{}); }
 
 const SwitchCounters* Switch::job_counters(std::uint32_t job, std::uint64_t token) const {
     const Job* entry = find_job(job, token);
@@ -257,28 +235,16 @@ void Switch::decide(PacketBuffer& packet_buffer, wire::Packet& packet, Job& job,
         ++job.counters.no_room;
         return;
     }
-    const std::uint32_t now_us = microseconds(now);
-    if (exceeds_share(packet, job, now_us)) {
-        ++counters_.limited;
-        ++job.counters.limited;
-        pass_without_aggregator(packet_buffer, packet, job);
-        return;
-    }
     atp_aggregator& aggregator = table_[header.index];
     const std::uint32_t index = header.index;
-    const std::uint32_t holder = aggregator.job;
-    const std::uint64_t token_of_holder = aggregator.token;
     const std::uint32_t contribution = atp_contribution(&header);
     const std::uint32_t touched_us = aggregator.touched_us;
     const atp_decision decision =
-        atp_decide(&header, static_cast<std::uint16_t>(packet.lane_count()), flush_here ? 1 : 0, &aggregator, now_us,
-                   clamp_to_u31(config_.ageing.count() / 1000));
+        atp_decide(&header, static_cast<std::uint16_t>(packet.lane_count()), flush_here ? 1 : 0, &aggregator,
+                   microseconds(now), clamp_to_u31(config_.ageing.count() / 1000));
     if (decision.event == ATP_EVENT_COMPLETED) {
         packet_buffer.verdict.completed_by = contribution;
-        packet_buffer.verdict.alone_us = now_us - touched_us;
-    } else if (decision.event != ATP_EVENT_ADDED) {
-        Job* const other = atp_needs_holder(decision.event) != 0 ? find_job(holder, token_of_holder) : nullptr;
-        atp_count_share(decision.event, &job.share, other == nullptr ? nullptr : &other->share, now_us);
+        packet_buffer.verdict.alone_us = microseconds(now) - touched_us;
     }
     if (decision.packet == ATP_PACKET_RETURN) {
         packet_buffer.size = static_cast<std::uint32_t>(ATP_HEADER_BYTES + aggregator.lanes * ATP_LANE_BYTES);
@@ -290,13 +256,6 @@ void Switch::decide(PacketBuffer& packet_buffer, wire::Packet& packet, Job& job,
         atp_overflowed(&header, decision, &aggregator);
     }
     finish(packet_buffer, packet, decision, job);
-}
-
-bool Switch::exceeds_share(const wire::Packet& packet, const Job& job, std::uint32_t now_us) const {
-    const std::uint32_t ageing_us = clamp_to_u31(config_.ageing.count() / 1000);
-    return atp_beyond_share(&job.share, share_, now_us, ageing_us) &&
-           atp_would_claim(packet.header, static_cast<std::uint16_t>(packet.lane_count()), table_[packet.header.index],
-                           now_us, ageing_us);
 }
 
 // Length of the packet that the FLUSH becomes, in bytes.

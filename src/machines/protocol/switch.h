@@ -12,7 +12,6 @@
 #include "base/time.h"
 #include "protocol/archive.h"
 #include "protocol/decide.h"
-#include "protocol/share.h"
 #include "protocol/variant.h"
 #include "wire/packet.h"
 
@@ -26,7 +25,6 @@ struct SwitchCounters {
     std::uint64_t overflows = 0;  // additions that overflowed
     std::uint64_t no_room = 0;    // FLUSHes dropped for lack of buffer capacity
     std::uint64_t strangers = 0;  // dropped because PacketBuffer::is_stranger
-    std::uint64_t limited = 0;    // gradients forwarded unaggregated because their job holds its share
 };
 
 // tools/write_events writes the counters of a switch from src/events.toml.
@@ -55,7 +53,6 @@ inline constexpr std::array switch_fields{
     counter<&SwitchCounters::ecn>("ecn"),
     counter<&SwitchCounters::overflows>("overflows"),
     counter<&SwitchCounters::no_room>("no_room"),
-    counter<&SwitchCounters::limited>("limited"),
     counter<&SwitchCounters::strangers>("strangers"),
     counter<&SwitchCounters::forged>("forged"),
 };
@@ -127,8 +124,6 @@ class Switch {
 
     void handle_batch(std::span<PacketBuffer> packet_buffers, Time now);
     void handle_packet(PacketBuffer& packet_buffer, Time now);
-    // Aggregators that an admitted job holds, as far as the switch has counted since.
-    [[nodiscard]] std::uint32_t held_by(std::uint32_t job, std::uint64_t token) const;
     // Frees every aggregator and erases its tombstone, as a restart does. Jobs stay admitted.
     void clear();
 
@@ -157,7 +152,6 @@ class Switch {
             archive.value(a.purpose), archive.value(a.flags), archive.stamp_us(a.touched_us);
             archive.bytes(std::as_writable_bytes(lanes_of(i).first(a.lanes)));
         }
-        if constexpr (Archive::reads) count_shares();
     }
 
   private:
@@ -165,19 +159,13 @@ class Switch {
         std::uint64_t token = 0;  // 0: empty entry
         std::uint32_t job = 0;
         std::uint8_t level = 0;
-        atp_share share{};
         SwitchCounters counters;
     };
-    // No job without an owner holds more than a fair part, or an eighth, of the aggregators for which others wait.
-    static constexpr std::uint32_t most_parts = 8;
 
     [[nodiscard]] Job* find_job(std::uint32_t job, std::uint64_t token);
     [[nodiscard]] const Job* find_job(std::uint32_t job, std::uint64_t token) const;
     Job* receive(PacketBuffer& packet_buffer, wire::Packet& packet);
     void decide(PacketBuffer& packet_buffer, wire::Packet& packet, Job& job, Time now);
-    [[nodiscard]] bool exceeds_share(const wire::Packet& packet, const Job& job, std::uint32_t now_us) const;
-    void divide_among(std::uint32_t jobs);
-    void count_shares();
     void pass_without_aggregator(PacketBuffer& packet_buffer, wire::Packet& packet, Job& job);
     [[nodiscard]] std::uint32_t flush_needs(const atp_header& header) const;
     bool move_lanes(const wire::Packet& packet, std::uint8_t action, std::uint32_t index);
@@ -196,8 +184,6 @@ class Switch {
     std::unique_ptr<std::int32_t[], FreeLanes> lanes_;
     std::vector<Job> jobs_;  // hash table with linear probing, at most half full
     Job* last_ = nullptr;    // of the last packet: packets arrive in bursts of one job
-    std::uint32_t admitted_ = 0;
-    std::uint32_t share_ = 0;  // aggregators for each job, as long as others find none
     SwitchCounters counters_;
 };
 
