@@ -156,8 +156,8 @@ void Machines::assess_answer(std::span<const std::byte> bytes, Step& step) {
     }
 }
 
-FragmentPlace Machines::place_of(std::uint32_t job, std::uint32_t seq) const {
-    return {static_cast<std::uint8_t>(job - job_number(0)), static_cast<std::int8_t>(truth_.offset_of(seq))};
+FragmentPlace Machines::place_of(std::uint64_t token, std::uint32_t seq) const {
+    return {static_cast<std::uint8_t>(job_of(token)), static_cast<std::int8_t>(truth_.offset_of(seq))};
 }
 
 void Machines::assess_switch(NodeState& at, const atp_header& header, const atp_aggregator& before, Input input,
@@ -173,7 +173,7 @@ void Machines::assess_switch(NodeState& at, const atp_header& header, const atp_
     if (is_claim(event)) {
         if (released == mine) step.violate("a fragment claimed again an aggregator that had released it");
         released = {};
-        step.claims.claimed = place_of(header.job, header.seq);
+        step.claims.claimed = place_of(header.token, header.seq);
     }
     if (event == ATP_EVENT_TAKEN_OVER && input != Input::packet_aged) {
         step.violate("a packet took over an aggregator that is not abandoned");
@@ -182,7 +182,7 @@ void Machines::assess_switch(NodeState& at, const atp_header& header, const atp_
         step.violate("a fragment collides with a finished predecessor of its own stream");
     }
     if (event == ATP_EVENT_SUPERSEDED) {
-        step.claims.superseded = place_of(before.job, before.seq);
+        step.claims.superseded = place_of(before.token, before.seq);
     }
     if (is_release(event)) released = id_of(before);
     // These events leave a tombstone in a free aggregator, so that late packets are forwarded as well.

@@ -17,7 +17,7 @@ namespace {
 constexpr std::array<std::pair<std::string_view, std::string_view>, 65> shown_by = {{
     {"resend_claims", "star2-shared"},
     {"complete_early", "star3"},
-    {"ignore_token", "incarnation"},
+    {"ignore_token", "incarnations2"},
     {"collision_not_bypass", "rack-direct-shared"},
     {"flush_keeps_aggregator", "star2-shared"},
     {"supersede_too_early", "star2-shared"},

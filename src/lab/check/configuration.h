@@ -59,6 +59,7 @@ struct Configuration {
     Protocol protocol = Protocol::atp;
     std::vector<UnitLayout> units;  // SwitchML: one unit with all workers
     std::uint8_t jobs = 1;
+    bool same_number = false;  // the jobs are two incarnations of one, and the switches know both
     std::uint8_t window_log2 = 0;
     std::vector<std::uint8_t> tensors{};  // fragments of each tensor
     std::uint32_t aggregators = 1;

@@ -34,6 +34,7 @@ constexpr auto settings = std::to_array<Setting>({
     {"host", set_protocol<Protocol::host>},
     {"formation", set_protocol<Protocol::formation>},
     {"jobs", set<&Configuration::jobs>},
+    {"same_number", set<&Configuration::same_number>},
     {"aggregators", set<&Configuration::aggregators>},
     {"ranks_each", set<&Configuration::ranks_each>},
     {"int16_lanes", set<&Configuration::int16_lanes>},

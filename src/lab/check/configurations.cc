@@ -55,6 +55,8 @@ crash: a worker ends early: the others end with an error at their deadline
   units 2, window 2, tensors 1+1 | losses 1, timeouts 1, crashes 1 | timeouts 1, crashes 1
 incarnation: gradients and results of an earlier incarnation are in flight
   units 2, tensors 1+1, earlier_incarnation | losses 2, duplicates 1, timeouts 2 | losses 1, timeouts 1
+incarnations2: two incarnations of a job, both of which have joined, share one aggregator
+  units 2, jobs 2, same_number, tensors 1 | losses 1, duplicates 1, timeouts 1 | losses 1, timeouts 1
 stale: a gradient and a result of the fragment before the first are in flight
   units 2, window 2, tensors 2, stale_packets | losses 1, timeouts 1
 stranger: a gradient of one worker with another number comes from the address of the other

@@ -325,7 +325,7 @@ void Machines::note_passage(unsigned node, Input input, std::string_view what, s
     if (at.servers.empty()) return;
     if (!wire::goes_up(header.type)) return assess_answer(bytes, step);
     if (in_batch) return;
-    if (const protocol::Server* server = server_of(node, header.job - job_number(0))) {
+    if (const protocol::Server* server = server_of(node, job_of(header.token))) {
         merge_ = {header, server->counters()};
     }
 }
@@ -335,7 +335,7 @@ void Machines::finish_merge(unsigned node, Step& step) {
     const auto merge = std::exchange(merge_, std::nullopt);
     if (!merge) return;
     NodeState& at = states_[node];
-    const unsigned job = at.rank ? 0 : merge->header.job - job_number(0);
+    const unsigned job = at.rank ? 0 : job_of(merge->header.token);
     if (const protocol::Server* server = server_of(node, job)) assess_merge(at.servers[job], *server, *merge, step);
 }
 
@@ -345,7 +345,7 @@ const protocol::Server* Machines::server_of(unsigned node, unsigned job) const {
     if (at.rank) return at.rank->machine().server();
     const protocol::Server* found = nullptr;
     at.process->shard().tree().for_each([&](const control::Branch& branch) {
-        if (branch.terms.job == job_number(job)) found = at.process->shard().server_of(branch);
+        if (job_of(branch.terms.token) == job) found = at.process->shard().server_of(branch);
     });
     return found;
 }

@@ -142,7 +142,7 @@ class Machines final : public Processes {
     void assess_flush(unsigned node, std::span<const std::byte> packet, Step& step) const;
     void assess_switch(NodeState& at, const atp_header& header, const atp_aggregator& before, Input input,
                        std::uint8_t event, Step& step);
-    [[nodiscard]] FragmentPlace place_of(std::uint32_t job, std::uint32_t seq) const;
+    [[nodiscard]] FragmentPlace place_of(std::uint64_t token, std::uint32_t seq) const;
     [[nodiscard]] bool complete(Summaries after, FragmentPlace fragment) const;
     [[nodiscard]] bool indices_agree(unsigned node, Summaries after) const;
     void summarise(unsigned node, Time now, Step& step);

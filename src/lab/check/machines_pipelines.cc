@@ -29,10 +29,10 @@ void Machines::assess_pass(const PipelineSwitch& at, const PipelinePass& pass, S
     const bool claims =
         pass.event == ATP_EVENT_CLAIMED || pass.event == ATP_EVENT_SUPERSEDED || pass.event == ATP_EVENT_TAKEN_OVER;
     const std::optional<FragmentPlace> before = at.fragment_of(pass.before);
-    if (claims) step.claims.claimed = place_of(pass.header.job, pass.header.seq);
+    if (claims) step.claims.claimed = place_of(pass.header.token, pass.header.seq);
     if (pass.event == ATP_EVENT_SUPERSEDED) step.claims.superseded = before;
     if (pass.event != ATP_EVENT_COLLIDED || pass.kind != ATP_PASS_FIRST || !before) return;
-    const FragmentPlace mine = place_of(pass.header.job, pass.header.seq);
+    const FragmentPlace mine = place_of(pass.header.token, pass.header.seq);
     const int ahead = int{mine.offset} - int{before->offset};
     if (mine.job == before->job && ahead >= static_cast<int>(configuration_.window()))
         step.violate("a fragment collides with a finished predecessor of its own stream");

@@ -19,6 +19,9 @@ inline constexpr std::uint16_t model_channel = 3;
 
 [[nodiscard]] std::uint32_t job_number(unsigned job);
 [[nodiscard]] std::uint64_t job_token(unsigned job, bool earlier_incarnation);
+// The inverse of job_token(). Two jobs may have one number.
+[[nodiscard]] unsigned job_of(std::uint64_t token);
+[[nodiscard]] bool is_earlier(std::uint64_t token);
 [[nodiscard]] protocol::ChannelConfig channel_of(const Configuration& configuration, unsigned job,
                                                  bool earlier_incarnation);
 

@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <set>
 #include <vector>
 
+#include "check/configuration.h"
 #include "check/layout.h"
 #include "check/truth.h"
 
@@ -76,6 +78,51 @@ TEST(Truth, EveryMultisetOfWorkersHasItsOwnSum) {
         }
         EXPECT_EQ(sums.size(), sets);
     }
+}
+
+// The hash of the protocol chooses the aggregators, by the token. If this fails after a change of the hash, the token
+// in truth.cc must change as well.
+TEST(Truth, SlotsAreApartOrShareAggregatorsAsTheConfigurationsIntend) {
+    unsigned apart = 0;
+    for (const Configuration& configuration : configurations(Extent::full)) {
+        if (configuration.protocol != Protocol::atp) continue;
+        std::vector<std::uint32_t> indices;
+        for (unsigned job = 0; job < configuration.jobs; ++job) {
+            const protocol::ChannelConfig channel = channel_of(configuration, job, false);
+            for (std::uint32_t slot = 0; slot < channel.window(); ++slot) indices.push_back(channel.index(slot, 0));
+        }
+        const std::set<std::uint32_t> used(indices.begin(), indices.end());
+        EXPECT_EQ(used.size(), std::min<std::size_t>(indices.size(), configuration.aggregators)) << configuration.name;
+        if (configuration.aggregators > 1 && configuration.has_own_aggregators()) ++apart;
+        // Packets of the earlier incarnation meet those of the present one.
+        if (configuration.earlier_incarnation) {
+            EXPECT_EQ(channel_of(configuration, 0, true).index(configuration.first_seq, 0),
+                      channel_of(configuration, 0, false).index(configuration.first_seq, 0))
+                << configuration.name;
+        }
+    }
+    EXPECT_GE(apart, 5U);
+    // A slot that collides moves to the aggregator of the other.
+    const protocol::ChannelConfig channel = channel_of(*find_configuration("star2-apart", Extent::full), 0, false);
+    for (std::uint32_t slot = 0; slot < 2; ++slot) EXPECT_EQ(channel.index(slot, 1), channel.index(1 - slot, 0));
+    // Of four slots, three share an aggregator.
+    const protocol::ChannelConfig newer = channel_of(*find_configuration("star2-newer", Extent::full), 0, false);
+    for (std::uint32_t slot = 2; slot < 4; ++slot) EXPECT_EQ(newer.index(slot, 0), newer.index(1, 0));
+}
+
+TEST(Truth, TokenTellsTheJobAndTheIncarnation) {
+    std::set<std::uint64_t> tokens;
+    for (unsigned job = 0; job < max_jobs; ++job) {
+        for (const bool earlier : {false, true}) {
+            const std::uint64_t token = job_token(job, earlier);
+            EXPECT_TRUE(tokens.insert(token).second);
+            EXPECT_EQ(job_of(token), job);
+            EXPECT_EQ(is_earlier(token), earlier);
+        }
+    }
+    const Configuration& incarnations = *find_configuration("incarnations2", Extent::quick);
+    EXPECT_EQ(channel_of(incarnations, 0, false).job, channel_of(incarnations, 1, false).job);
+    EXPECT_NE(channel_of(incarnations, 0, false).token, channel_of(incarnations, 1, false).token);
 }
 
 TEST(Layout, PacketsPassTheSwitchesInTheirPathInBothDirections) {
