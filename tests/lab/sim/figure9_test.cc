@@ -14,7 +14,7 @@ Scenario figure9(Aggregation aggregation) {
     s.topology = topology("fig9");
     s.bytes = 200'000;
     s.aggregation = aggregation;
-    s.aggregators = 1U << 16U;  // no two slots of the job share an aggregator
+    s.linear = true;  // no two slots of the job share an aggregator
     s.window_log2 = 6;
     s.ecn_bytes = 0;
     return s;
