@@ -239,6 +239,24 @@ TEST(ProvenParent, ManyRetriesCauseOneJoinIn50Ms) {
     EXPECT_EQ(tree.sent_to<wire::Join>(host(66)).back().cookie, 100U);
 }
 
+// The JOIN with the cookie brings the reason why the job failed.
+TEST(ProvenParent, H26_ThatRestartedGetsAJoinWithItsCookieAtOnce) {
+    Silent tree;
+    tree.join(naming(host(66)), worker(0));
+    tree.retry(1, host(66));
+    tree.joined(true, host(66));
+    tree.forget();
+    while (tree.sent_to<wire::Join>(host(66)).empty()) tree.pass(milliseconds(10));
+    tree.retry(2, host(66));
+    ASSERT_EQ(tree.sent_to<wire::Join>(host(66)).size(), 2U);
+    EXPECT_EQ(tree.sent_to<wire::Join>(host(66)).back().cookie, 2U);
+    EXPECT_TRUE(tree.sent_to<wire::Join>(host(66)).back().begun);
+    for (std::uint64_t cookie = 3; cookie <= 100; ++cookie) tree.retry(cookie, host(66));
+    EXPECT_EQ(tree.sent_to<wire::Join>(host(66)).size(), 2U);
+    tree.pass(milliseconds(50));
+    EXPECT_EQ(tree.sent_to<wire::Join>(host(66)).size(), 3U);
+}
+
 TEST(ProvenParent, ThatFallsSilentIsAskedAsAStrangerAfterTenSeconds) {
     Watched tree(host(66));
     tree.join_for(milliseconds(50), {naming(host(66))});

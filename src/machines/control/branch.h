@@ -97,7 +97,7 @@ struct Branch {
     wire::Address up_asker;       // whose JOIN pays for a question to a parent that has not answered; no family: none
     std::uint64_t up_nonce = 0;   // !hosts: of the JOINs upwards
     std::uint64_t up_cookie = 0;  // !hosts: of the last RETRY of the parent; 0: none since the last question
-    Time up_retry_next{};         // !hosts: earliest time of a JOIN that a RETRY causes; a question does not count
+    Time up_retry_next{};         // !hosts: earliest time of the next JOIN that a RETRY causes
     std::array<std::byte, 16> up_ticket{};  // !hosts: of the last JOINED from above that had one
     std::uint32_t up_epoch = 0;             // !hosts: of the last JOIN upwards
     JoinedOrder up_order{};                 // !hosts: of the last JOINED from above

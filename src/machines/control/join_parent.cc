@@ -58,8 +58,8 @@ void JoinTree::handle_joined(const wire::Joined& joined, const wire::Address& fr
     if (!settle(*branch, was, now) && states) notify_all(*branch);
 }
 
-// The address of this switch is new to the parent, or its cookie is too old. However many RETRYs come, they cause one
-// JOIN in 50 ms.
+// The address of this switch is new to the parent, its cookie is too old, or the parent restarted: then its REFUSED
+// waits for this JOIN (H26). However many RETRYs come, they cause one JOIN in 50 ms.
 void JoinTree::handle_retry(const wire::Retry& retry, const wire::Address& from, Time now) {
     Branch* branch = find(key_of(retry));
     if (branch == nullptr || !is_of_parent(*branch, retry.nonce, from)) {
@@ -68,7 +68,10 @@ void JoinTree::handle_retry(const wire::Retry& retry, const wire::Address& from,
     }
     note_answer(*branch, now);
     if (std::exchange(branch->up_cookie, retry.cookie) == retry.cookie) return;
-    branch->up_next = std::min(branch->up_next, std::max(branch->up_retry_next, now));
+    if (const Time next = std::max(branch->up_retry_next, now); next < branch->up_next) {
+        branch->up_next = next;
+        branch->up_retry_next = next + timing.hurry;
+    }
     ascend(*branch, now);
     wake_at(next_look(*branch, now));
 }
@@ -119,7 +122,6 @@ void JoinTree::ascend(Branch& branch, Time now) {
     const wire::Join join = join_upwards(branch);
     const std::uint32_t packet_bytes = branch.up_ready || branch.up_narrow ? packet_bytes_of(branch.terms) : 0;
     outbox_.push_back({branch.up, join, {}, LongPath::join_bytes(join.epoch, packet_bytes)});
-    branch.up_retry_next = now + timing.hurry;
     branch.up_detector.handle_asked(now);
     if (packet_bytes > wire::least_question_bytes) branch.up_long_path.handle_sent(join.epoch, now);
     branch.up_next = now + interval_upwards(branch);
