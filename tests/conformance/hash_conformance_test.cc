@@ -86,7 +86,7 @@ TEST(HashVectors, FirstGradientAndFirstAckOfASlotCarryTheIndexOfTheFile) {
         if (argument<std::uint32_t>(row, "attempt") != 0) continue;
         SCOPED_TRACE(row.dump());
         const ChannelConfig channel{.job = argument<std::uint32_t>(row, "job"),
-                                    .token = 1,
+                                    .token = argument<std::uint64_t>(row, "token"),
                                     .channel = argument<std::uint16_t>(row, "channel"),
                                     .lanes = 1,
                                     .aggregators = argument<std::uint32_t>(row, "aggregators"),

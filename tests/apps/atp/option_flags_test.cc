@@ -62,6 +62,7 @@ TEST(OptionFlags, EachOptionPassesToAChildUnchanged) {
         {"--multicast", "239.192.0.0/16"},
         {"--server", "colocated"},
         {"--dedicated-server", "a:1", "--dedicated-server", "b:2"},
+        {"--key-file", "vision.key"},
         {"--timeout", "1500ms"},
         {"--trace", "rank%r.txt"},
         {"--deadline", "7s"},
