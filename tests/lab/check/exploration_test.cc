@@ -29,7 +29,7 @@ TEST_P(QuickConfiguration, HasNoViolationInAnyState) {
     EXPECT_TRUE(report.exhausted);
     EXPECT_GT(report.states, 300U);
     EXPECT_FALSE(report.violation) << report.violation->what << "\n" << report.violation->trace.back().text;
-    EXPECT_LT(report.missed_probability(), 1e-6);
+    EXPECT_LT(report.missed_probability(), 2e-6);  // 8 million states
 }
 
 // Without an active fault, the fault-injection build has the same states as the shipped machines. A violation with an
