@@ -2,22 +2,15 @@
 #include "control/address_buckets.h"
 
 #include <algorithm>
-#include <cstring>
-#include <span>
 
-#include "control/branch.h"
+#include "control/host_key.h"
 
 namespace atp::control {
 namespace {
 
-constexpr std::uint8_t version_6 = 6;
-constexpr std::size_t network_bytes = 8;
-
-// Bytes of an address that its host cannot choose.
 std::uint64_t hash_of(const Secret& secret, const wire::Address& from) {
-    const wire::Endpoint endpoint = endpoint_of(from);
-    const std::span<const std::byte> host(endpoint.host);
-    return std::max<std::uint64_t>(siphash(secret, endpoint.family == version_6 ? host.first(network_bytes) : host), 1);
+    const HostKey key = HostKey::of(from);
+    return std::max<std::uint64_t>(siphash(secret, key.host), 1);
 }
 
 }  // namespace
