@@ -57,6 +57,8 @@ class AnswerLimit {
 
     // False: drop the question.
     [[nodiscard]] bool admit(const wire::Address& from, Time now);
+    // As if nothing had been answered yet: for a model that restores states in any order.
+    void refill() { answers_ = {}; }
     [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
   private:

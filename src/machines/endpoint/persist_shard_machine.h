@@ -16,6 +16,7 @@ void ShardMachine::persist_joining(Archive& archive) {
     };
     if constexpr (Archive::reads) {
         each_job([&](const wire::ChannelTerms& terms, unsigned) { switch_.dismiss(terms.job, terms.token); });
+        limit_.refill();
     }
     tree_.persist(archive);
     if constexpr (Archive::reads) {
