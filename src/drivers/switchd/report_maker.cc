@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/older_symbols.h"
+
 namespace atp::switchd {
 
 ReportMaker::ReportMaker(endpoint::NodeMachine& machine, ShardDriver& shard, net::EventLoop& loop, Make make)

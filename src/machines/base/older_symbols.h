@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Makes a wheel load on hosts whose libstdc++ is older than the compiler's, such as RHEL 9 and Amazon Linux 2023.
- * Include this in a source that waits on a std::condition_variable, or tools/build_wheel refuses the result.
+ * Include this in a source that waits on a std::condition_variable or a std::condition_variable_any, or
+ * tools/build_wheel refuses the result.
  *
  * wait() got a new version in libstdc++ 12, which differs in an exception specification only. The version of libstdc++
  * 4.4 is in every libstdc++.
