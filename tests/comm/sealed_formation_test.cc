@@ -56,7 +56,7 @@ class LyingStore final : public store::Store {
         return seen_;
     }
 
-    std::function<std::string(const std::string& key, std::string value)> lie{};
+    std::function<std::string(const std::string& key, const std::string& value)> lie{};
 
   private:
     store::Store& inner_;
@@ -115,9 +115,9 @@ class SealedFormation : public testing::Test {
     [[nodiscard]] static Edit showing_rank_0(const Places& lies) {
         return [lies](std::uint32_t rank, comm::Options&, LyingStore& store) {
             if (rank != 0) return;
-            store.lie = [lies](const std::string& key, std::string value) {
+            store.lie = [lies](const std::string& key, const std::string& value) {
                 const auto found = lies.find(key);
-                return found == lies.end() ? std::move(value) : found->second;
+                return found == lies.end() ? value : found->second;
             };
         };
     }
@@ -197,7 +197,7 @@ TEST_F(SealedFormation, H95_AValueInAnotherPlaceIsRefused) {
     const auto moved = form(1, [](std::uint32_t rank, comm::Options&, LyingStore& store) {
         if (rank != 0) return;
         const auto facts = std::make_shared<std::string>();
-        store.lie = [facts](const std::string& key, std::string value) {
+        store.lie = [facts](const std::string& key, const std::string& value) {
             if (key == "atp/0/facts/1") *facts = value;
             return key == "atp/0/facts/2" ? *facts : value;
         };

@@ -76,10 +76,10 @@ TEST(ControlTurns, ClassHasAShareOfTheTime) {
         return count;
     };
     Turns newcomers;
-    EXPECT_NEAR(handled_in_a_second(newcomers, ControlClass::newcomers), 200'000U / 8, 3000U)
+    EXPECT_NEAR(handled_in_a_second(newcomers, ControlClass::newcomers), 200'000 / 8.0, 3000)
         << "one part in 8, and 10 ms more";
     Turns strangers;
-    EXPECT_NEAR(handled_in_a_second(strangers, ControlClass::strangers), 200'000U / 32, 1000U);
+    EXPECT_NEAR(handled_in_a_second(strangers, ControlClass::strangers), 200'000 / 32.0, 1000);
     EXPECT_GT(strangers.turns.poll_timeout(), strangers.now) << "what waits is due when the class has time again";
     EXPECT_NE(strangers.turns.poll_timeout(), never);
 }

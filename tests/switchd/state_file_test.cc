@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 class StateFile : public ::testing::Test {
-  protected:
+  public:
     StateFile() {
         std::string name = (fs::temp_directory_path() / "atp-state-XXXXXX").string();
         folder_ = mkdtemp(name.data());
@@ -25,6 +25,7 @@ class StateFile : public ::testing::Test {
     }
     ~StateFile() override { fs::remove_all(folder_); }
 
+  protected:
     fs::path path;
 
   private:
