@@ -12,8 +12,8 @@ using Answer = SwitchRoom::RoomAnswer;
 
 const Time start{std::chrono::seconds(100)};
 
-HostKey host(unsigned number) {
-    return HostKey::of(*wire::Address::parse("10.0.0." + std::to_string(number) + ":4790"));
+Owner host(unsigned number) {
+    return Owner::of(nullptr, *wire::Address::parse("10.0.0." + std::to_string(number) + ":4790"));
 }
 
 Answer take(SwitchRoom& room, const JobKey& job, unsigned of = 1, Time now = start) {
@@ -111,6 +111,16 @@ TEST(SwitchRoom, HostThatHasAsManyGetsNoPlaceOfAnother) {
     EXPECT_EQ(take(room, job(16), 3), Answer::granted);
     EXPECT_EQ(take(room, job(50), 2), Answer::no_job) << "7 and 8: nobody would gain";
     EXPECT_EQ(take(room, job(51), 3), Answer::waits);
+}
+
+TEST(SwitchRoom, JobsOfATenantCountForItWhateverTheirHosts) {
+    const Tenant greedy{.name = "greedy"};
+    SwitchRoom room(16, 100);
+    for (std::uint32_t number = 1; number <= 16; ++number) {
+        const wire::Address from = *wire::Address::parse("10.0.1." + std::to_string(number) + ":4790");
+        EXPECT_EQ(room.take(job(number), Owner::of(&greedy, from), start, true), Answer::granted);
+    }
+    EXPECT_EQ(take(room, job(50), 99), Answer::waits) << "16 hosts with one job each would all keep them";
 }
 
 TEST(SwitchRoom, ChannelsAreSharedLikeJobs) {

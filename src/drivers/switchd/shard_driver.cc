@@ -37,6 +37,7 @@ endpoint::ShardMachineConfig machine_config(const SwitchNodeConfig& config, Shar
                      .servers = config.servers,
                      .groups = config.groups,
                      .ticket_key = config.ticket_key,
+                     .tenants = config.tenants,
                      .only = config.only},
             .clients = config.clients,
             .passes_messages = true,

@@ -13,10 +13,10 @@ class SharedRoom final : public control::SwitchRoom {
   public:
     using SwitchRoom::SwitchRoom;
 
-    [[nodiscard]] RoomAnswer take(const control::JobKey& job, const control::HostKey& host, Time now,
+    [[nodiscard]] RoomAnswer take(const control::JobKey& job, const control::Owner& owner, Time now,
                                   bool may_end) override {
         const std::scoped_lock lock(mutex_);
-        return SwitchRoom::take(job, host, now, may_end);
+        return SwitchRoom::take(job, owner, now, may_end);
     }
     void give_back(const control::JobKey& job) override {
         const std::scoped_lock lock(mutex_);

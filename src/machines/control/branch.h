@@ -16,6 +16,7 @@
 #include "control/host_key.h"
 #include "control/joined_order.h"
 #include "control/long_path.h"
+#include "control/owner.h"
 #include "control/pace_meter.h"
 #include "protocol/archive.h"
 #include "protocol/membership.h"
@@ -76,7 +77,8 @@ struct Branch {
     std::vector<wire::JoiningUnit> complete_units;  // of the last complete(): the units of all members
     std::uint32_t receivers = 0;                    // joined children; each joined member of a rack counts
     std::array<std::uint8_t, max_ranks> child_of_rank{};
-    HostKey owner;             // whom its place, and the memory of its server, count for
+    Owner owner;               // whom its place, and the memory of its server, count for
+    HostKey first_host;        // of the member that joined first
     std::uint64_t number = 0;  // of the tree's channels, in the order in which they opened
     bool spans_hosts = false;  // children of several hosts have joined
     Time active_at{};          // when all members were there first, and when the last result was sent

@@ -28,7 +28,8 @@ const char* difference(const wire::ChannelTerms& a, const wire::ChannelTerms& b)
 
 }  // namespace
 
-std::optional<JoinTree::Objection> JoinTree::objection_to(const wire::Join& join, const wire::Address& from, Time now) {
+std::optional<JoinTree::Objection> JoinTree::objection_to(const wire::Join& join, const wire::Address& from,
+                                                          const Proof& proof, Time now) {
     if (auto objection = objection_to_ranks(join)) return objection;
     const auto job = jobs_.find(key_of(join).of_job());
     if (job != jobs_.end() && job->second.level != join.level) {
@@ -39,7 +40,7 @@ std::optional<JoinTree::Objection> JoinTree::objection_to(const wire::Join& join
                         job->second.level, join.level)};
     }
     const Branch* branch = find(key_of(join));
-    return branch == nullptr ? objection_to_new(join, from, now) : objection_to_known(*branch, join, from, now);
+    return branch == nullptr ? objection_to_new(join, from, proof, now) : objection_to_known(*branch, join, from, now);
 }
 
 std::optional<JoinTree::Objection> JoinTree::objection_to_ranks(const wire::Join& join) {
@@ -55,7 +56,7 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_ranks(const wire::Join
 }
 
 std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& join, const wire::Address& from,
-                                                              Time now) const {
+                                                              const Proof& proof, Time now) const {
     const bool needs_parent = join.level == 0 && !join.terms.has_single_unit();
     if (needs_parent && parent_of(join.terms).family() == wire::Family::none) {
         // errors.md, refused: the switches share no root. Or let all ranks name one switch
@@ -70,7 +71,7 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& 
                          "this switch no longer has the sums of this job (the switch restarted, or the job was silent "
                          "for too long): the job must form again"};
     }
-    return would_host ? objection_to_server(join.terms, HostKey::of(from), now) : std::nullopt;
+    return would_host ? objection_to_server(join.terms, Owner::of(proof.tenant, from), now) : std::nullopt;
 }
 
 // A job may name its own: such as a host that serves a part of the sums.
@@ -78,7 +79,7 @@ wire::Address JoinTree::parent_of(const wire::ChannelTerms& terms) const {
     return terms.root.family == 0 ? config_.parent : address_of(terms.root);
 }
 
-std::optional<JoinTree::Objection> JoinTree::objection_to_server(const wire::ChannelTerms& terms, const HostKey& owner,
+std::optional<JoinTree::Objection> JoinTree::objection_to_server(const wire::ChannelTerms& terms, const Owner& owner,
                                                                  Time now) const {
     if (config_.server_bytes == 0) {
         return Objection{wire::Refusal::unsupported,

@@ -27,14 +27,13 @@ bool JoinTree::must_wait(const wire::Join& join, Time now) {
     return !join.begun || join.ticket != ticket_of(config_.ticket_key, key_of(join));
 }
 
-std::optional<JoinTree::Admission> JoinTree::take_place(const wire::Join& join, const wire::Address& from, Time now) {
+std::optional<JoinTree::Admission> JoinTree::take_place(const wire::Join& join, const Owner& owner, Time now) {
     const JobKey job = key_of(join).of_job();
-    const HostKey host = HostKey::of(from);
     const bool waits = must_wait(join, now);
-    SwitchRoom::RoomAnswer answer = config_.room->take(job, host, now, !waits);
+    SwitchRoom::RoomAnswer answer = config_.room->take(job, owner, now, !waits);
     if (answer == SwitchRoom::RoomAnswer::waits) {
         end_marked(now);
-        answer = config_.room->take(job, host, now, true);
+        answer = config_.room->take(job, owner, now, true);
     }
     if (answer == SwitchRoom::RoomAnswer::waits) return std::nullopt;
     if (answer == SwitchRoom::RoomAnswer::granted) {
@@ -53,7 +52,8 @@ std::optional<JoinTree::Admission> JoinTree::take_place(const wire::Join& join, 
 
 // A parent on another host counts as a host of the job, since members of other racks are behind it.
 bool JoinTree::may_end(const Branch& branch, Time now) const {
-    const bool spans_hosts = branch.spans_hosts || (branch.up_ready && HostKey::of(branch.up_data) != branch.owner);
+    const bool spans_hosts =
+        branch.spans_hosts || (branch.up_ready && HostKey::of(branch.up_data) != branch.first_host);
     const bool works = branch.complete() && spans_hosts && now - branch.active_at < idle_holds * config_.hold;
     return !works;
 }
@@ -92,8 +92,8 @@ void JoinTree::end_marked(Time now) {
 
 // Channels that could end for `bytes` more of `owner`, as few as are enough; none: these would not be. Like SwitchRoom,
 // but for the memory of this tree.
-std::vector<Branch*> JoinTree::victims_for(std::uint64_t bytes, const HostKey& owner, Time now) const {
-    std::map<HostKey, std::uint64_t> held;
+std::vector<Branch*> JoinTree::victims_for(std::uint64_t bytes, const Owner& owner, Time now) const {
+    std::map<Owner, std::uint64_t> held;
     for (const auto& [key, branch] : branches_) {
         if (branch->has_memory) held[branch->owner] += server_bytes_of(branch->terms);
     }
@@ -112,11 +112,11 @@ std::vector<Branch*> JoinTree::victims_for(std::uint64_t bytes, const HostKey& o
     return found;
 }
 
-bool JoinTree::could_reserve(std::uint64_t bytes, const HostKey& owner, Time now) const {
+bool JoinTree::could_reserve(std::uint64_t bytes, const Owner& owner, Time now) const {
     return memory_.fits(bytes) || !victims_for(bytes, owner, now).empty();
 }
 
-bool JoinTree::reserve(std::uint64_t bytes, const HostKey& owner, Time now) {
+bool JoinTree::reserve(std::uint64_t bytes, const Owner& owner, Time now) {
     if (memory_.reserve(bytes)) return true;
     for (Branch* const branch : victims_for(bytes, owner, now)) {
         end_for_others(*branch, "the memory for servers", now);

@@ -46,7 +46,8 @@ Branch* JoinTree::find(const ChannelKey& key) {
 
 // ------------------------------------------------------------------------------------------------------- From below
 
-void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Time now, std::size_t bytes) {
+void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Time now, std::size_t bytes,
+                           const Proof& proof) {
     ++counters_.joins;
     const ChannelKey key = key_of(join);
     Branch* branch = find(key);
@@ -60,9 +61,9 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
         ++counters_.deferred;
         return;
     }
-    auto objection = objection_to(join, from, now);
+    auto objection = objection_to(join, from, proof, now);
     if (!objection && branch == nullptr) {
-        auto admission = take_place(join, from, now);
+        auto admission = take_place(join, Owner::of(proof.tenant, from), now);
         if (!admission) {
             ++counters_.deferred;
             return;
@@ -72,7 +73,8 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
     if (objection) return refuse(join, from, *std::move(objection), branch, now);
     if (branch == nullptr) {
         branch = &open_branch(join, now);
-        branch->owner = HostKey::of(from);
+        branch->owner = Owner::of(proof.tenant, from);
+        branch->first_host = HostKey::of(from);
         branch->number = ++last_branch_;
         report(Notice::job_formed, *branch, from);
     }

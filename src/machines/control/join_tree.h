@@ -21,6 +21,7 @@
 #include "control/departures.h"
 #include "control/question_pace.h"
 #include "control/switch_room.h"
+#include "control/tenants.h"
 #include "control/timing.h"
 #include "control/tree_notice.h"
 #include "protocol/archive.h"
@@ -43,12 +44,13 @@ struct JoinTreeConfig {
     Secret secret{};                                       // random: of values that no other host may guess
     // Hosts that all trees of the switch ask; nullptr: one of this tree alone.
     std::shared_ptr<QuestionPace> pace{};
-    wire::Address self{};                 // of this switch
-    std::vector<AddressRange> servers{};  // that a job may name as its server or root; empty: any host
-    std::vector<AddressRange> groups{};   // to which a job may let the switch send results
-    Secret ticket_key{};                  // random, and the same after a restart if jobs are to keep their places
-    std::optional<JobKey> only{};         // the one job that may join; nullopt: any
-    Duration impatient = timing.hurry;    // interval of JOINs upwards until the parent is ready, then refresh_of(hold)
+    wire::Address self{};                      // of this switch
+    std::vector<AddressRange> servers{};       // that a job may name as its server or root; empty: any host
+    std::vector<AddressRange> groups{};        // to which a job may let the switch send results
+    Secret ticket_key{};                       // random, and the same after a restart if jobs are to keep their places
+    std::shared_ptr<const Tenants> tenants{};  // nullptr: the switch is open
+    std::optional<JobKey> only{};              // the one job that may join; nullopt: any
+    Duration impatient = timing.hurry;  // interval of JOINs upwards until the parent is ready, then refresh_of(hold)
 };
 
 struct TreeEvent {
@@ -112,8 +114,9 @@ class JoinTree {
   public:
     explicit JoinTree(const JoinTreeConfig& config);
 
-    // `bytes`: its length with padding. The answers have the same.
-    void handle_join(const wire::Join& join, const wire::Address& from, Time now, std::size_t bytes = 0);
+    // `bytes`: its length with padding. The answers have the same. `proof`: of its code; none if the switch is open.
+    void handle_join(const wire::Join& join, const wire::Address& from, Time now, std::size_t bytes = 0,
+                     const Proof& proof = {});
     void handle_leave(const wire::Leave& leave, const wire::Address& from, Time now);
     // From the parent: a switch, or the host of the server.
     void handle_joined(const wire::Joined& joined, const wire::Address& from, Time now);
@@ -163,9 +166,10 @@ class JoinTree {
         wire::Refusal reason;
         std::string text;
     };
-    [[nodiscard]] std::optional<Objection> objection_to(const wire::Join& join, const wire::Address& from, Time now);
+    [[nodiscard]] std::optional<Objection> objection_to(const wire::Join& join, const wire::Address& from,
+                                                        const Proof& proof, Time now);
     [[nodiscard]] std::optional<Objection> objection_to_new(const wire::Join& join, const wire::Address& from,
-                                                            Time now) const;
+                                                            const Proof& proof, Time now) const;
     [[nodiscard]] wire::Address parent_of(const wire::ChannelTerms& terms) const;
     // To where the terms make this switch send, besides its parent and its members.
     [[nodiscard]] std::optional<Objection> objection_to_targets(const wire::Join& join,
@@ -173,21 +177,21 @@ class JoinTree {
     [[nodiscard]] std::optional<Objection> objection_to_named(const wire::Address& named,
                                                               const wire::Address& from) const;
     [[nodiscard]] std::optional<Objection> objection_to_group(const wire::Address& group) const;
-    [[nodiscard]] std::optional<Objection> objection_to_server(const wire::ChannelTerms& terms, const HostKey& owner,
+    [[nodiscard]] std::optional<Objection> objection_to_server(const wire::ChannelTerms& terms, const Owner& owner,
                                                                Time now) const;
     // Takes room for a further channel. nullopt: this JOIN gets no answer, since its sender repeats it.
     struct Admission {
         std::optional<Objection> objection{};
     };
-    [[nodiscard]] std::optional<Admission> take_place(const wire::Join& join, const wire::Address& from, Time now);
+    [[nodiscard]] std::optional<Admission> take_place(const wire::Join& join, const Owner& owner, Time now);
     // join_shares.cc: who ends when another one finds no room.
     [[nodiscard]] bool may_end(const Branch& branch, Time now) const;
     void protect(const Branch& branch);
     void end_for_others(Branch& branch, std::string_view table, Time now);
     void end_marked(Time now);
-    [[nodiscard]] std::vector<Branch*> victims_for(std::uint64_t bytes, const HostKey& owner, Time now) const;
-    [[nodiscard]] bool could_reserve(std::uint64_t bytes, const HostKey& owner, Time now) const;
-    [[nodiscard]] bool reserve(std::uint64_t bytes, const HostKey& owner, Time now);
+    [[nodiscard]] std::vector<Branch*> victims_for(std::uint64_t bytes, const Owner& owner, Time now) const;
+    [[nodiscard]] bool could_reserve(std::uint64_t bytes, const Owner& owner, Time now) const;
+    [[nodiscard]] bool reserve(std::uint64_t bytes, const Owner& owner, Time now);
     [[nodiscard]] static std::optional<Objection> objection_to_ranks(const wire::Join& join);
     [[nodiscard]] static std::optional<Objection> objection_to_shape(const Branch& branch, const wire::Join& join);
     [[nodiscard]] std::optional<Objection> objection_to_known(const Branch& branch, const wire::Join& join,

@@ -86,7 +86,8 @@ void Branch::persist(Archive& archive) {
         }
     }
     persist_units(units_below, archive), persist_units(complete_units, archive);
-    archive.value(owner), archive.unread(number), archive.value(spans_hosts), archive.unread(active_at);
+    persist_text(owner.tenant, archive), archive.value(owner.host), archive.value(first_host);
+    archive.unread(number), archive.value(spans_hosts), archive.unread(active_at);
     archive.value(receivers), archive.value(has_memory), archive.value(opened);
     archive.value(int32_path), archive.value(int32_lanes);
     archive.value(begun), archive.value(up), archive.value(up_data), archive.value(up_ready);

@@ -15,7 +15,7 @@ SwitchRoom::RoomAnswer SwitchRoom::full_table(const JobKey& job) const {
     return RoomAnswer::granted;
 }
 
-SwitchRoom::RoomAnswer SwitchRoom::take(const JobKey& job, const HostKey& host, Time now, bool may_end) {
+SwitchRoom::RoomAnswer SwitchRoom::take(const JobKey& job, const Owner& owner, Time now, bool may_end) {
     forget_newcomers(now);
     const RoomAnswer answer = full_table(job);
     if (answer != RoomAnswer::granted && !may_end) return answer;
@@ -26,8 +26,8 @@ SwitchRoom::RoomAnswer SwitchRoom::take(const JobKey& job, const HostKey& host, 
             return RoomAnswer::waits;
         }
         const auto own = jobs_.find(job);
-        const HostKey& owner = own == jobs_.end() ? host : own->second.host;
-        const auto victim = victim_for(owner, answer == RoomAnswer::no_channel, now);
+        const auto victim =
+            victim_for(own == jobs_.end() ? owner : own->second.owner, answer == RoomAnswer::no_channel, now);
         if (!victim) return answer;
         jobs_[*victim].ends = true;
         ++ending_;
@@ -40,29 +40,29 @@ SwitchRoom::RoomAnswer SwitchRoom::take(const JobKey& job, const HostKey& host, 
     }
     SharedJob& entry = jobs_[job];
     if (entry.channels++ == 0) {
-        entry.host = host;
+        entry.owner = owner;
         entry.number = ++last_number_;
-        ++hosts_[host].jobs;
+        ++owners_[owner].jobs;
     }
-    ++hosts_[entry.host].channels;
+    ++owners_[entry.owner].channels;
     ++channels_;
     return RoomAnswer::granted;
 }
 
-// Of the host that has most, the newest job that may end.
-std::optional<JobKey> SwitchRoom::victim_for(const HostKey& host, bool of_channels, Time now) const {
-    const auto use_of = [&](const HostKey& of) -> std::uint64_t {
-        const auto found = hosts_.find(of);
-        if (found == hosts_.end()) return 0;
+// Of the owner that has most, the newest job that may end.
+std::optional<JobKey> SwitchRoom::victim_for(const Owner& owner, bool of_channels, Time now) const {
+    const auto use_of = [&](const Owner& of) -> std::uint64_t {
+        const auto found = owners_.find(of);
+        if (found == owners_.end()) return 0;
         return of_channels ? found->second.channels : found->second.jobs;
     };
     const std::uint64_t share = std::max((of_channels ? most_channels_ : most_jobs_) / shares, least_share);
-    const std::uint64_t least = std::max(share + 1, use_of(host) + 2);
+    const std::uint64_t least = std::max(share + 1, use_of(owner) + 2);
     std::optional<JobKey> found;
     std::uint64_t most = 0;
     std::uint64_t newest = 0;
     for (const auto& [key, job] : jobs_) {
-        const std::uint64_t use = use_of(job.host);
+        const std::uint64_t use = use_of(job.owner);
         if (job.ends || use < least || now < job.protected_until) continue;
         if (use < most || (use == most && job.number < newest)) continue;
         found = key;
@@ -98,10 +98,10 @@ void SwitchRoom::give_back(const JobKey& job) {
     const auto found = jobs_.find(job);
     if (found == jobs_.end()) return;
     --channels_;
-    const auto host = hosts_.find(found->second.host);
-    --host->second.channels;
+    const auto owner = owners_.find(found->second.owner);
+    --owner->second.channels;
     if (--found->second.channels != 0) return;
-    if (--host->second.jobs == 0) hosts_.erase(host);
+    if (--owner->second.jobs == 0) owners_.erase(owner);
     if (found->second.ends) {
         --ending_;
         for (auto& [key, newcomer] : newcomers_) {

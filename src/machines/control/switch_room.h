@@ -7,7 +7,7 @@
 
 #include "base/time.h"
 #include "control/channel_key.h"
-#include "control/host_key.h"
+#include "control/owner.h"
 
 namespace atp::control {
 
@@ -36,9 +36,9 @@ class SwitchRoom {
     SwitchRoom& operator=(const SwitchRoom&) = delete;
     virtual ~SwitchRoom() = default;
 
-    // Counts one channel of the job, and the job with its first channel. `host`: of the member that joins. `may_end`:
-    // another job may end for this one.
-    [[nodiscard]] virtual RoomAnswer take(const JobKey& job, const HostKey& host, Time now, bool may_end);
+    // Counts one channel of the job, and the job with its first channel. `owner`: of the job. `may_end`: another
+    // job may end for this one.
+    [[nodiscard]] virtual RoomAnswer take(const JobKey& job, const Owner& owner, Time now, bool may_end);
     virtual void give_back(const JobKey& job);
     // The job does not end for others before `until`.
     virtual void protect(const JobKey& job, Time until);
@@ -54,7 +54,7 @@ class SwitchRoom {
         std::uint32_t channels = 0;
     };
     struct SharedJob {
-        HostKey host;
+        Owner owner;
         std::uint32_t channels = 0;
         std::uint64_t number = 0;  // in the order of their first channels
         Time protected_until{};
@@ -68,13 +68,13 @@ class SwitchRoom {
     };
 
     [[nodiscard]] RoomAnswer full_table(const JobKey& job) const;
-    [[nodiscard]] std::optional<JobKey> victim_for(const HostKey& host, bool of_channels, Time now) const;
+    [[nodiscard]] std::optional<JobKey> victim_for(const Owner& owner, bool of_channels, Time now) const;
     void forget_newcomers(Time now);
 
     const std::uint32_t most_jobs_;
     const std::uint32_t most_channels_;
     std::map<JobKey, SharedJob> jobs_;
-    std::map<HostKey, Use> hosts_;
+    std::map<Owner, Use> owners_;
     std::map<JobKey, Newcomer> newcomers_;  // at most as many as jobs that end or ended for them
     std::uint32_t channels_ = 0;
     std::uint32_t kept_places_ = 0;  // newcomers with a place

@@ -27,6 +27,13 @@ struct Tenant {
     std::uint32_t weight = 1;  // against other tenants, for memory and links
 };
 
+// What the code of a JOIN proves about its sender. Without a tenant: nothing, since the switch is open.
+struct Proof {
+    const Tenant* tenant = nullptr;  // whose job it is
+    const Tenant* sender = nullptr;  // whose key it is; nullptr: the tenant's
+    std::uint32_t key_id = 0;
+};
+
 // The tenants of a switch. Without any, the switch is open: it asks nobody for a key.
 class Tenants {
   public:
