@@ -95,5 +95,24 @@ TEST(Statements, SwitchPassesThemUpAtOnceAndThoseOfAllRacksDown) {
     EXPECT_EQ(told(leaf, worker(3)), all);
 }
 
+// 1,000 JOINs in 100 ms would make the switch send 32,000 messages.
+TEST(Statements, MemberThatChangesItsStatementInEachJoinCausesNoFlood) {
+    constexpr unsigned members = 32;
+    const auto of_32 = [](unsigned member) {
+        return but(join_of_member(0, 1, member), [](wire::Join& join) { join.units.front().mask0 = ~0U; });
+    };
+    Tree star;
+    for (unsigned member = 0; member < members; ++member) star.join(of_32(member), worker(member));
+    star.forget();
+    for (unsigned i = 0; i < 1000; ++i) {
+        star.pass(std::chrono::microseconds(100));
+        star.join(stating(of_32(0), std::to_string(i)), worker(0));
+    }
+    EXPECT_LE(star.sent_to<wire::Joined>(worker(1)).size(), 6000U / members) << "4,000 at once and 20,000 a second";
+    EXPECT_GE(star.sent_to<wire::Joined>(worker(0)).size(), 1000U) << "each JOIN has an answer";
+    star.pass(std::chrono::milliseconds(10));
+    EXPECT_EQ(told(star, worker(1)).front().text, "999") << "the others learn the last statement a little later";
+}
+
 }  // namespace
 }  // namespace atp::control

@@ -15,6 +15,7 @@
 #include "base/memory_budget.h"
 #include "base/siphash.h"
 #include "base/time.h"
+#include "base/token_bucket.h"
 #include "control/address_range.h"
 #include "control/branch.h"
 #include "control/channel_key.h"
@@ -278,6 +279,9 @@ class JoinTree {
     void ask_stranger(Branch& branch, Time now);
     void notify(Branch& branch, const Branch::Child& child);
     void notify_all(Branch& branch);
+    // Of what members stated. A child that states something else in each JOIN makes this switch send to all of them, so
+    // where many do, the others learn it later.
+    void tell_statements(Branch& branch, Time now);
     void notify_group(Branch& branch, const wire::Address& near, Time now);
     // `why`: the channel failed, because of `culprit` if it has a family; empty: its last member is gone.
     void close(Branch& branch, std::string why = {}, const wire::Address& culprit = {});
@@ -313,6 +317,7 @@ class JoinTree {
     std::map<ChannelKey, Barred> barred_;  // at most `channels`
     std::deque<TreeEvent> events_;
     std::deque<TreeNotice> notices_;  // at most 1024
+    TokenBucket told_;                // messages that tell_statements() caused
     Time next_sweep_ = never;
     struct Pause {
         Duration lasted{};
