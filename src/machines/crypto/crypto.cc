@@ -33,6 +33,7 @@ std::array<std::byte, length> code_of(const SecretKey& key, std::initializer_lis
 static_assert(SecretKey::size <= crypto_generichash_KEYBYTES_MAX);
 static_assert(SecretKey::size == crypto_aead_xchacha20poly1305_ietf_KEYBYTES);
 static_assert(std::tuple_size_v<Nonce> == crypto_aead_xchacha20poly1305_ietf_NPUBBYTES);
+static_assert(SecretKey::size == crypto_stream_chacha20_KEYBYTES);
 static_assert(seal_bytes == crypto_aead_xchacha20poly1305_ietf_ABYTES);
 
 }  // namespace
@@ -71,6 +72,15 @@ bool open(const SecretKey& key, const Nonce& nonce, Bytes associated, Bytes seal
     return crypto_aead_xchacha20poly1305_ietf_decrypt(out(plain), nullptr, nullptr, in(sealed), sealed.size(),
                                                       in(associated), associated.size(), in(nonce),
                                                       in(key.bytes())) == 0;
+}
+
+void stream(const SecretKey& key, std::uint64_t nonce, std::uint64_t first, std::span<std::byte> bytes) {
+    static_assert(crypto_stream_chacha20_NONCEBYTES == sizeof nonce);
+    prepare();
+    std::array<unsigned char, sizeof nonce> little{};
+    for (std::size_t at = 0; at < little.size(); ++at) little[at] = static_cast<unsigned char>(nonce >> 8 * at);
+    std::ranges::fill(bytes, std::byte{0});
+    crypto_stream_chacha20_xor_ic(out(bytes), out(bytes), bytes.size(), little.data(), first, in(key.bytes()));
 }
 
 }  // namespace atp::crypto

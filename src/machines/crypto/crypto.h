@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cryptography of ATP: four functions of libsodium, and nothing of our own. All are pure: nonces and keys come in.
+// The cryptography of ATP: five functions of libsodium. All are pure: nonces and keys come in.
 #pragma once
 
 #include <array>
@@ -55,5 +55,9 @@ void seal(const SecretKey& key, const Nonce& nonce, Bytes associated, Bytes plai
 // False: it was sealed with another key, nonce or associated text, or it was changed; `plain` then holds nothing.
 [[nodiscard]] bool open(const SecretKey& key, const Nonce& nonce, Bytes associated, Bytes sealed,
                         std::span<std::byte> plain);
+
+// ChaCha20 with a nonce of 64 bits, from block `first` on: without the key, nobody can tell it from random bytes.
+inline constexpr std::size_t stream_block_bytes = 64;
+void stream(const SecretKey& key, std::uint64_t nonce, std::uint64_t first, std::span<std::byte> bytes);
 
 }  // namespace atp::crypto

@@ -90,4 +90,8 @@ Secret FormationSeal::secret(std::string_view purpose, std::uint32_t number) con
     return {word_of(code), word_of(Bytes(code).subspan(8))};
 }
 
+SecretKey FormationSeal::key(std::string_view purpose) const {
+    return SecretKey(code32(key_, {bytes_of("key"), transcript_, bytes_of(purpose)}));
+}
+
 }  // namespace atp::crypto

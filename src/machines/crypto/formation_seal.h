@@ -47,6 +47,8 @@ class FormationSeal {
 
     // Only ranks that read the same values have this secret. It ends with the formation.
     [[nodiscard]] Secret secret(std::string_view purpose, std::uint32_t number) const;
+    // The same, as a key.
+    [[nodiscard]] SecretKey key(std::string_view purpose) const;
 
     [[nodiscard]] std::uint32_t id() const { return id_; }
 
