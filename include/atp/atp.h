@@ -82,7 +82,8 @@ enum atp_reason {
     ATP_REASON_REJECTED = 12,         /* the other end refused; the text says why */
     ATP_REASON_MISMATCHED = 13,       /* ranks call different operations, or set different options */
     ATP_REASON_CLOSED = 14,           /* ended by its owner, or by an earlier error */
-    ATP_REASON_FAILED = 15            /* anything else: the text says what */
+    ATP_REASON_FAILED = 15,           /* anything else: the text says what */
+    ATP_REASON_FORGED = 16            /* a switch changed what ranks sent, or a rank with their key did */
 };
 
 /* What failed. */

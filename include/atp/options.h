@@ -38,6 +38,12 @@ enum atp_lane_type {
     ATP_LANE_INT8 = 3       /* a quarter of the bytes */
 };
 
+/* What ranks prove with their key. */
+enum atp_seal {
+    ATP_SEAL_NONE = 0,
+    ATP_SEAL_OPERATION = 1 /* of each operation, that no switch changed its sums */
+};
+
 /* How important a line of the log is. */
 enum atp_severity {
     ATP_SEVERITY_TRACE = 0,
@@ -159,6 +165,11 @@ struct atp_options {
      * ATP_KEY_FILE, otherwise none]
      */
     const char* key_file;
+    /*
+     * What ranks prove with their key: of each operation, that no switch changed its sums (enum atp_seal).
+     * [ATP_SEAL_NONE]
+     */
+    int32_t seal;
 };
 
 #ifdef __cplusplus

@@ -48,6 +48,8 @@ class Options:
             process and %h for the host). Variable ATP_TRACE. [none]
         key_file: Key of the team, which seals what ranks tell each other while they form a job (a path).
             Variable ATP_KEY_FILE. [none]
+        seal: What ranks prove with their key: of each operation, that no switch changed its sums (none,
+            operation). Variable ATP_SEAL. [none]
     """
 
     switch: str | None = None
@@ -67,6 +69,7 @@ class Options:
     timeout: timedelta | float | None = None
     trace: str | None = None
     key_file: str | None = None
+    seal: str | None = None
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ class PlainSettings:
     host_name: str
     trace: str
     key_file: str
+    seal: str
 
 
 class Row(NamedTuple):
@@ -114,4 +118,5 @@ ROWS = {
     "timeout": Row("ATP_TIMEOUT"),
     "trace": Row("ATP_TRACE", "trace", ""),
     "key_file": Row("ATP_KEY_FILE", "key_file", ""),
+    "seal": Row("ATP_SEAL", "seal", "none", choices=("none", "operation")),
 }

@@ -64,6 +64,7 @@ std::string another_text(const OptionRow& row) {
         case OptionType::rate: return "25000000000";
         case OptionType::flag: return row.fallback == "true" ? "false" : "true";
         case OptionType::scaling: return "fixed";
+        case OptionType::seal: return "operation";
         case OptionType::lane_type: return "int16";
         case OptionType::server_place: return "colocated";
         case OptionType::multicast: return "239.1.0.0/20";
@@ -149,7 +150,7 @@ TEST(OptionTable, ValuesOutsideOfTheirBoundsAreAProblem) {
 TEST(AgreedText, OfTheDefaultsIsTheOneOfTheProtocolPage) {
     EXPECT_EQ(agreed_text({}),
               "version=5 channels=1 lanes=0 window=0 scale=100000000 scaling=dynamic lane_type=auto "
-              "audit=false multicast=off server=3 host_level=true");
+              "audit=false multicast=off server=3 host_level=true seal=none");
 }
 
 TEST(AgreedText, OfOtherValuesHasEachInItsPlace) {
@@ -164,9 +165,10 @@ TEST(AgreedText, OfOtherValuesHasEachInItsPlace) {
     options.multicast = *control::parse_multicast("239.1.0.0/20");
     options.server = ServerPlace::dedicated;
     options.dedicated_servers = {"a:1", "b:2"};
+    options.seal = Seal::operation;
     EXPECT_EQ(agreed_text(options),
               "version=5 channels=4 lanes=352 window=64 scale=0.1 scaling=fixed lane_type=int16 "
-              "audit=true multicast=239.1.0.0/20 server=2 a:1 b:2 host_level=true");
+              "audit=true multicast=239.1.0.0/20 server=2 a:1 b:2 host_level=true seal=operation");
 }
 
 TEST(AgreedText, DiffersExactlyIfAnAgreedOptionDiffers) {

@@ -206,7 +206,7 @@ class Rank:
         flag = "true" if self._audits else "false"
         terms = (
             "version=5 channels=1 lanes=0 window=0 scale=100000000 scaling=fixed lane_type=int32 "
-            f"audit={flag} multicast=off server=3 host_level=true"
+            f"audit={flag} multicast=off server=3 host_level=true seal=none"
         )
         # This rank shares memory with nobody.
         facts = self._rendezvous.exchange("facts", StoreMessage.FACTS, token=1 + random.getrandbits(63), terms=terms)

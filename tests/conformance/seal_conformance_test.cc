@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "packet_seal.h"
 #include "seal_vectors.h"
 #include "vector_file.h"
+#include "wire/format.h"
 
 namespace atp::conformance {
 namespace {
@@ -68,6 +70,53 @@ TEST(SealVectors, SecretsMatchTheFile) {
         const Secret secret =
             seal_of(row).secret(row.at("purpose").get<std::string>(), row.at("rank").get<std::uint32_t>());
         EXPECT_EQ(hex_of(bytes_of_secret(secret)), row.at("result").get<std::string>());
+    }
+}
+
+TEST(SealVectors, KeysOfAFormationMatchTheFile) {
+    for (const json& row : rows_of("key")) {
+        const auto key = seal_of(row).key(row.at("purpose").get<std::string>());
+        EXPECT_EQ(hex_of({reinterpret_cast<const char*>(key.bytes().data()), key.bytes().size()}),
+                  row.at("result").get<std::string>());
+    }
+}
+
+TEST(SealVectors, CodesOfWordsMatchTheFile) {
+    for (const json& row : rows_of("code")) {
+        EXPECT_EQ(code_of(row.at("operation"), row.at("first"), row.at("natural") == 1, row.at("words")[0]),
+                  row.at("value").get<std::uint64_t>())
+            << row.at("description");
+    }
+}
+
+// As a switch adds them. Any other sum has no proof.
+TEST(SealVectors, ProofWordsOfAllWorkersProveTheirSumAndNoOther) {
+    for (const json& row : rows_of("packet")) {
+        SCOPED_TRACE(row.at("description"));
+        const PacketSeal seal{.channel = row.at("channel"),
+                              .number = row.at("number"),
+                              .form = row.at("form"),
+                              .scale = row.at("scale"),
+                              .purpose = row.at("purpose")};
+        EXPECT_EQ(mask_of(seal, 0), row.at("mask_of_sum").get<std::uint64_t>());
+        std::vector<std::uint32_t> sum;
+        std::vector<std::uint32_t> proof;
+        const auto workers = static_cast<std::uint32_t>(row.at("words").size());
+        for (std::uint32_t worker = 0; worker < workers; ++worker) {
+            const std::vector<std::uint32_t> words = row.at("words")[worker];
+            EXPECT_EQ(proof_of(seal, worker, workers, words),
+                      row.at("proof")[worker].get<std::vector<std::uint32_t>>());
+            add_elements(seal.form, words, sum);
+            add_elements(ATP_DTYPE_INT32, row.at("proof")[worker], proof);
+        }
+        EXPECT_TRUE(proves(seal, sum, proof));
+        for (std::uint32_t& word : sum) {
+            for (unsigned bit = 0; bit < 32; ++bit) {
+                word ^= 1U << bit;
+                EXPECT_FALSE(proves(seal, sum, proof)) << bit;
+                word ^= 1U << bit;
+            }
+        }
     }
 }
 

@@ -41,7 +41,8 @@ constexpr ReasonNumber reasons[] = {{Reason::malformed, ATP_REASON_MALFORMED},
                                     {Reason::rejected, ATP_REASON_REJECTED},
                                     {Reason::mismatched, ATP_REASON_MISMATCHED},
                                     {Reason::closed, ATP_REASON_CLOSED},
-                                    {Reason::failed, ATP_REASON_FAILED}};
+                                    {Reason::failed, ATP_REASON_FAILED},
+                                    {Reason::forged, ATP_REASON_FORGED}};
 
 int number_of(Reason reason) {
     const auto* const found = std::ranges::find(reasons, reason, &ReasonNumber::reason);

@@ -57,6 +57,7 @@ void visit_options(const Visitor& visit) {
     visit("busy_poll_us", &C::busy_poll_us, &Own::busy_poll_us);
     visit("socket_buffer_bytes", &C::socket_buffer_bytes, &Own::socket_buffer_bytes);
     visit("key_file", &C::key_file, &Own::key_file);
+    visit("seal", &C::seal, &Own::seal);
 }
 
 }  // namespace atp::capi

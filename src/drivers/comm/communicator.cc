@@ -14,6 +14,7 @@
 #include "comm/formation.h"
 #include "comm/host_formation.h"
 #include "comm/option_table.h"
+#include "endpoint/channel_text.h"
 #include "net/affinity.h"
 #include "net/clock.h"
 #include "observe/traced_transport.h"
@@ -209,10 +210,14 @@ void Communicator::log_type(numeric::ElementType type) {
     log_reason(observe::LogEvent::float64_rounded, "float64 is summed with the precision and the range of float32");
 }
 
-Result<Handle> Communicator::submit(const OperationCall& call, std::unique_ptr<protocol::Tensor> tensor,
-                                    Time deadline) {
+Result<Handle> Communicator::submit(OperationCall call, std::unique_ptr<protocol::Tensor> tensor, Time deadline) {
+    if (const auto failed = failed_proof()) {
+        return tl::unexpected(endpoint::error_after_end(*failed, call.operation));
+    }
     const std::scoped_lock lock(order_);
-    return submit_fitted(call, fit(call, std::move(tensor)), deadline);
+    const bool is_sealed = seals() && tensor->size() != 0;
+    auto fitted = is_sealed ? fit_sealed(call, std::move(tensor)) : fit(call, std::move(tensor));
+    return submit_fitted(call, std::move(fitted), deadline);
 }
 
 tensor::NumberFitter::Fitted Communicator::fit(const OperationCall& call, std::unique_ptr<protocol::Tensor> tensor) {
@@ -233,18 +238,17 @@ Handle Communicator::submit_fitted(const OperationCall& call, tensor::NumberFitt
     if (is_empty) return work;
     work->set_times(times_);
     const std::uint16_t purpose_beside = purpose_of(call.operation, call.elements, mix(call.detail));
+    if (call.last_step) {
+        work->set_last_step(call.last_step);
+        work->on_failure([this](const Error& error) { end_after(error); });
+    }
     if (host_ != nullptr) {
         work->add_slice(0, whole.size(), purpose);
-        if (call.last_step) work->set_last_step(call.last_step);
         submit_on_host(work, std::move(fitted), purpose_beside, call.alignment);
     } else {
         for (auto& first : fitted.before) add_beside(*work, std::move(first), purpose_beside);
         add_slices(*work, whole, purpose, call.alignment);
         if (fitted.after != nullptr) add_beside(*work, std::move(fitted.after), purpose_beside);
-        if (call.last_step) {
-            work->set_last_step(call.last_step);
-            work->on_failure([this](const Error& error) { end_channels(error); });
-        }
         submit_in_order(work, purpose);
     }
     return work;
@@ -293,7 +297,7 @@ void Communicator::add_slices(Work& work, const protocol::Tensor& tensor, std::u
 void Communicator::submit_in_order(const Handle& work, std::uint16_t purpose) {
     // A failure of one channel ends the communicator. Otherwise, parts on other channels would wait for their deadline,
     // and there the next operation of this rank could meet an earlier operation of other ranks.
-    if (channels_.size() + gathers_.size() > 1) work->on_failure([this](const Error& error) { end_channels(error); });
+    if (channels_.size() + gathers_.size() > 1) work->on_failure([this](const Error& error) { end_after(error); });
     const bool gathers = work->operation() == Operation::all_gather && !gathers_.empty();
     if (std::exchange(gathering_, gathers) != gathers) {
         ChannelSet& before = gathers ? channels_ : gathers_;

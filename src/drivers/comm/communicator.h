@@ -221,8 +221,7 @@ class Communicator {
         std::uint64_t alignment = 1;  // a tensor is cut at multiples of it
         std::function<std::optional<Error>()> last_step{};
     };
-    [[nodiscard]] Result<Handle> submit(const OperationCall& call, std::unique_ptr<protocol::Tensor> tensor,
-                                        Time deadline);
+    [[nodiscard]] Result<Handle> submit(OperationCall call, std::unique_ptr<protocol::Tensor> tensor, Time deadline);
     // Both under the lock `order_`.
     [[nodiscard]] tensor::NumberFitter::Fitted fit(const OperationCall& call, std::unique_ptr<protocol::Tensor> tensor);
     [[nodiscard]] Handle submit_fitted(const OperationCall& call, tensor::NumberFitter::Fitted fitted, Time deadline);
@@ -237,6 +236,21 @@ class Communicator {
     void add_beside(Work& work, std::unique_ptr<protocol::Tensor> tensor, std::uint16_t purpose) const;
     void submit_in_order(const Handle& work, std::uint16_t purpose);
     void finish_order_barriers();
+
+    // sealed.cc: operations of which the ranks prove the sums.
+    void prepare_seal(const store::Rendezvous& rendezvous, const Meeting& meeting);
+    [[nodiscard]] bool seals() const { return seal_keys_.has_value() && !formation_.on_host; }
+    // Under the lock `order_`. The check becomes the last step of the call.
+    [[nodiscard]] tensor::NumberFitter::Fitted fit_sealed(OperationCall& call,
+                                                          std::unique_ptr<protocol::Tensor> tensor);
+    [[nodiscard]] std::optional<Error> error_of_seal(tensor::OperationSeal::Proof proof, Operation operation,
+                                                     const std::string& called) const;
+
+    void note_failed_proof(const Error& error);
+    // The first one, after which no operation begins.
+    [[nodiscard]] std::optional<Error> failed_proof() const;
+    // An operation failed.
+    void end_after(const Error& error);
 
     struct DealtCall;
     // sharded.cc: operations whose parts have owners.
@@ -280,9 +294,13 @@ class Communicator {
     // As many more, for all-gathers: these fill downlinks, while a reduce-scatter of other channels fills uplinks. They
     // join with the first all-gather. Empty if ranks share memory.
     ChannelSet gathers_;
-    std::mutex order_;                        // gives all channels the operations in one order
-    std::uint64_t calls_ = 0;                 // operations submitted; `order_` guards it, and all below
-    bool gathering_ = false;                  // the last operation was one for gathers_
+    mutable std::mutex failed_proof_mutex_;
+    std::optional<Error> failed_proof_;
+    std::optional<tensor::SealKeys> seal_keys_;  // nullopt: ranks prove nothing
+    std::vector<std::string> switches_;          // that ranks of a sealed job name
+    std::mutex order_;                           // gives all channels the operations in one order
+    std::uint64_t calls_ = 0;                    // operations submitted; `order_` guards it, and all below
+    bool gathering_ = false;                     // the last operation was one for gathers_
     std::array<Handle, 2> order_barriers_{};  // the last of submit_in_order() in channels_ and gathers_; nullptr: none
     tensor::NumberFitter fitter_;             // `order_` guards it
     std::mutex keys_mutex_;

@@ -40,7 +40,13 @@ std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, c
 Result<std::optional<crypto::TenantKey>> key_of(const Options& options) {
     const char* const variable = std::getenv("ATP_KEY_FILE");
     const std::string path = options.key_file.empty() && variable != nullptr ? variable : options.key_file;
-    if (path.empty()) return std::nullopt;
+    if (path.empty() && options.seal == Seal::none) return std::nullopt;
+    if (path.empty()) {
+        return fail(Operation::open, Reason::malformed, {},
+                    // errors.md, forms, malformed: without a key, ranks can prove nothing
+                    fmt::format("seal={} needs a key: name the team's key file (ATP_KEY_FILE)",
+                                option_text(options, *find_option("seal"))));
+    }
     auto key = keys::read_key_file(path);
     if (!key) return tl::unexpected(key.error());
     if (key->at_switch.empty()) return key;
@@ -76,6 +82,7 @@ Result<void> Communicator::set_up(store::Rendezvous& rendezvous, Time deadline) 
     auto meeting = meet(rendezvous, options_, deadline);
     if (!meeting) return tl::unexpected(meeting.error());
     formation_.job = meeting->facts.front().job;
+    prepare_seal(rendezvous, *meeting);
     if (auto shared = share_memory(rendezvous, *meeting, deadline); !shared) return shared;
     if (meeting->groups.ranks.size() == 1 && meeting->shared.memory != nullptr) {
         formation_ = {.job = formation_.job, .on_host = true, .host_ranks = world_, .layout = "memory"};

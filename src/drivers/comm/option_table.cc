@@ -378,6 +378,19 @@ constexpr std::array rows{
               .help = "Key of the team, which seals what ranks tell each other while they form a job",
               .page = "operate/secure.md#keys",
               .note = "`atp key new` writes one; all ranks need copies of it"},
+    OptionRow{.name = "seal",
+              .field = &Options::seal,
+              .type = OptionType::seal,
+              .scope = OptionScope::agreed,
+              .fallback = "none",
+              .choices = "none|operation",
+              .python = "seal",
+              .environment = "ATP_SEAL",
+              .flag = "--seal",
+              .placeholder = "WHAT",
+              .c_field = "seal",
+              .help = "What ranks prove with their key: of each operation, that no switch changed its sums",
+              .page = "operate/secure.md#sealed-sums"},
 };
 
 constexpr std::uint32_t most_of(std::string_view name) { return std::ranges::find(rows, name, &OptionRow::name)->most; }

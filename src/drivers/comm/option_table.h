@@ -28,9 +28,10 @@ enum class OptionType : std::uint8_t {
     number,   // above 0
     rate,     // of a link
     flag,     // true or false
-    scaling,  // a choice, as the next two types
+    scaling,  // a choice, as the next three types
     lane_type,
     server_place,
+    seal,
     multicast,
     time,  // 0 or longer
     wait,  // above 0
@@ -43,10 +44,11 @@ enum class OptionScope : std::uint8_t {
     key,     // part of the keys in the store: ranks with another value do not find each other
 };
 
-using OptionField = std::variant<std::monostate, std::string Options::*, std::vector<std::string> Options::*,
-                                 std::vector<unsigned> Options::*, std::uint32_t Options::*, double Options::*,
-                                 bool Options::*, tensor::Scaling Options::*, tensor::LaneType Options::*,
-                                 ServerPlace Options::*, control::Multicast Options::*, Duration Options::*>;
+using OptionField =
+    std::variant<std::monostate, std::string Options::*, std::vector<std::string> Options::*,
+                 std::vector<unsigned> Options::*, std::uint32_t Options::*, double Options::*, bool Options::*,
+                 tensor::Scaling Options::*, tensor::LaneType Options::*, ServerPlace Options::*, Seal Options::*,
+                 control::Multicast Options::*, Duration Options::*>;
 
 // An empty text means that the option does not have this property.
 struct OptionRow {

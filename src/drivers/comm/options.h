@@ -30,6 +30,12 @@ enum class ServerPlace : std::uint8_t {
     racks,      // the same; in a rack without a switch its hosts take turns as one
 };
 
+// What the ranks of a job prove about its sums. docs/spec/sealing.md is normative.
+enum class Seal : std::uint8_t {
+    none,
+    operation,  // after each operation, that the sums are those of what the ranks sent
+};
+
 // Settings of a communicator. docs/reference/options.md describes each: name, default, accepted values, and whether all
 // ranks need the same value.
 struct Options {
@@ -107,6 +113,8 @@ struct Options {
     // Key of the team, which seals what ranks tell each other while they form a job (a path). Own. [the file in
     // ATP_KEY_FILE, otherwise none]
     std::string key_file;
+    // What ranks prove with their key: of each operation, that no switch changed its sums (none, operation). [none]
+    Seal seal = Seal::none;
     // End of the written part.
 
     // Receives each line of this rank's log, on any thread. Empty: standard error gets lines at `warn` and above, or at

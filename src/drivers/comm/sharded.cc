@@ -136,6 +136,11 @@ tensor::DealtTensor::Block Communicator::block_of(std::unique_ptr<protocol::Tens
 }
 
 Result<Handle> Communicator::submit_dealt(DealtCall call, Time deadline) {
+    if (seals()) {
+        return refuse(call.operation, Reason::unsupported,
+                      // errors.md, calls, unsupported: [sealed sums](../operate/secure.md#sealed-sums)
+                      fmt::format("cannot seal this {}: use seal=none, or a sum for all", to_string(call.operation)));
+    }
     const bool is_plain = call.gathers || numeric::is_integer(call.type);
     const std::uint8_t form = is_plain ? std::uint8_t{ATP_DTYPE_INT32} : fitter_.form_of(call.type, call.elements);
     const tensor::DealtTensor::Rules rules = rules_of_deal(call.gathers, form);

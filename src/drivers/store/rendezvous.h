@@ -90,6 +90,7 @@ class Rendezvous {
     [[nodiscard]] std::optional<Secret> secret(std::string_view purpose, std::uint32_t number) const {
         return sealing_.secret(purpose, number);
     }
+    [[nodiscard]] std::optional<crypto::SecretKey> key(std::string_view purpose) const { return sealing_.key(purpose); }
 
     [[nodiscard]] bool has_key() const { return sealing_.has_key(); }
 

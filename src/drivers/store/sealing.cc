@@ -69,6 +69,11 @@ std::optional<Secret> Sealing::secret(std::string_view purpose, std::uint32_t nu
     return seal_->secret(purpose, number);
 }
 
+std::optional<crypto::SecretKey> Sealing::key(std::string_view purpose) const {
+    if (!seal_) return std::nullopt;
+    return seal_->key(purpose);
+}
+
 // Of a rank that is not read here, its own key is assumed.
 Result<void> Sealing::compare_keys(const std::vector<std::uint32_t>& ranks,
                                    const std::vector<std::string>& values) const {

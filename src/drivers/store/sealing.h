@@ -36,6 +36,8 @@ class Sealing {
     [[nodiscard]] bool has_key() const { return seal_.has_value(); }
     // A secret that the ranks share without sending it; nullopt: there is no key.
     [[nodiscard]] std::optional<Secret> secret(std::string_view purpose, std::uint32_t number) const;
+    // The same, as a key.
+    [[nodiscard]] std::optional<crypto::SecretKey> key(std::string_view purpose) const;
 
   private:
     [[nodiscard]] Result<void> compare_keys(const std::vector<std::uint32_t>& ranks,

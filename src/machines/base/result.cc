@@ -16,7 +16,8 @@ bool Error::recoverable() const {
         case Reason::unsupported:
         case Reason::version_mismatch:
         case Reason::mismatched:
-        case Reason::closed: return false;
+        case Reason::closed:
+        case Reason::forged: return false;
         case Reason::unknown_name:
         case Reason::in_use:
         case Reason::unreachable:
@@ -72,6 +73,7 @@ std::string_view to_string(Reason reason) {
         case Reason::mismatched: return "mismatched";
         case Reason::closed: return "closed";
         case Reason::failed: return "failed";
+        case Reason::forged: return "forged";
     }
     return "unknown";
 }

@@ -58,6 +58,7 @@ enum class Reason : std::uint8_t {
     mismatched,        // ranks disagree about the operation or its terms
     closed,            // closed by its owner or by an earlier error
     failed,            // any other error: see `code`
+    forged,            // a switch changed what ranks sent, or a rank with their key did
 };
 
 // What a caller needs to act on an error and to print it. Copying allocates, so errors are for set-up and for calls

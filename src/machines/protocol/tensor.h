@@ -75,6 +75,10 @@ class Tensor {
     // The same for sums of type form(), if that is narrower than int32.
     virtual void store_narrow(std::uint64_t /*first*/, std::span<const std::byte> /*lanes*/) { assert(false); }
 
+    // A packet asked for another form of a plain fragment than integers that switches add, or brought its result as
+    // floats. If no sum leaves 32 bits, nobody who is honest sends such a packet.
+    virtual void note_demand() const {}
+
     // `first` counts elements of native(). All workers of a tensor have equal native elements.
     [[nodiscard]] virtual NativeElements native() const { return {}; }
     virtual void load_native(std::uint64_t /*first*/, std::span<std::byte> /*elements*/) const { assert(false); }

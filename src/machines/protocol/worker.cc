@@ -83,6 +83,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     if (is_for_others(packet)) return;
     const bool known = in_flight(header.seq);
     if (known && !ack_fits(packet)) {
+        if (atp_lanes_type(&header) == ATP_DTYPE_FLOAT32) note_demand(header.seq);
         if (!ends_as_mismatch(packet, now)) ++counters_.refused;
         return;
     }
@@ -211,6 +212,7 @@ void Worker::handle_nack(const atp_header& header, Time now) {
     const bool asks_floats = atp_lanes_type(&header) == ATP_DTYPE_FLOAT32;
     Slot& asked = slot(header.seq);
     const bool sends = asked.delivery.contributes(config_.rank);
+    if (asks_floats || (header.flags & ATP_FLAG_BYPASS) != 0) note_demand(header.seq);
     if (header.part != 0 || (asks_floats && is_plain(header.seq)) || !sends) {
         ++counters_.refused;  // a server requests no parts, no floats of a plain tensor, and nothing that others send
         return;

@@ -231,6 +231,9 @@ class Worker {
 
     [[nodiscard]] bool in_flight(std::uint32_t seq) const;
     [[nodiscard]] bool is_plain(std::uint32_t seq) const { return owner(seq).plain; }
+    void note_demand(std::uint32_t seq) const {
+        if (is_plain(seq)) owner(seq).tensor->note_demand();
+    }
     [[nodiscard]] bool concerns_me(const atp_header& header) const;
     [[nodiscard]] bool may_send_new();
     [[nodiscard]] bool waits_for_train(std::uint32_t room) const;

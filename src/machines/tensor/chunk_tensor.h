@@ -48,6 +48,7 @@ class ChunkTensor final : public protocol::Tensor {
     void load_floats_of(unsigned rank, std::uint64_t first, std::span<std::byte> lanes) const override;
     void store(std::uint64_t first, std::span<const std::byte> lanes) override;
     void store_narrow(std::uint64_t first, std::span<const std::byte> lanes) override;
+    void note_demand() const override { whole_.note_demand(); }
 
   private:
     const protocol::Tensor& whole_;

@@ -52,7 +52,8 @@ bool FittedTensor::ready(std::uint64_t first, std::uint64_t count) const {
 bool FittedTensor::decided(std::uint64_t span) const {
     if (numbers_.in_memory) return numbers_.votes->ready(span);
     if (numbers_.scales->scale(span) != protocol::scale_of_job) return true;
-    return numbers_.votes->accepts(span) || numbers_.scales->decided(span);
+    const bool own_vote_decides = numbers_.votes != nullptr && numbers_.votes->accepts(span);
+    return own_vote_decides || numbers_.scales->decided(span);
 }
 
 std::uint8_t FittedTensor::scale(std::uint64_t first) const {

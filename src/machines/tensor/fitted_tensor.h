@@ -41,7 +41,7 @@ class FittedTensor final : public protocol::Tensor {
         std::uint8_t form = ATP_DTYPE_INT32;
         double job_scale = 1;
         std::shared_ptr<SpanScales> scales{};  // nullptr: the scale is fixed
-        std::shared_ptr<SpanVotes> votes{};    // about these scales; nullptr without them
+        std::shared_ptr<SpanVotes> votes{};    // about these scales; nullptr: none is needed
         bool in_memory = false;                // the rank that adds a span decides its scale: vote(), decide()
         bool in_packets = true;                // false: all ranks share memory, where numbers have the scale of cells
         std::function<void(const NumberTally&)> report{};  // on the thread of the destructor; empty: none

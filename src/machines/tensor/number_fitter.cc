@@ -26,15 +26,16 @@ bool have_sizes(const Scales& scales, const std::vector<std::shared_ptr<protocol
                               [](const auto& own, const auto& tensor) { return own->elements() == tensor->size(); });
 }
 
-// A span of zeros has the scale of the span with the largest numbers.
+// A span of zeros has the scale of the span with the largest numbers. `decides`: no vote follows.
 void begin_spans(const Scales& scales, const ExponentTensor::Exponents& exponents, std::uint32_t ranks,
-                 double job_scale) {
+                 double job_scale, bool decides) {
     const std::optional<unsigned> largest = *std::ranges::max_element(exponents);
     auto exponent = exponents.begin();
     for (const auto& own : scales) {
         const int bits = bits_of_first_sum(own->form());
         for (std::uint64_t span = 0; span < own->count(); ++span, ++exponent) {
             own->begin(span, first_scale(*exponent ? *exponent : largest, ranks, bits, job_scale));
+            if (decides) own->decide(span, true);
         }
     }
 }
@@ -97,6 +98,29 @@ NumberFitter::Fitted NumberFitter::fit_dealt(std::vector<DealtTensor::Block> blo
     return fitted;
 }
 
+NumberFitter::Fitted NumberFitter::fit_sealed(std::unique_ptr<protocol::Tensor> tensor, const SealedWords& words,
+                                              const std::shared_ptr<OperationSeal>& seal) const {
+    const Shared whole = std::move(tensor);
+    SealedTensor::Inner inner{.tensor = whole, .whole = whole, .words = words, .job_scale = config_.form.scale};
+    Fitted fitted;
+    if (!whole->plain() && config_.form.scaling == Scaling::fixed) {
+        inner.tensor = with_fixed_scale(whole, ATP_DTYPE_INT32);
+    } else if (!whole->plain()) {
+        const auto scales = std::make_shared<SpanScales>(whole->size(), ATP_DTYPE_INT32, nullptr, config_.feed);
+        FittedTensor::Numbers numbers{.job_scale = config_.form.scale, .scales = scales};
+        numbers.report = config_.report;
+        inner.tensor = std::make_shared<FittedTensor>(whole, numbers);
+        SealedTensor::Inner exponents{.tensor = exponents_of({whole}, {scales}, true)};
+        exponents.words.kind = crypto::WordKind::natural;
+        fitted.before.push_back(std::make_unique<SealedTensor>(std::move(exponents), seal));
+        fitted.scales = scales;
+    }
+    auto sealed = std::make_unique<SealedTensor>(std::move(inner), seal);
+    fitted.sealed = sealed.get();
+    fitted.tensor = std::move(sealed);
+    return fitted;
+}
+
 std::unique_ptr<protocol::Tensor> NumberFitter::with_fixed_scale(Shared tensor, std::uint8_t form) const {
     return std::make_unique<FittedTensor>(std::move(tensor), FittedTensor::Numbers{.form = form,
                                                                                    .job_scale = config_.form.scale,
@@ -133,13 +157,13 @@ NumberFitter::Scales NumberFitter::next_scales(const OperationKind& kind, const 
     return scales;
 }
 
-std::unique_ptr<protocol::Tensor> NumberFitter::exponents_of(const ExponentTensor::Tensors& tensors,
-                                                             Scales scales) const {
+std::unique_ptr<protocol::Tensor> NumberFitter::exponents_of(const ExponentTensor::Tensors& tensors, Scales scales,
+                                                             bool decides) const {
     const ExponentTensor::Rules rules{.ranks = config_.ranks, .span = scales.front()->span()};
     return std::make_unique<ExponentTensor>(
         tensors, rules,
-        [scales = std::move(scales), ranks = config_.ranks, job_scale = config_.form.scale](
-            const ExponentTensor::Exponents& exponents) { begin_spans(scales, exponents, ranks, job_scale); });
+        [scales = std::move(scales), ranks = config_.ranks, job_scale = config_.form.scale, decides](
+            const ExponentTensor::Exponents& exponents) { begin_spans(scales, exponents, ranks, job_scale, decides); });
 }
 
 }  // namespace atp::tensor

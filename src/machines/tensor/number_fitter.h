@@ -14,7 +14,9 @@
 #include "tensor/exponent_tensor.h"
 #include "tensor/fitted_tensor.h"
 #include "tensor/number_form.h"
+#include "tensor/operation_seal.h"
 #include "tensor/reference_calls.h"
+#include "tensor/sealed_tensor.h"
 #include "tensor/span_scales.h"
 
 namespace atp::tensor {
@@ -48,6 +50,7 @@ class NumberFitter {
         std::unique_ptr<protocol::Tensor> after{};
         // Of the tensor, all known once it is summed; nullptr: the scale is fixed, or the parts have owners.
         std::shared_ptr<const SpanScales> scales{};
+        SealedTensor* sealed = nullptr;  // `tensor`, if a seal sees its words
     };
 
     explicit NumberFitter(Config config) : config_(std::move(config)) {}
@@ -62,6 +65,11 @@ class NumberFitter {
     [[nodiscard]] Fitted fit_dealt(std::vector<DealtTensor::Block> blocks, const DealtTensor::Rules& rules,
                                    numeric::ElementType type, const OperationKind& kind);
 
+    // Of a sealed operation. Its numbers are sent as int32, at scales that suit those that the ranks have now: no
+    // finite number lacks an integer, and no vote about them is needed. `words`: of a plain tensor.
+    [[nodiscard]] Fitted fit_sealed(std::unique_ptr<protocol::Tensor> tensor, const SealedWords& words,
+                                    const std::shared_ptr<OperationSeal>& seal) const;
+
     // Of a tensor with so many elements.
     [[nodiscard]] std::uint8_t form_of(numeric::ElementType type, std::uint64_t elements) const {
         return is_exact(elements) ? std::uint8_t{ATP_DTYPE_INT32} : config_.form.form_of(type);
@@ -75,9 +83,10 @@ class NumberFitter {
         return config_.form.scaling == Scaling::dynamic && elements <= config_.exact;
     }
     [[nodiscard]] std::unique_ptr<protocol::Tensor> with_fixed_scale(Shared tensor, std::uint8_t form) const;
-    // Begins each span of `scales` with the scale that suits the largest element of it on all ranks.
-    [[nodiscard]] std::unique_ptr<protocol::Tensor> exponents_of(const ExponentTensor::Tensors& tensors,
-                                                                 Scales scales) const;
+    // Begins each span of `scales` with the scale that suits the largest element of it on all ranks. `decides`: and
+    // accepts it.
+    [[nodiscard]] std::unique_ptr<protocol::Tensor> exponents_of(const ExponentTensor::Tensors& tensors, Scales scales,
+                                                                 bool decides = false) const;
     [[nodiscard]] FittedTensor::Numbers numbers_of(const Shared& tensor, std::uint8_t form,
                                                    const std::shared_ptr<SpanScales>& scales) const;
     // The scales of this operation, of which later ones have the reference.

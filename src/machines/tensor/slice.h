@@ -60,6 +60,8 @@ class Slice final : public protocol::Tensor {
         whole_.store_narrow(first_ + first, lanes);
     }
 
+    void note_demand() const override { whole_.note_demand(); }
+
     // Only a slice of the whole tensor has them.
     [[nodiscard]] protocol::NativeElements native() const override {
         return size_ == whole_.size() ? whole_.native() : protocol::NativeElements{};

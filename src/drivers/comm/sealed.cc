@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations of which the ranks prove that no switch changed their sums. docs/spec/sealing.md is normative.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/communicator.h"
+#include "tensor/sealed_tensor.h"
+#include "wire/packet.h"
+
+namespace atp::comm {
+namespace {
+
+using Proof = tensor::OperationSeal::Proof;
+
+// What the word of each rank is bound to.
+std::array<std::byte, 16> call_of(Operation operation, std::uint32_t detail, std::uint64_t elements) {
+    std::array<std::byte, 16> call{};
+    wire::store_u32(call.data(), static_cast<std::uint32_t>(operation));
+    wire::store_u32(call.data() + 4, detail);
+    wire::store_u64(call.data() + 8, elements);
+    return call;
+}
+
+}  // namespace
+
+// One host has no switch that could lie.
+void Communicator::prepare_seal(const store::Rendezvous& rendezvous, const Meeting& meeting) {
+    const auto factors = rendezvous.key("factors");
+    const auto words = rendezvous.key("words");
+    if (options_.seal == Seal::none || !factors || !words) return;
+    seal_keys_ = tensor::SealKeys{.factors = *factors, .words = *words};
+    for (const wire::RankFacts& facts : meeting.facts) switches_.push_back(facts.switch_address);
+    std::ranges::sort(switches_);
+    const auto repeated = std::ranges::unique(switches_);
+    switches_.erase(repeated.begin(), repeated.end());
+    std::erase(switches_, std::string());
+}
+
+tensor::NumberFitter::Fitted Communicator::fit_sealed(OperationCall& call, std::unique_ptr<protocol::Tensor> tensor) {
+    const bool is_sum = call.operation == Operation::all_reduce || call.operation == Operation::push;
+    const bool may_wrap = is_sum && call.type == numeric::ElementType::int32;
+    const tensor::SealedWords words{.kind = is_sum ? crypto::WordKind::balanced : crypto::WordKind::natural,
+                                    .may_wrap = may_wrap};
+    const auto seal = std::make_shared<tensor::OperationSeal>(
+        tensor::OperationSeal::Rules{.operation = calls_ + 1,
+                                     .rank = rank_,
+                                     .ranks = world_,
+                                     .call = call_of(call.operation, call.detail, call.elements),
+                                     .keys = *seal_keys_,
+                                     .feed = feed_});
+    auto fitted = fitter_.fit_sealed(std::move(tensor), words, seal);
+    std::vector<tensor::DealtTensor::Block> blocks;
+    for (std::uint32_t rank = 0; rank < world_; ++rank) {
+        blocks.push_back(block_of(std::make_unique<tensor::SealWordTensor>(seal, rank), rank));
+    }
+    fitted.after =
+        std::make_unique<tensor::DealtTensor>(std::move(blocks), rules_of_deal(true, std::uint8_t{ATP_DTYPE_INT32}));
+    call.last_step = [this, seal, sealed = fitted.sealed, operation = call.operation,
+                      called = fmt::format("{} as call {}", call.text, calls_ + 1)] {
+        const Proof proof = seal->check();
+        if (proof == Proof::holds) sealed->store_extremes();
+        auto error = error_of_seal(proof, operation, called);
+        if (error) note_failed_proof(*error);
+        return error;
+    };
+    return fitted;
+}
+
+void Communicator::note_failed_proof(const Error& error) {
+    log_reason(observe::LogEvent::job_failed, to_string(error));
+    const std::scoped_lock lock(failed_proof_mutex_);
+    if (!failed_proof_) failed_proof_ = error;
+}
+
+std::optional<Error> Communicator::failed_proof() const {
+    const std::scoped_lock lock(failed_proof_mutex_);
+    return failed_proof_;
+}
+
+// The other ranks may still lack a word that proves to them what this rank knows, so its channels serve them.
+void Communicator::end_after(const Error& error) {
+    if (!failed_proof()) end_channels(error);
+}
+
+std::optional<Error> Communicator::error_of_seal(Proof proof, Operation operation, const std::string& called) const {
+    Error error{.operation = operation, .reason = Reason::unsupported};
+    switch (proof) {
+        case Proof::holds: return std::nullopt;
+        case Proof::wraps:
+            // errors.md, runs, unsupported: modulo 2^32, a sum proves nothing
+            error.text = fmt::format("cannot seal the {}: sums of int32 may leave 32 bits: use int64", called);
+            return error;
+        case Proof::misfits:
+            // errors.md, runs, unsupported: of the numbers that a fixed scale has, switches add no others
+            error.text = fmt::format(
+                "cannot seal the {}: a number has no integer at the fixed scale: use dynamic scaling", called);
+            return error;
+        case Proof::demands:
+        case Proof::lied: break;
+    }
+    error.reason = Reason::forged;
+    const std::string above = formation_.levels < 2 ? "" : ", or one above,";
+    const bool one = switches_.size() == 1 && above.empty();
+    if (one) error.peer = error.address = switches_.front();
+    const std::string blamed =
+        one ? "this switch" : fmt::format("one of the switches {}{}", fmt::join(switches_, ", "), above);
+    if (proof == Proof::demands) {
+        // errors.md, runs, forged: the sum is right, but a proof of floats is none
+        error.text = fmt::format("in the {}, {} asked for floats or claimed an overflow, or a rank with the key did",
+                                 called, blamed);
+        return error;
+    }
+    // errors.md, runs, forged: [sealed sums](../operate/secure.md#sealed-sums)
+    error.text = fmt::format(
+        "the {} did not get the sum of what the ranks sent: {} changed it, or a rank with the key did", called, blamed);
+    return error;
+}
+
+}  // namespace atp::comm
