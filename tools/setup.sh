@@ -18,7 +18,7 @@ switch_packages=(
     libexpected-dev                                     # results of operations
     libsodium-dev                                       # keys and seals
     libspdlog-dev                                       # the log
-    libtomlplusplus-dev                                 # descriptions of clusters
+    libtomlplusplus-dev                                 # tenants of a switch, descriptions of clusters
 )
 pip_packages=(
     "${switch_packages[@]}"

@@ -17,7 +17,7 @@
 #include "apps/common/command_text.h"
 #include "apps/common/description.h"
 #include "apps/common/output.h"
-#include "apps/common/suggestion.h"
+#include "base/suggestion.h"
 
 namespace atp::apps {
 namespace {

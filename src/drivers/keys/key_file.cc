@@ -2,7 +2,6 @@
 #include "keys/key_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "keys/secret_file.h"
 #include "net/descriptor.h"
 #include "net/random.h"
 
@@ -21,7 +21,6 @@ namespace atp::keys {
 namespace {
 
 constexpr std::size_t most_bytes = 4096;  // of a key file
-constexpr mode_t others = S_IRWXG | S_IRWXO;
 
 void fill(std::span<std::byte> bytes) {
     for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
@@ -31,36 +30,6 @@ void fill(std::span<std::byte> bytes) {
 }
 
 Failure system_failure(const std::string& path) { return fail_with_errno(Operation::open, errno, path); }
-
-// The text of a secret file, which wipes itself.
-class SecretText {
-  public:
-    SecretText() { text_.resize(most_bytes); }  // never grows, so it leaves no copy behind
-    ~SecretText() { crypto::wipe(text_); }
-    SecretText(const SecretText&) = delete;
-    SecretText& operator=(const SecretText&) = delete;
-
-    // False: see errno; EFBIG: the file is longer than a key file.
-    [[nodiscard]] bool read(int file) {
-        for (std::size_t size = 0; size < text_.size();) {
-            const ssize_t count = ::read(file, text_.data() + size, text_.size() - size);
-            if (count < 0 && errno == EINTR) continue;
-            if (count < 0) return false;
-            if (count == 0) {
-                size_ = size;
-                return true;
-            }
-            size += static_cast<std::size_t>(count);
-        }
-        errno = EFBIG;
-        return false;
-    }
-    [[nodiscard]] std::string_view text() const { return std::string_view(text_).substr(0, size_); }
-
-  private:
-    std::string text_;
-    std::size_t size_ = 0;
-};
 
 bool write_all(int file, std::string_view text) {
     while (!text.empty()) {
@@ -87,24 +56,9 @@ crypto::Nonce random_nonce() {
 }
 
 Result<crypto::TenantKey> read_key_file(const std::string& path) {
-    // O_NONBLOCK: a pipe without a writer would wait for ever.
-    const net::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    struct stat state {};
-    if (!file.valid() || fstat(file.number(), &state) != 0) return system_failure(path);
-    if (!S_ISREG(state.st_mode)) {
-        // errors.md, forms, malformed: the path names a folder, a pipe or a device
-        return fail(Operation::open, Reason::malformed, path, "no file: name one that `atp key new` wrote");
-    }
-    if ((state.st_mode & others) != 0) {
-        return fail(Operation::open, Reason::denied, path,
-                    // errors.md, forms, denied
-                    fmt::format("the key file has mode {:o}, so other users may read it: run chmod 600 {}, and make a "
-                                "new key if one may have",
-                                state.st_mode & ALLPERMS, path));
-    }
-    SecretText text;
-    if (!text.read(file.number())) return system_failure(path);
-    auto key = crypto::parse_key(text.text());
+    const auto text = read_secret_file(path, most_bytes, "key file", ", and make a new key if one may have");
+    if (!text) return tl::unexpected(text.error());
+    auto key = crypto::parse_key((*text)->text());
     if (!key) key.error().peer = path;
     return key;
 }

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/units.h"
-#include "plan/table_reader.h"
+#include "tables/table_reader.h"
 #include "wire/format.h"
 #include "workload/models.h"
 
@@ -21,6 +21,8 @@ namespace atp::plan {
 namespace {
 
 using Problem = tl::unexpected<std::string>;
+using tables::TableReader;
+using tables::Tables;
 
 constexpr std::string_view name_forms = "a text";
 constexpr std::string_view workers_forms =
@@ -39,28 +41,6 @@ tl::expected<std::string, std::string> read_file(const std::string& path) {
     } while (file);
     if (!file.is_open() || file.bad()) return Problem(fmt::format("{}: {}", path, std::strerror(errno)));
     return text;
-}
-
-// The tables [[kind]] of a document, which may contain no other key.
-struct Tables {
-    toml::table document;
-    std::string kind;
-
-    [[nodiscard]] const toml::array& all() const { return *document.get_as<toml::array>(kind); }
-};
-
-tl::expected<Tables, std::string> parse_tables(const Document& source, std::string_view kind) {
-    toml::parse_result parsed = toml::parse(source.text, source.name);
-    if (!parsed) {
-        return Problem(fmt::format("{}: line {}: invalid TOML: {}", source.name, parsed.error().source().begin.line,
-                                   parsed.error().description()));
-    }
-    Tables tables{.document = std::move(parsed).table(), .kind = std::string(kind)};
-    const toml::array* found = tables.document.get_as<toml::array>(kind);
-    if (tables.document.size() != 1 || found == nullptr || found->empty() || !found->is_array_of_tables()) {
-        return Problem(fmt::format("{}: use [[{}]], once per {}, and no other table", source.name, kind, kind));
-    }
-    return tables;
 }
 
 // ----------------------------------------------------------------------------------------------------------- Switches
@@ -143,7 +123,7 @@ std::optional<std::string> connect(Cluster& cluster, const std::vector<std::opti
 }
 
 tl::expected<Cluster, std::string> parse_topology(const Document& source) {
-    const auto tables = parse_tables(source, "switch");
+    const auto tables = tables::parse_tables(source.text, source.name, "switch");
     if (!tables) return Problem(tables.error());
     Cluster cluster;
     std::vector<std::optional<std::string>> parents;
@@ -264,7 +244,7 @@ tl::expected<Job, std::string> read_job(const toml::table& table, std::string pl
 }
 
 std::optional<std::string> read_jobs(const Document& source, Cluster& cluster) {
-    const auto tables = parse_tables(source, "job");
+    const auto tables = tables::parse_tables(source.text, source.name, "job");
     if (!tables) return tables.error();
     for (const toml::node& node : tables->all()) {
         const std::string place = fmt::format("{}: [[job]] number {}", source.name, cluster.jobs.size() + 1);

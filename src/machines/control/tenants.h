@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,8 +26,14 @@ struct Tenant {
     std::optional<std::uint32_t> channels{};
     std::optional<std::uint64_t> server_bytes{};
     std::optional<std::uint32_t> aggregators{};
-    std::uint32_t weight = 1;  // against other tenants, for memory and links
+    std::uint32_t weight = 1;              // against other tenants, for memory and links
+    bool fabric = false;                   // its members are switches, which join for tenants that they name
+    std::vector<std::uint32_t> revoked{};  // ids of keys whose sessions end
 };
+
+// The text of a REFUSED to a member without a right key, or with the key of a tenant whose job it is not: nobody learns
+// which keys and jobs there are.
+inline constexpr std::string_view unknown_text = "no such job or key";
 
 // What the code of a JOIN proves about its sender. Without a tenant: nothing, since the switch is open.
 struct Proof {
@@ -48,6 +56,17 @@ class Tenants {
 
     [[nodiscard]] bool is_open() const { return tenants_.empty(); }
     [[nodiscard]] const std::vector<Tenant>& all() const { return tenants_; }
+    // nullptr: no tenant has this name.
+    [[nodiscard]] const Tenant* named(std::string_view name) const {
+        const auto found = std::ranges::find(tenants_, name, &Tenant::name);
+        return found == tenants_.end() ? nullptr : &*found;
+    }
+    // Its sessions end, if they have not yet.
+    [[nodiscard]] bool is_revoked(std::uint32_t key_id) const {
+        return std::ranges::any_of(tenants_, [&](const Tenant& tenant) {
+            return std::ranges::find(tenant.revoked, key_id) != tenant.revoked.end();
+        });
+    }
     // Whose key it is, until this object ends. nullopt: nobody's.
     [[nodiscard]] std::optional<Found> find(std::uint32_t key_id) const {
         for (const Tenant& tenant : tenants_) {

@@ -1,17 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads one table of a TOML file, key by key.
+// Reads the tables of a TOML file, key by key.
 #pragma once
 
 #include <toml++/toml.h>
+
 #include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <tl/expected.hpp>
+#include <utility>
+#include <vector>
 
-namespace atp::plan {
+namespace atp::tables {
 
-// Collects the first error of a TOML table.
+// The tables [[kind]] of a document.
+struct Tables {
+    toml::table document;
+    std::string kind;
+
+    [[nodiscard]] const toml::array& all() const { return *document.get_as<toml::array>(kind); }
+};
+
+// Of a document that has one such table at least, and no other key. `name`: of the document, in the error.
+[[nodiscard]] tl::expected<Tables, std::string> parse_tables(std::string_view text, std::string_view name,
+                                                             std::string_view kind);
+
+// Collects the first error of a TOML table, with its line.
 //
 // Ownership: borrows the table.
 // Calling order: read every key; the caller supplies defaults of missing keys. Then problem(), which describes the
@@ -27,6 +43,9 @@ class TableReader {
     [[nodiscard]] std::optional<std::uint64_t> number(std::string_view key, std::uint64_t least, std::uint64_t most);
     [[nodiscard]] const toml::table* table(std::string_view key, std::string_view accepted);
     void list(std::string_view key, std::string_view accepted);  // checked only, the contents are ignored
+    // Of a list that is not empty, or of one text. Empty: the key is missing, or refused.
+    [[nodiscard]] std::vector<std::string> texts(std::string_view key, std::string_view accepted);
+    [[nodiscard]] std::vector<std::uint64_t> numbers(std::string_view key, std::uint64_t least, std::uint64_t most);
 
     // Parses a text with `parse`. An integer is parsed as its digits.
     template <class Parse>
@@ -44,10 +63,12 @@ class TableReader {
     void refuse(std::string_view key, std::string_view accepted);
     void require(std::string_view key, std::string_view accepted);
     void complain(std::string_view words);  // reports an error of the whole table
+    void complain_of(std::string_view key, std::string_view words);
     [[nodiscard]] std::optional<std::string> problem();
 
   private:
     [[nodiscard]] const toml::node* find(std::string_view key);
+    void complain_at(const toml::node& node, std::string_view words);
     [[nodiscard]] static std::optional<std::string> digits_or_text(const toml::node& node);
 
     const toml::table& table_;
@@ -56,4 +77,4 @@ class TableReader {
     std::optional<std::string> problem_;
 };
 
-}  // namespace atp::plan
+}  // namespace atp::tables

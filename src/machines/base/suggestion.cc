@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/common/suggestion.h"
+#include "base/suggestion.h"
 
 #include <algorithm>
 #include <vector>
 
-namespace atp::apps {
+namespace atp {
 namespace {
 
 // Characters to insert, remove, replace or swap with their neighbour, to make one text of the other.
@@ -45,4 +45,4 @@ std::string nearest(std::string_view typed, std::span<const std::string> names) 
     return found;
 }
 
-}  // namespace atp::apps
+}  // namespace atp

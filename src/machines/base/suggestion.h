@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace atp::apps {
+namespace atp {
 
 // The name that was probably meant: a few letters differ, or the typed word is its begin. Empty: none is near.
 [[nodiscard]] std::string nearest(std::string_view typed, std::span<const std::string> names);
 
-}  // namespace atp::apps
+}  // namespace atp

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/common/suggestion.h"
+#include "base/suggestion.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-namespace atp::apps {
+namespace atp {
 namespace {
 
 const std::array<std::string, 6> names{"switch", "stats", "--json", "--job", "--interval", "-h"};
@@ -25,4 +25,4 @@ TEST(Suggestion, OtherWordsNameNothing) {
 }
 
 }  // namespace
-}  // namespace atp::apps
+}  // namespace atp
