@@ -38,6 +38,7 @@ endpoint::ShardMachineConfig machine_config(const SwitchNodeConfig& config, Shar
                      .groups = config.groups,
                      .ticket_key = config.ticket_key,
                      .tenants = config.tenants,
+                     .trees = config.shards,
                      .only = config.only},
             .clients = config.clients,
             .passes_messages = true,
@@ -178,7 +179,25 @@ void ShardDriver::enqueue(endpoint::ControlMessage message, Time now) {
     control_.put(of, std::move(message), now);
 }
 
+void ShardDriver::set_tenants(std::shared_ptr<const control::Tenants> tenants) {
+    {
+        const std::scoped_lock lock(mutex_);
+        new_tenants_ = std::move(tenants);
+    }
+    loop_.wake();
+}
+
 void ShardDriver::handle_wake(Time now) {
+    std::optional<std::shared_ptr<const control::Tenants>> tenants;
+    {
+        const std::scoped_lock lock(mutex_);
+        tenants = std::exchange(new_tenants_, std::nullopt);
+    }
+    if (tenants) {
+        machine_.set_tenants(*std::move(tenants), outbox_, now);
+        take_events(now);
+        changed_ = true;
+    }
     mailbox_.take_all([&](endpoint::ControlMessage message) { enqueue(std::move(message), now); });
 }
 

@@ -26,7 +26,7 @@ namespace atp::switchd {
 // Ownership: owns both. open() allocates everything except the servers, which are created and removed with their jobs
 //   within a bound. Borrows the loop; shares its tables with the other shards.
 // Calling order: open(), then the loop runs it.
-// Threads: the loop's; deliver() and snapshot() from any. Shards share nothing on the packet path.
+// Threads: the loop's; deliver(), set_tenants() and snapshot() from any. Shards share nothing on the packet path.
 // Failure: open() returns the reason. If the socket fails for good, the shard stops using it, and failure() returns the
 // error.
 class ShardDriver final : public net::Actor {
@@ -54,6 +54,8 @@ class ShardDriver final : public net::Actor {
     // thread.
     void deliver(endpoint::ControlMessage message);
     void enqueue(endpoint::ControlMessage message, Time now);
+    // The thread serves them soon.
+    void set_tenants(std::shared_ptr<const control::Tenants> tenants);
     [[nodiscard]] client::ShardReport snapshot() const;
     // Updates the snapshot; on the loop's thread.
     void publish();
@@ -91,7 +93,8 @@ class ShardDriver final : public net::Actor {
     Mailbox mailbox_;
     ControlTurns control_;
 
-    mutable std::mutex mutex_;  // guards the published copy; never locked on the packet path
+    mutable std::mutex mutex_;  // guards the two that follow; never locked on the packet path
+    std::optional<std::shared_ptr<const control::Tenants>> new_tenants_;
     client::ShardReport published_;
     bool changed_ = false;
     Time publish_at_{};

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include "control/switch_room.h"
 
@@ -33,6 +35,14 @@ class SharedRoom final : public control::SwitchRoom {
     [[nodiscard]] bool must_end(const control::JobKey& job) const override {
         const std::scoped_lock lock(mutex_);
         return SwitchRoom::must_end(job);
+    }
+    [[nodiscard]] Use use_of(const control::Owner& owner) const override {
+        const std::scoped_lock lock(mutex_);
+        return SwitchRoom::use_of(owner);
+    }
+    void set_tenants(std::shared_ptr<const control::Tenants> tenants) override {
+        const std::scoped_lock lock(mutex_);
+        SwitchRoom::set_tenants(std::move(tenants));
     }
     [[nodiscard]] bool is_half_full() const override {
         const std::scoped_lock lock(mutex_);

@@ -7,7 +7,7 @@ namespace atp {
 
 // Memory that several owners share. A part is *reserved* when an owner begins, so that the owner can always go on with
 // it. The rest is *grown* as it is used, and may not be there. Growth takes at most half of the limit, and an eighth
-// for one owner: otherwise owners that need much now would keep out later ones.
+// for one owner: otherwise owners that need much now would keep out later ones. Nor does it take what is *kept*.
 //
 // Calling order: one release() for each reserve(), and one shrink() for each grow(), that returned true.
 // Threads: none.
@@ -27,10 +27,12 @@ class MemoryBudget {
     // `held`: what this owner has grown by already.
     [[nodiscard]] bool grow(std::uint64_t bytes, std::uint64_t held) {
         const bool in_share = held + bytes <= limit_ / shares_of_owners && grown_ + bytes <= limit_ / 2;
-        if (!in_share || !fits(bytes)) return false;
+        if (!in_share || !fits(bytes + kept_)) return false;
         grown_ += bytes;
         return true;
     }
+    // For owners that will reserve it.
+    void keep(std::uint64_t bytes) { kept_ = bytes; }
     void shrink(std::uint64_t bytes) { grown_ -= bytes; }
 
     [[nodiscard]] std::uint64_t limit() const { return limit_; }
@@ -47,6 +49,7 @@ class MemoryBudget {
     std::uint64_t limit_;
     std::uint64_t reserved_ = 0;
     std::uint64_t grown_ = 0;
+    std::uint64_t kept_ = 0;
 };
 
 }  // namespace atp

@@ -66,7 +66,7 @@ Branch::Child& Branch::take(const Position& position, std::uint32_t rack_mask) {
 }
 
 bool Branch::attach(const wire::Join& join, const wire::Address& from, Time now,
-                    const std::optional<wire::Edge>& reported, std::size_t bytes) {
+                    const std::optional<wire::Edge>& reported, std::size_t bytes, std::uint32_t key) {
     const Position position = position_of(join);
     Child& child = take(position, join.units.front().mask0);
     child.address = from;
@@ -76,6 +76,7 @@ bool Branch::attach(const wire::Join& join, const wire::Address& from, Time now,
     child.epoch = join.epoch;
     child.pace = join.pace;
     child.join_bytes = static_cast<std::uint32_t>(bytes);
+    child.key = key;
     child.detector.handle_received(now);
     failures.report_of_child(position.key(), reported);
     begun = begun || join.begun;

@@ -42,6 +42,7 @@ struct Branch {
         std::uint64_t nonce = 0;       // of its JOINs
         std::uint32_t epoch = 0;       // of its last JOIN
         std::uint32_t join_bytes = 0;  // length of its last JOIN: a JOINED is as long
+        std::uint32_t key = 0;         // id of the key of its last JOIN; 0: none
         wire::Pace pace;               // of its last JOIN: among the members below it
         bool receives_group = false;
 
@@ -125,10 +126,10 @@ struct Branch {
     }
     // nullptr: no child has this position.
     [[nodiscard]] const Child* at(const Position& position) const;
-    // `reported`: the failed edge of this JOIN, as this switch sees it. `bytes`: its length with padding. True: the
-    // statements of the members below changed.
+    // `reported`: the failed edge of this JOIN, as this switch sees it. `bytes`: its length with padding. `key`: id of
+    // its key. True: the statements of the members below changed.
     bool attach(const wire::Join& join, const wire::Address& from, Time now,
-                const std::optional<wire::Edge>& reported = std::nullopt, std::size_t bytes = 0);
+                const std::optional<wire::Edge>& reported = std::nullopt, std::size_t bytes = 0, std::uint32_t key = 0);
     void detach(const Position& position);
     // Visits the joined children of these bits, and the joined members of their racks. Without `bits`: of all bits.
     template <class Visit>

@@ -30,6 +30,7 @@ const char* difference(const wire::ChannelTerms& a, const wire::ChannelTerms& b)
 
 std::optional<JoinTree::Objection> JoinTree::objection_to(const wire::Join& join, const wire::Address& from,
                                                           const Proof& proof, Time now) {
+    if (auto objection = objection_to_sender(join, from, proof)) return objection;
     if (auto objection = objection_to_ranks(join)) return objection;
     const auto job = jobs_.find(key_of(join).of_job());
     if (job != jobs_.end() && job->second.level != join.level) {
@@ -41,6 +42,28 @@ std::optional<JoinTree::Objection> JoinTree::objection_to(const wire::Join& join
     }
     const Branch* branch = find(key_of(join));
     return branch == nullptr ? objection_to_new(join, from, proof, now) : objection_to_known(*branch, join, from, now);
+}
+
+std::optional<JoinTree::Objection> JoinTree::objection_to_sender(const wire::Join& join, const wire::Address& from,
+                                                                 const Proof& proof) const {
+    if (config_.tenants != nullptr && config_.tenants->is_revoked(proof.key_id)) {
+        return Objection{.reason = wire::Refusal::terms,
+                         .text = std::string(unknown_text),
+                         .why = fmt::format("key {} is revoked", proof.key_id)};
+    }
+    if (proof.tenant == nullptr) return std::nullopt;
+    const Tenant& sender = proof.sender == nullptr ? *proof.tenant : *proof.sender;
+    if (!sender.sources.empty() && !contain(sender.sources, from)) {
+        return Objection{wire::Refusal::unsupported,
+                         fmt::format(
+                             // errors.md, refused: the key was copied to a host that the switch's operator did not name
+                             "tenant {} may not join from {}: run the rank on one of its hosts, or have the switch's "
+                             "operator add this one to sources",
+                             sender.name, to_string(from))};
+    }
+    const auto branch = branches_.find(key_of(join));
+    if (branch == branches_.end() || branch->second->owner.tenant == proof.tenant->name) return std::nullopt;
+    return of_another_tenant(branch->second->owner);
 }
 
 std::optional<JoinTree::Objection> JoinTree::objection_to_ranks(const wire::Join& join) {
@@ -62,7 +85,7 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_new(const wire::Join& 
         // errors.md, refused: the switches share no root. Or let all ranks name one switch
         return Objection{wire::Refusal::parent, "the job spans several switches: start this one with --parent"};
     }
-    if (auto objection = objection_to_targets(join, from)) return objection;
+    if (auto objection = objection_to_targets(join, from, proof.tenant)) return objection;
     const bool would_host = join.level == 2 || (!needs_parent && join.terms.server.family == 0);
     if (join.begun && would_host) {
         return Objection{wire::Refusal::restarted,
@@ -87,17 +110,9 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_server(const wire::Cha
                          "this switch hosts no parameter servers (--no-server): use colocated or dedicated servers"};
     }
     if (!could_reserve(server_bytes_of(terms), owner, now)) {
-        return Objection{wire::Refusal::full, no_memory_for(terms)};
+        return Objection{wire::Refusal::full, no_memory_for(terms, owner)};
     }
     return std::nullopt;
-}
-
-std::string JoinTree::no_memory_for(const wire::ChannelTerms& terms) const {
-    return fmt::format(
-        // errors.md, refused: or place the servers [elsewhere](../operate/run.md#parameter-servers)
-        "no memory for another parameter server: {} of {} MB in use, {} MB needed: restart the switch with more "
-        "--server-memory",
-        memory_.used() >> 20U, config_.server_bytes >> 20U, server_bytes_of(terms) >> 20U);
 }
 
 std::optional<JoinTree::Objection> JoinTree::objection_to_known(const Branch& branch, const wire::Join& join,

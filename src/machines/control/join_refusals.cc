@@ -3,6 +3,8 @@
 // refuses them.
 #include <fmt/format.h>
 
+#include <map>
+#include <memory>
 #include <utility>
 
 #include "control/join_tree.h"
@@ -44,15 +46,17 @@ bool JoinTree::refuse_barred(const wire::Join& join, const wire::Address& from) 
 }
 
 // `branch`: of the channel of this JOIN; nullptr: none.
-void JoinTree::refuse(const wire::Join& join, const wire::Address& from, Objection objection, Branch* branch,
-                      Time now) {
+void JoinTree::refuse(const wire::Join& join, const wire::Address& from, const Proof& proof, Objection objection,
+                      Branch* branch, Time now) {
     ++counters_.refused;
     report({.kind = TreeNotice::Kind::job_refused,
             .job = join.terms.job,
             .channel = join.terms.channel,
             .level = join.level,
             .address = from,
-            .reason = objection.text});
+            .reason = objection.why.empty() ? objection.text : objection.why,
+            .tenant = proof.tenant == nullptr ? std::string() : proof.tenant->name,
+            .key = proof.key_id});
     const wire::Refused refused{.nonce = join.nonce,
                                 .job = join.terms.job,
                                 .token = join.terms.token,
@@ -64,6 +68,35 @@ void JoinTree::refuse(const wire::Join& join, const wire::Address& from, Objecti
     // The sums are lost for those too that have not begun.
     bar(refused, now);
     if (branch != nullptr) end_refused(*branch, refused, now);
+}
+
+void JoinTree::set_tenants(std::shared_ptr<const Tenants> tenants, Time now) {
+    config_.tenants = std::move(tenants);
+    apply_limits();
+    if (config_.tenants != nullptr) end_revoked(now);
+}
+
+// A job cannot go on without one of its members.
+void JoinTree::end_revoked(Time now) {
+    std::map<ChannelKey, std::uint32_t> revoked;
+    for (const auto& [key, branch] : branches_) {
+        branch->for_each_child([&](const Branch::Child& child) {
+            if (config_.tenants->is_revoked(child.key)) revoked[key] = child.key;
+        });
+    }
+    for (const auto& [key, id] : revoked) {
+        Branch* const branch = find(key);
+        if (branch == nullptr) continue;
+        ++counters_.refused;
+        end_refused(*branch,
+                    {.job = key.job,
+                     .token = key.token,
+                     .channel = key.channel,
+                     .reason = wire::Refusal::terms,
+                     // errors.md, refused: the switch's operator lists the key as `revoked`
+                     .text = fmt::format("key {} of a member is revoked: form the job again with a new key", id)},
+                    now);
+    }
 }
 
 void JoinTree::end_refused(Branch& branch, wire::Refused refused, Time now, const wire::Address& culprit) {

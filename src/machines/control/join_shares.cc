@@ -41,13 +41,38 @@ std::optional<JoinTree::Admission> JoinTree::take_place(const wire::Join& join, 
         config_.room->give_back(job);
         return std::nullopt;
     }
-    const bool channels = answer == SwitchRoom::RoomAnswer::no_channel;
-    return Admission{Objection{
-        wire::Refusal::full,
-        fmt::format(
-            // errors.md, refused: the switch serves `--jobs` or `--channels` already
-            "the table of {0} is full ({1}): wait for another job to end, or restart the switch with more --{0}",
-            channels ? "channels" : "jobs", channels ? config_.channels : config_.jobs)}};
+    return Admission{no_place(answer, owner)};
+}
+
+// Whoever guesses jobs of others learns nothing.
+JoinTree::Objection JoinTree::of_another_tenant(const Owner& owner) {
+    return {.reason = wire::Refusal::terms,
+            .text = std::string(unknown_text),
+            .why = "the job is one of tenant " + owner.tenant};
+}
+
+JoinTree::Objection JoinTree::no_place(SwitchRoom::RoomAnswer answer, const Owner& owner) const {
+    using Answer = SwitchRoom::RoomAnswer;
+    if (answer == Answer::of_another) return of_another_tenant(owner);
+    const bool channels = answer == Answer::no_channel || answer == Answer::channel_limit;
+    const std::string_view table = channels ? "channels" : "jobs";
+    if (answer == Answer::no_channel || answer == Answer::no_job) {
+        return {
+            wire::Refusal::full,
+            fmt::format(
+                // errors.md, refused: the switch serves `--jobs` or `--channels` already
+                "the table of {0} is full ({1}): wait for another job to end, or restart the switch with more --{0}",
+                table, channels ? config_.channels : config_.jobs)};
+    }
+    const SwitchRoom::Use use = config_.room->use_of(owner);
+    const Tenant* const tenant = config_.tenants == nullptr ? nullptr : config_.tenants->named(owner.tenant);
+    const auto limit = tenant == nullptr ? std::nullopt : channels ? tenant->channels : tenant->jobs;
+    return {wire::Refusal::full,
+            fmt::format(
+                // errors.md, refused: the tenants file of the switch limits your team
+                "tenant {0} has {1} of {2} {3} on this switch: wait for one to end, or have its operator raise {3}",
+                owner.tenant, channels ? use.channels : use.jobs,
+                limit.value_or(channels ? config_.channels : config_.jobs), table)};
 }
 
 // A parent on another host counts as a host of the job, since members of other racks are behind it.
@@ -73,9 +98,10 @@ void JoinTree::end_for_others(Branch& branch, std::string_view table, Time now) 
         .text = fmt::format(
             // errors.md, refused: the switch serves `--jobs`, `--channels` or `--server-memory` already. Use fewer jobs
             // on one host, or restart the switch with more of that
-            "ended for a job of another host: {} is full, this host has more than its share, and this job was "
-            "incomplete, on one host, or idle for {:.0f} s",
-            table, std::chrono::duration<double>(idle_holds * config_.hold).count())};
+            "ended for a job of another {0}: {1} is full, this {0} has more than its share, and this job was "
+            "incomplete, on one host, or idle for {2:.0f} s",
+            branch.owner.tenant.empty() ? "host" : "tenant", table,
+            std::chrono::duration<double>(idle_holds * config_.hold).count())};
     bar(refused, now);
     end_refused(branch, refused, now);
 }
@@ -90,13 +116,47 @@ void JoinTree::end_marked(Time now) {
     }
 }
 
-// Channels that could end for `bytes` more of `owner`, as few as are enough; none: these would not be. Like SwitchRoom,
-// but for the memory of this tree.
-std::vector<Branch*> JoinTree::victims_for(std::uint64_t bytes, const Owner& owner, Time now) const {
+// -------------------------------------------------------------------------------------------------- Memory for servers
+
+void JoinTree::apply_limits() {
+    own_memory_ = Guarantees(config_.tenants.get(), memory_.limit(),
+                             [&](const Tenant& tenant) { return memory_limit_of({.tenant = tenant.name}); });
+    note_memory();
+}
+
+std::map<Owner, std::uint64_t> JoinTree::memory_of_owners() const {
     std::map<Owner, std::uint64_t> held;
     for (const auto& [key, branch] : branches_) {
         if (branch->has_memory) held[branch->owner] += server_bytes_of(branch->terms);
     }
+    return held;
+}
+
+std::optional<std::uint64_t> JoinTree::memory_limit_of(const Owner& owner) const {
+    const Tenant* const tenant = config_.tenants == nullptr ? nullptr : config_.tenants->named(owner.tenant);
+    if (tenant == nullptr || !tenant->server_bytes) return std::nullopt;
+    return *tenant->server_bytes / config_.trees;
+}
+
+bool JoinTree::exceeds_limit(std::uint64_t bytes, const Owner& owner) const {
+    const auto limit = memory_limit_of(owner);
+    return limit && memory_of_owners()[owner] + bytes > *limit;
+}
+
+std::uint64_t JoinTree::memory_left_to_others(const Owner& owner) const {
+    if (config_.tenants == nullptr) return 0;
+    auto held = memory_of_owners();
+    return own_memory_.left_to_others(owner, [&](const Owner& of) { return held[of]; });
+}
+
+// What servers grow by takes nothing of a tenant's own.
+void JoinTree::note_memory() { memory_.keep(memory_left_to_others({})); }
+
+// Channels that could end for `bytes` more of `owner`, as few as are enough; none: these would not be. Like SwitchRoom,
+// but for the memory of this tree.
+std::vector<Branch*> JoinTree::victims_for(std::uint64_t bytes, const Owner& owner, Time now) const {
+    auto held = memory_of_owners();
+    for (auto& [of, held_bytes] : held) held_bytes -= std::min(held_bytes, own_memory_.of(of));
     const std::uint64_t least = std::max(memory_.limit() / SwitchRoom::shares, held[owner] + bytes) + 1;
     std::vector<Branch*> found;
     for (const auto& [key, branch] : branches_) {
@@ -104,24 +164,49 @@ std::vector<Branch*> JoinTree::victims_for(std::uint64_t bytes, const Owner& own
     }
     std::ranges::sort(found, std::greater(),
                       [&](const Branch* branch) { return std::pair(held[branch->owner], branch->number); });
-    const std::uint64_t missing = memory_.used() + bytes - memory_.limit();
+    const std::uint64_t missing = memory_.used() + memory_left_to_others(owner) + bytes - memory_.limit();
     std::uint64_t freed = 0;
     std::size_t count = 0;
-    while (count < found.size() && freed < missing) freed += server_bytes_of(found[count++]->terms);
+    for (; count < found.size() && freed < missing; ++count) {
+        // What ends of a tenant's own is left to it.
+        std::uint64_t& borrowed = held[found[count]->owner];
+        const std::uint64_t lent = std::min(borrowed, server_bytes_of(found[count]->terms));
+        freed += lent;
+        borrowed -= lent;
+    }
     found.resize(freed < missing ? 0 : count);
     return found;
 }
 
 bool JoinTree::could_reserve(std::uint64_t bytes, const Owner& owner, Time now) const {
-    return memory_.fits(bytes) || !victims_for(bytes, owner, now).empty();
+    if (exceeds_limit(bytes, owner)) return false;
+    return memory_.fits(bytes + memory_left_to_others(owner)) || !victims_for(bytes, owner, now).empty();
 }
 
 bool JoinTree::reserve(std::uint64_t bytes, const Owner& owner, Time now) {
-    if (memory_.reserve(bytes)) return true;
-    for (Branch* const branch : victims_for(bytes, owner, now)) {
-        end_for_others(*branch, "the memory for servers", now);
+    if (exceeds_limit(bytes, owner)) return false;
+    if (!memory_.fits(bytes + memory_left_to_others(owner))) {
+        for (Branch* const branch : victims_for(bytes, owner, now)) {
+            end_for_others(*branch, "the memory for servers", now);
+        }
     }
-    return memory_.reserve(bytes);
+    return memory_.fits(bytes + memory_left_to_others(owner)) && memory_.reserve(bytes);
+}
+
+std::string JoinTree::no_memory_for(const wire::ChannelTerms& terms, const Owner& owner) const {
+    const std::uint64_t bytes = server_bytes_of(terms);
+    if (exceeds_limit(bytes, owner)) {
+        return fmt::format(
+            // errors.md, refused: the tenants file of the switch limits your team
+            "tenant {} has {} of {} MB for parameter servers on this switch, {} MB needed: wait for a job to end, or "
+            "have its operator raise server_memory",
+            owner.tenant, memory_of_owners()[owner] >> 20U, *memory_limit_of(owner) >> 20U, bytes >> 20U);
+    }
+    return fmt::format(
+        // errors.md, refused: or place the servers [elsewhere](../operate/run.md#parameter-servers)
+        "no memory for another parameter server: {} of {} MB in use, {} MB needed: restart the switch with more "
+        "--server-memory",
+        memory_.used() >> 20U, config_.server_bytes >> 20U, bytes >> 20U);
 }
 
 }  // namespace ATP_VARIANT

@@ -9,21 +9,21 @@
 namespace atp::control {
 inline namespace ATP_VARIANT {
 
-std::optional<JoinTree::Objection> JoinTree::objection_to_targets(const wire::Join& join,
-                                                                  const wire::Address& from) const {
+std::optional<JoinTree::Objection> JoinTree::objection_to_targets(const wire::Join& join, const wire::Address& from,
+                                                                  const Tenant* tenant) const {
     if (join.level == ATP_LEVELS) return std::nullopt;
     const wire::ChannelTerms& terms = join.terms;
     const bool ends_here = join.level != 0 || terms.has_single_unit();
     const wire::Endpoint& above = ends_here ? terms.server : terms.root;
     if (above.family != 0) {
-        if (auto objection = objection_to_named(address_of(above), from)) return objection;
+        if (auto objection = objection_to_named(address_of(above), from, tenant)) return objection;
     }
     if (!ends_here || terms.group.family == 0) return std::nullopt;
-    return objection_to_group(address_of(terms.group));
+    return objection_to_group(address_of(terms.group), tenant);
 }
 
-std::optional<JoinTree::Objection> JoinTree::objection_to_named(const wire::Address& named,
-                                                                const wire::Address& from) const {
+std::optional<JoinTree::Objection> JoinTree::objection_to_named(const wire::Address& named, const wire::Address& from,
+                                                                const Tenant* tenant) const {
     constexpr std::uint32_t broadcast = 0xFFFFFFFF;
     const wire::Endpoint endpoint = endpoint_of(named);
     const bool is_broadcast = endpoint.family == 4 && wire::load_u32(endpoint.host.data()) == broadcast;
@@ -41,6 +41,15 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_named(const wire::Addr
             fmt::format("{} is this switch's own host: name the server by the address of an interface",
                         to_string(named))};
     }
+    if (tenant != nullptr && !tenant->servers.empty()) {
+        if (contain(tenant->servers, named)) return std::nullopt;
+        return Objection{wire::Refusal::unsupported,
+                         fmt::format(
+                             // errors.md, refused: the tenants file of the switch limits your team
+                             "tenant {} may not name {} as its server or root: have the switch's operator add it to "
+                             "servers",
+                             tenant->name, to_string(named))};
+    }
     if (config_.servers.empty() || contain(config_.servers, named)) return std::nullopt;
     return Objection{wire::Refusal::unsupported,
                      // errors.md, refused: the switch runs with `--servers`
@@ -49,7 +58,17 @@ std::optional<JoinTree::Objection> JoinTree::objection_to_named(const wire::Addr
                                  to_string(named))};
 }
 
-std::optional<JoinTree::Objection> JoinTree::objection_to_group(const wire::Address& group) const {
+std::optional<JoinTree::Objection> JoinTree::objection_to_group(const wire::Address& group,
+                                                                const Tenant* tenant) const {
+    if (tenant != nullptr && !tenant->groups.empty()) {
+        if (group.port() == Multicast::port && contain(tenant->groups, group)) return std::nullopt;
+        return Objection{wire::Refusal::unsupported,
+                         fmt::format(
+                             // errors.md, refused: the tenants file of the switch limits your team
+                             "tenant {} may not have results sent to the group {}: turn multicast off, or have the "
+                             "switch's operator add it to groups",
+                             tenant->name, to_string(group))};
+    }
     if (group.port() == Multicast::port && contain(config_.groups, group)) return std::nullopt;
     return Objection{wire::Refusal::unsupported,
                      // errors.md, refused: results by multicast need a switch with `--groups`

@@ -36,7 +36,10 @@ std::uint32_t packet_bytes_of(const wire::ChannelTerms& terms) {
 }
 
 JoinTree::JoinTree(const JoinTreeConfig& config) : config_(config), memory_(config.server_bytes) {
-    if (config_.room == nullptr) config_.room = std::make_shared<SwitchRoom>(config_.jobs, config_.channels);
+    const bool has_own_room = config_.room == nullptr;
+    if (has_own_room) config_.room = std::make_shared<SwitchRoom>(config_.jobs, config_.channels);
+    if (has_own_room) config_.room->set_tenants(config_.tenants);
+    apply_limits();
     if (config_.pace == nullptr) config_.pace = std::make_shared<QuestionPace>(config_.secret);
 }
 
@@ -75,25 +78,25 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
         }
         objection = std::move(admission->objection);
     }
-    if (objection) return refuse(join, from, *std::move(objection), branch, now);
+    if (objection) return refuse(join, from, proof, *std::move(objection), branch, now);
     if (branch == nullptr) {
         branch = &open_branch(join, now);
         branch->owner = Owner::of(proof.tenant, from);
         branch->first_host = HostKey::of(from);
         branch->number = ++last_branch_;
-        report(Notice::job_formed, *branch, from);
+        report_formed(*branch, from, proof);
     }
-    take_member(*branch, join, bytes, from, now);
+    take_member(*branch, join, bytes, from, proof.key_id, now);
 }
 
 void JoinTree::take_member(Branch& branch, const wire::Join& join, std::size_t bytes, const wire::Address& from,
-                           Time now) {
+                           std::uint32_t key, Time now) {
     const BranchStatus was = status_of(branch);
     const bool was_member = branch.at(Branch::position_of(join)) != nullptr;
     const bool was_complete = branch.was_complete();
     // Only switches report edges in a JOIN.
     const Reporter reporter{.unit = join.units.front().unit, .address = from};
-    const bool states = branch.attach(join, from, now, edge_reported_by(join.edges, reporter, now), bytes);
+    const bool states = branch.attach(join, from, now, edge_reported_by(join.edges, reporter, now), bytes, key);
     departures_.forget(key_of(join), Branch::position_of(join).key());
     branch.pace.handle_time(now, config_.hold);
     if (!was_member) report_member(Notice::member_joined, branch, *branch.at(Branch::position_of(join)));
@@ -176,10 +179,11 @@ bool JoinTree::open_server(Branch& branch, Time now) {
     if (!branch.complete() || !branch.hosts || branch.opened) return false;
     const std::uint64_t needed = server_bytes_of(branch.terms);
     if (!branch.has_memory && !reserve(needed, branch.owner, now)) {
-        could_not_open(key_of(branch.terms), no_memory_for(branch.terms));
+        could_not_open(key_of(branch.terms), no_memory_for(branch.terms, branch.owner));
         return true;
     }
     branch.has_memory = true;
+    note_memory();
     events_.push_back({.kind = TreeEvent::Kind::opened,
                        .job = branch.terms.job,
                        .token = branch.terms.token,
@@ -299,7 +303,8 @@ void JoinTree::close(Branch& branch, std::string why, const wire::Address& culpr
         if (edge && edge->evidence != wire::Evidence::left) leave.edges = {*edge};
         outbox_.push_back({branch.up, std::move(leave)});
     }
-    if (branch.has_memory) memory_.release(server_bytes_of(terms));
+    const bool had_memory = branch.has_memory;
+    if (had_memory) memory_.release(server_bytes_of(terms));
     const ChannelKey key = key_of(terms);
     const auto job = jobs_.find(key.of_job());
     const bool last = --job->second.channels == 0;
@@ -313,6 +318,7 @@ void JoinTree::close(Branch& branch, std::string why, const wire::Address& culpr
     last_ = nullptr;
     const wire::Address group = branch.group;
     branches_.erase(key);
+    if (had_memory) note_memory();
     const bool shared = std::ranges::any_of(branches_, [&](const auto& other) { return other.second->group == group; });
     if (!shared) events_.back().group = group;
     config_.room->give_back(key.of_job());

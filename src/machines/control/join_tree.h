@@ -20,6 +20,7 @@
 #include "control/branch.h"
 #include "control/channel_key.h"
 #include "control/departures.h"
+#include "control/guarantees.h"
 #include "control/question_pace.h"
 #include "control/switch_room.h"
 #include "control/tenants.h"
@@ -49,7 +50,8 @@ struct JoinTreeConfig {
     std::vector<AddressRange> servers{};       // that a job may name as its server or root; empty: any host
     std::vector<AddressRange> groups{};        // to which a job may let the switch send results
     Secret ticket_key{};                       // random, and the same after a restart if jobs are to keep their places
-    std::shared_ptr<const Tenants> tenants{};  // nullptr: the switch is open
+    std::shared_ptr<const Tenants> tenants{};  // nullptr: the switch is open. A shared `room` has them from its owner
+    std::uint32_t trees = 1;                   // of the switch, which divide the memory of each tenant's servers
     std::optional<JobKey> only{};              // the one job that may join; nullopt: any
     Duration impatient = timing.hurry;  // interval of JOINs upwards until the parent is ready, then refresh_of(hold)
 };
@@ -126,6 +128,8 @@ class JoinTree {
     // A report about a packet that the switch sent.
     void handle_send_error(const wire::SendError& error, Time now);
     void handle_timeout(Time now);
+    // From now on: members that have joined stay, but channels end that have one with a revoked key.
+    void set_tenants(std::shared_ptr<const Tenants> tenants, Time now);
     // Answers the event `opened`: the server exists.
     void opened(const ChannelKey& key);
     // Answers the event `opened`: the driver has no room. Sends `why` to all members and closes the channel.
@@ -166,18 +170,22 @@ class JoinTree {
     struct Objection {
         wire::Refusal reason;
         std::string text;
+        std::string why{};  // for the operator, if the member must not know it
     };
+    [[nodiscard]] static Objection of_another_tenant(const Owner& owner);
+    [[nodiscard]] std::optional<Objection> objection_to_sender(const wire::Join& join, const wire::Address& from,
+                                                               const Proof& proof) const;
     [[nodiscard]] std::optional<Objection> objection_to(const wire::Join& join, const wire::Address& from,
                                                         const Proof& proof, Time now);
     [[nodiscard]] std::optional<Objection> objection_to_new(const wire::Join& join, const wire::Address& from,
                                                             const Proof& proof, Time now) const;
     [[nodiscard]] wire::Address parent_of(const wire::ChannelTerms& terms) const;
     // To where the terms make this switch send, besides its parent and its members.
-    [[nodiscard]] std::optional<Objection> objection_to_targets(const wire::Join& join,
-                                                                const wire::Address& from) const;
-    [[nodiscard]] std::optional<Objection> objection_to_named(const wire::Address& named,
-                                                              const wire::Address& from) const;
-    [[nodiscard]] std::optional<Objection> objection_to_group(const wire::Address& group) const;
+    [[nodiscard]] std::optional<Objection> objection_to_targets(const wire::Join& join, const wire::Address& from,
+                                                                const Tenant* tenant) const;
+    [[nodiscard]] std::optional<Objection> objection_to_named(const wire::Address& named, const wire::Address& from,
+                                                              const Tenant* tenant) const;
+    [[nodiscard]] std::optional<Objection> objection_to_group(const wire::Address& group, const Tenant* tenant) const;
     [[nodiscard]] std::optional<Objection> objection_to_server(const wire::ChannelTerms& terms, const Owner& owner,
                                                                Time now) const;
     // Takes room for a further channel. nullopt: this JOIN gets no answer, since its sender repeats it.
@@ -185,11 +193,20 @@ class JoinTree {
         std::optional<Objection> objection{};
     };
     [[nodiscard]] std::optional<Admission> take_place(const wire::Join& join, const Owner& owner, Time now);
+    [[nodiscard]] Objection no_place(SwitchRoom::RoomAnswer answer, const Owner& owner) const;
     // join_shares.cc: who ends when another one finds no room.
     [[nodiscard]] bool may_end(const Branch& branch, Time now) const;
     void protect(const Branch& branch);
     void end_for_others(Branch& branch, std::string_view table, Time now);
     void end_marked(Time now);
+    [[nodiscard]] std::map<Owner, std::uint64_t> memory_of_owners() const;
+    // More would exceed the limit of the tenant.
+    [[nodiscard]] std::optional<std::uint64_t> memory_limit_of(const Owner& owner) const;
+    [[nodiscard]] bool exceeds_limit(std::uint64_t bytes, const Owner& owner) const;
+    [[nodiscard]] std::uint64_t memory_left_to_others(const Owner& owner) const;
+    void note_memory();
+    void apply_limits();
+    void end_revoked(Time now);
     [[nodiscard]] std::vector<Branch*> victims_for(std::uint64_t bytes, const Owner& owner, Time now) const;
     [[nodiscard]] bool could_reserve(std::uint64_t bytes, const Owner& owner, Time now) const;
     [[nodiscard]] bool reserve(std::uint64_t bytes, const Owner& owner, Time now);
@@ -263,11 +280,13 @@ class JoinTree {
     [[nodiscard]] std::optional<std::string> problem_of_all(const Branch& branch) const;
     // True: the branch is destroyed, for lack of memory.
     bool open_server(Branch& branch, Time now);
-    [[nodiscard]] std::string no_memory_for(const wire::ChannelTerms& terms) const;
+    [[nodiscard]] std::string no_memory_for(const wire::ChannelTerms& terms, const Owner& owner) const;
     [[nodiscard]] bool must_wait(const wire::Join& join, Time now);
     // `now`: also repeats it; never: the members' next JOINs get the same answer.
-    void take_member(Branch& branch, const wire::Join& join, std::size_t bytes, const wire::Address& from, Time now);
-    void refuse(const wire::Join& join, const wire::Address& from, Objection objection, Branch* branch, Time now);
+    void take_member(Branch& branch, const wire::Join& join, std::size_t bytes, const wire::Address& from,
+                     std::uint32_t key, Time now);
+    void refuse(const wire::Join& join, const wire::Address& from, const Proof& proof, Objection objection,
+                Branch* branch, Time now);
     [[nodiscard]] bool refuse_barred(const wire::Join& join, const wire::Address& from);
     // Refuses all members, and closes the channel.
     void end_refused(Branch& branch, wire::Refused refused, Time now, const wire::Address& culprit = {});
@@ -288,6 +307,7 @@ class JoinTree {
     void report(TreeNotice notice);
     void report(TreeNotice::Kind kind, const Branch& branch, const wire::Address& address = {},
                 std::string reason = {});
+    void report_formed(const Branch& branch, const wire::Address& from, const Proof& proof);
     void report_member(TreeNotice::Kind kind, const Branch& branch, const Branch::Child& child,
                        std::string_view reason = {});
     void report_failure(const Branch& branch, const wire::Edge& edge);
@@ -301,6 +321,7 @@ class JoinTree {
     JoinTreeConfig config_;
     std::map<ChannelKey, std::unique_ptr<Branch>> branches_;
     std::map<JobKey, TreeJob> jobs_;
+    Guarantees own_memory_;
     MemoryBudget memory_;  // of servers; reserved for channels whose members have all joined (H68)
     Departures departures_;
     std::deque<Transmit> outbox_;

@@ -60,6 +60,20 @@ void JoinTree::report(TreeNotice::Kind kind, const Branch& branch, const wire::A
             .reason = std::move(reason)});
 }
 
+void JoinTree::report_formed(const Branch& branch, const wire::Address& from, const Proof& proof) {
+    TreeNotice notice{.kind = TreeNotice::Kind::job_formed,
+                      .job = branch.terms.job,
+                      .channel = branch.terms.channel,
+                      .level = branch.level,
+                      .address = from};
+    if (proof.tenant != nullptr) {
+        notice.tenant = branch.owner.tenant;
+        notice.key = proof.key_id;
+        notice.channels = config_.room->use_of(branch.owner).channels;
+    }
+    report(std::move(notice));
+}
+
 void JoinTree::report_member(TreeNotice::Kind kind, const Branch& branch, const Branch::Child& child,
                              std::string_view reason) {
     TreeNotice notice{.kind = kind,

@@ -64,6 +64,7 @@ template <protocol::Archive Archive>
 void Branch::Child::persist(Archive& archive) {
     archive.value(address), detector.persist(archive), archive.time(asked_at), persist_unit(unit, archive);
     archive.value(nonce), archive.value(epoch), archive.value(receives_group), archive.value(join_bytes);
+    archive.value(key);
     persist_pace(pace, archive);
 }
 

@@ -90,6 +90,7 @@ class ShardMachine {
     void handle_send_error(const wire::SendError& error, wire::Outbox& out, Time now);
     void handle_room(wire::Outbox& out, Time now);
     void handle_timeout(wire::Outbox& out, Time now);
+    void set_tenants(std::shared_ptr<const control::Tenants> tenants, wire::Outbox& out, Time now);
     std::optional<ShardEvent> poll_event();
     std::optional<control::TreeNotice> poll_notice() { return tree_.poll_notice(); }  // for the log
     [[nodiscard]] Time poll_timeout() const { return std::min(tree_.poll_timeout(), acks_.poll_timeout()); }

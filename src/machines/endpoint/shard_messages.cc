@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control messages of a shard: those that arrive, and those that its tree sends.
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "control/tree_messages.h"
@@ -53,6 +54,11 @@ void ShardMachine::handle_message(const ControlMessage& message, wire::Outbox& o
         control::handle_tree_message(tree_, gatekeeper_, message.bytes, message.length, message.from, now);
     if (reception.retry) send_message(*reception.retry, message.from, out);
     if (!reception.understood) ++counters_.control_refused;
+    drain_tree(out);
+}
+
+void ShardMachine::set_tenants(std::shared_ptr<const control::Tenants> tenants, wire::Outbox& out, Time now) {
+    tree_.set_tenants(std::move(tenants), now);
     drain_tree(out);
 }
 
