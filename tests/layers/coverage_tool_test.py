@@ -52,7 +52,7 @@ class Coverage(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name).resolve()
-        self.build = self.root / "build" / "coverage"
+        self.build = self.root / "build" / "asan"
         self.commands: list[dict[str, str]] = []
         for name, text in (("numbers.h", HEADER), ("twice.cc", TWICE), ("sign.cc", SIGN)):
             self.write(f"src/machines/control/{name}", text)
