@@ -11,7 +11,7 @@
 namespace atp::tensor {
 namespace {
 
-using Proof = OperationSeal::Proof;
+using SealFinding = OperationSeal::SealFinding;
 using Words = std::vector<std::uint32_t>;
 
 std::vector<std::byte> bytes_of(const Words& words) {
@@ -44,12 +44,12 @@ class OperationSealTest : public ::testing::Test {
             }
         }
     }
-    std::vector<Proof> outcomes() {
-        std::vector<Proof> all;
+    std::vector<SealFinding> outcomes() {
+        std::vector<SealFinding> all;
         for (OperationSeal& seal : seals_) all.push_back(seal.check());
         return all;
     }
-    static std::vector<Proof> all(Proof outcome) { return std::vector(ranks, outcome); }
+    static std::vector<SealFinding> all(SealFinding outcome) { return std::vector(ranks, outcome); }
 
     std::deque<OperationSeal> seals_;
 };
@@ -61,33 +61,33 @@ TEST_F(OperationSealTest, SumOfWhatAllSentHolds) {
         EXPECT_TRUE(seals_[rank].ready());
     }
     exchange();
-    EXPECT_EQ(outcomes(), all(Proof::holds));
+    EXPECT_EQ(outcomes(), all(SealFinding::holds));
 }
 
 TEST_F(OperationSealTest, WrongSumOfOneRankIsKnownToAll) {
     for (std::uint32_t rank = 0; rank < ranks; ++rank) note(rank, {rank, 1}, {3, rank == 1 ? 0x80000003 : 3});
     exchange();
-    EXPECT_EQ(outcomes(), all(Proof::lied));
+    EXPECT_EQ(outcomes(), all(SealFinding::lied));
 }
 
 TEST_F(OperationSealTest, SumsThatAllGotButNobodySentAreALie) {
     for (std::uint32_t rank = 0; rank < ranks; ++rank) note(rank, {rank, 1}, {4, 2});
     exchange();
-    EXPECT_EQ(outcomes(), all(Proof::lied));
+    EXPECT_EQ(outcomes(), all(SealFinding::lied));
 }
 
 TEST_F(OperationSealTest, ChangedOrMissingWordIsALie) {
     for (std::uint32_t rank = 0; rank < ranks; ++rank) note(rank, {0, 0}, {0, 0});
     seals_[0].keep(1, 0, seals_[1].own_word());
-    EXPECT_EQ(seals_[0].check(), Proof::lied) << "that of rank 2 is missing";
+    EXPECT_EQ(seals_[0].check(), SealFinding::lied) << "that of rank 2 is missing";
     exchange();
     std::vector<std::byte> word(seals_[1].own_word().begin(), seals_[1].own_word().end());
     word.back() ^= std::byte{1};
     seals_[0].keep(1, 0, word);
-    EXPECT_EQ(seals_[0].check(), Proof::lied);
+    EXPECT_EQ(seals_[0].check(), SealFinding::lied);
     seals_[0].keep(1, 0, seals_[2].own_word());
-    EXPECT_EQ(seals_[0].check(), Proof::lied) << "of another rank";
-    EXPECT_EQ(seals_[2].check(), Proof::holds);
+    EXPECT_EQ(seals_[0].check(), SealFinding::lied) << "of another rank";
+    EXPECT_EQ(seals_[2].check(), SealFinding::holds);
 }
 
 TEST_F(OperationSealTest, WordsOfAnotherOperationOrCallAreALie) {
@@ -100,7 +100,7 @@ TEST_F(OperationSealTest, WordsOfAnotherOperationOrCallAreALie) {
         static_cast<void>(other.expect(0));
         exchange();
         seals_[0].keep(1, 0, other.own_word());
-        EXPECT_EQ(seals_[0].check(), Proof::lied);
+        EXPECT_EQ(seals_[0].check(), SealFinding::lied);
     }
 }
 
@@ -108,21 +108,21 @@ TEST_F(OperationSealTest, SumsThatMayHaveWrappedProveNothing) {
     constexpr SealedWords may_wrap{.kind = crypto::WordKind::balanced, .may_wrap = true};
     for (std::uint32_t rank = 0; rank < ranks; ++rank) note(rank, {0x40000000, 0}, {0xC0000000, 0}, may_wrap);
     exchange();
-    EXPECT_EQ(outcomes(), all(Proof::wraps));
+    EXPECT_EQ(outcomes(), all(SealFinding::wraps));
 }
 
 TEST_F(OperationSealTest, ALieIsNoMisfit) {
     for (std::uint32_t rank = 0; rank < ranks; ++rank) note(rank, {0, 0}, {0, 0});
     seals_[1].note_misfit();
     exchange();
-    EXPECT_EQ(outcomes(), all(Proof::misfits));
+    EXPECT_EQ(outcomes(), all(SealFinding::misfits));
 }
 
 TEST_F(OperationSealTest, DemandOfASwitchIsKnownToAll) {
     for (std::uint32_t rank = 0; rank < ranks; ++rank) note(rank, {0, 0}, {0, 0});
     seals_[1].note_demand();
     exchange();
-    EXPECT_EQ(outcomes(), all(Proof::demands));
+    EXPECT_EQ(outcomes(), all(SealFinding::demands));
 }
 
 TEST_F(OperationSealTest, AllRanksLearnWhatIsNotFinite) {
@@ -134,7 +134,7 @@ TEST_F(OperationSealTest, AllRanksLearnWhatIsNotFinite) {
         seals_[1].note(ExtremeRun{.first = at, .count = 1, .value = Extreme::minus_infinity});
     }
     exchange();
-    EXPECT_EQ(outcomes(), all(Proof::holds));
+    EXPECT_EQ(outcomes(), all(SealFinding::holds));
     const auto& runs = seals_[0].extremes();
     ASSERT_GE(runs.size(), 2U);
     EXPECT_EQ(runs.front().first, 0U);

@@ -49,7 +49,7 @@ TEST_F(SealedTensorTest, FloatsAreSentAsPlainIntegersAndComeBack) {
     EXPECT_EQ(tensor.size(), values.size());
     pass(tensor);
     EXPECT_TRUE(seal->ready());
-    EXPECT_EQ(seal->check(), OperationSeal::Proof::holds);
+    EXPECT_EQ(seal->check(), OperationSeal::SealFinding::holds);
     EXPECT_EQ(values, expected);
 }
 
@@ -61,7 +61,7 @@ TEST_F(SealedTensorTest, ChangedLaneIsALie) {
     ASSERT_TRUE(tensor.load_integers(0, lanes));
     wire::store_u32(lanes.data(), wire::load_u32(lanes.data()) + 1);
     tensor.store(0, lanes);
-    EXPECT_EQ(seal->check(), OperationSeal::Proof::lied);
+    EXPECT_EQ(seal->check(), OperationSeal::SealFinding::lied);
 }
 
 TEST_F(SealedTensorTest, WhatIsNotFiniteIsSentAsZeroAndStoredInTheEnd) {
@@ -74,7 +74,7 @@ TEST_F(SealedTensorTest, WhatIsNotFiniteIsSentAsZeroAndStoredInTheEnd) {
     SealedTensor tensor = over(values, seal);
     pass(tensor);
     EXPECT_EQ(values[7], 0);
-    ASSERT_EQ(seal->check(), OperationSeal::Proof::holds);
+    ASSERT_EQ(seal->check(), OperationSeal::SealFinding::holds);
     tensor.store_extremes();
     EXPECT_EQ(values[7], infinity);
     EXPECT_EQ(values[150], -infinity);
@@ -89,12 +89,12 @@ TEST_F(SealedTensorTest, NumberWhoseSumCouldLeave32BitsMisfits) {
     const auto seal = new_seal();
     SealedTensor fits = over(values, seal);
     pass(fits);
-    EXPECT_EQ(seal->check(), OperationSeal::Proof::holds);
+    EXPECT_EQ(seal->check(), OperationSeal::SealFinding::holds);
     values[1] = std::ldexp(1.0F, 21);
     const auto later = new_seal();
     SealedTensor misfits = over(values, later);
     pass(misfits);
-    EXPECT_EQ(later->check(), OperationSeal::Proof::misfits);
+    EXPECT_EQ(later->check(), OperationSeal::SealFinding::misfits);
 }
 
 TEST_F(SealedTensorTest, WordTensorHasTheWordOfOneRank) {
@@ -109,7 +109,7 @@ TEST_F(SealedTensorTest, WordTensorHasTheWordOfOneRank) {
         ASSERT_TRUE(from.load_integers(at, lanes));
         to.store(at, lanes);
     }
-    EXPECT_EQ(first->check(), OperationSeal::Proof::holds);
+    EXPECT_EQ(first->check(), OperationSeal::SealFinding::holds);
 }
 
 }  // namespace

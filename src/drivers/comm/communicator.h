@@ -243,7 +243,7 @@ class Communicator {
     // Under the lock `order_`. The check becomes the last step of the call.
     [[nodiscard]] tensor::NumberFitter::Fitted fit_sealed(OperationCall& call,
                                                           std::unique_ptr<protocol::Tensor> tensor);
-    [[nodiscard]] std::optional<Error> error_of_seal(tensor::OperationSeal::Proof proof, Operation operation,
+    [[nodiscard]] std::optional<Error> error_of_seal(tensor::OperationSeal::SealFinding proof, Operation operation,
                                                      const std::string& called) const;
 
     void note_failed_proof(const Error& error);

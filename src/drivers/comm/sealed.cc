@@ -12,7 +12,7 @@
 namespace atp::comm {
 namespace {
 
-using Proof = tensor::OperationSeal::Proof;
+using SealFinding = tensor::OperationSeal::SealFinding;
 
 // What the word of each rank is bound to.
 std::array<std::byte, 16> call_of(Operation operation, std::uint32_t detail, std::uint64_t elements) {
@@ -59,8 +59,8 @@ tensor::NumberFitter::Fitted Communicator::fit_sealed(OperationCall& call, std::
         std::make_unique<tensor::DealtTensor>(std::move(blocks), rules_of_deal(true, std::uint8_t{ATP_DTYPE_INT32}));
     call.last_step = [this, seal, sealed = fitted.sealed, operation = call.operation,
                       called = fmt::format("{} as call {}", call.text, calls_ + 1)] {
-        const Proof proof = seal->check();
-        if (proof == Proof::holds) sealed->store_extremes();
+        const SealFinding proof = seal->check();
+        if (proof == SealFinding::holds) sealed->store_extremes();
         auto error = error_of_seal(proof, operation, called);
         if (error) note_failed_proof(*error);
         return error;
@@ -84,21 +84,22 @@ void Communicator::end_after(const Error& error) {
     if (!failed_proof()) end_channels(error);
 }
 
-std::optional<Error> Communicator::error_of_seal(Proof proof, Operation operation, const std::string& called) const {
+std::optional<Error> Communicator::error_of_seal(SealFinding proof, Operation operation,
+                                                 const std::string& called) const {
     Error error{.operation = operation, .reason = Reason::unsupported};
     switch (proof) {
-        case Proof::holds: return std::nullopt;
-        case Proof::wraps:
+        case SealFinding::holds: return std::nullopt;
+        case SealFinding::wraps:
             // errors.md, runs, unsupported: modulo 2^32, a sum proves nothing
             error.text = fmt::format("cannot seal the {}: sums of int32 may leave 32 bits: use int64", called);
             return error;
-        case Proof::misfits:
+        case SealFinding::misfits:
             // errors.md, runs, unsupported: of the numbers that a fixed scale has, switches add no others
             error.text = fmt::format(
                 "cannot seal the {}: a number has no integer at the fixed scale: use dynamic scaling", called);
             return error;
-        case Proof::demands:
-        case Proof::lied: break;
+        case SealFinding::demands:
+        case SealFinding::lied: break;
     }
     error.reason = Reason::forged;
     const std::string above = formation_.levels < 2 ? "" : ", or one above,";
@@ -106,7 +107,7 @@ std::optional<Error> Communicator::error_of_seal(Proof proof, Operation operatio
     if (one) error.peer = error.address = switches_.front();
     const std::string blamed =
         one ? "this switch" : fmt::format("one of the switches {}{}", fmt::join(switches_, ", "), above);
-    if (proof == Proof::demands) {
+    if (proof == SealFinding::demands) {
         // errors.md, runs, forged: the sum is right, but a proof of floats is none
         error.text = fmt::format("in the {}, {} asked for floats or claimed an overflow, or a rank with the key did",
                                  called, blamed);

@@ -110,7 +110,7 @@ struct Branch {
     std::map<std::uint16_t, std::vector<wire::Statement>> stated;  // by Position::key(): what a child stated last
     std::vector<wire::Statement> stated_below;                     // `stated` of all children together
     std::vector<wire::Statement> stated_above;                     // of all members, as the parent reported them
-    bool untold = false;                                           // children have yet to learn what was stated
+    bool unreported = false;                                       // children have yet to learn what was stated
     PaceMeter pace;                                                // of the children
     wire::Pace pace_above;                                         // of all members, as the parent reported it
     wire::Address group;    // on the last switch: the group that the terms name; no family: none

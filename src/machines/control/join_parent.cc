@@ -55,7 +55,7 @@ void JoinTree::handle_joined(const wire::Joined& joined, const wire::Address& fr
     branch->failures.report_of_parent(joined.edges.empty() ? std::nullopt : std::optional(joined.edges.front()));
     const bool states = branch->stated_above != joined.statements;
     branch->stated_above = joined.statements;
-    if (!settle(*branch, was, now) && states) tell_statements(*branch, now);
+    if (!settle(*branch, was, now) && states) report_statements(*branch, now);
 }
 
 // The address of this switch is new to the parent, its cookie is too old, or the parent restarted: then its REFUSED

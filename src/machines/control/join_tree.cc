@@ -20,9 +20,9 @@ namespace {
 using Notice = TreeNotice::Kind;
 
 // 20,000 messages about statements in a second, and 4,000 at once: at most 4 % of a thread.
-constexpr Duration cost_of_telling = std::chrono::microseconds(50);
-constexpr Duration most_told = std::chrono::milliseconds(200);
-static_assert(Branch::max_ranks * cost_of_telling < most_told);
+constexpr Duration cost_of_statement = std::chrono::microseconds(50);
+constexpr Duration most_sent = std::chrono::milliseconds(200);
+static_assert(Branch::max_ranks * cost_of_statement < most_sent);
 
 }  // namespace
 
@@ -123,8 +123,8 @@ void JoinTree::take_member(Branch& branch, const wire::Join& join, std::size_t b
     if (settle(branch, was, now)) {
         branch.group_next = now;
     } else {
-        if (states) tell_statements(branch, now);
-        if (!states || branch.untold) notify(branch, *branch.at(Branch::position_of(join)));
+        if (states) report_statements(branch, now);
+        if (!states || branch.unreported) notify(branch, *branch.at(Branch::position_of(join)));
     }
     notify_group(branch, from, now);
     wake_at(next_look(branch, now));
@@ -277,11 +277,11 @@ void JoinTree::notify_all(Branch& branch) {
     branch.for_each_child([&](const Branch::Child& child) { notify(branch, child); });
 }
 
-void JoinTree::tell_statements(Branch& branch, Time now) {
-    const Duration cost = branch.receivers * cost_of_telling;
-    branch.untold = !told_.has(cost, most_told, now);
-    if (branch.untold) return wake_at(told_.ready_at(cost, most_told));
-    told_.charge(cost, now);
+void JoinTree::report_statements(Branch& branch, Time now) {
+    const Duration cost = branch.receivers * cost_of_statement;
+    branch.unreported = !statements_sent_.has(cost, most_sent, now);
+    if (branch.unreported) return wake_at(statements_sent_.ready_at(cost, most_sent));
+    statements_sent_.charge(cost, now);
     notify_all(branch);
 }
 
@@ -334,7 +334,7 @@ void JoinTree::handle_timeout(Time now) {
     for (const auto& [key, branch] : branches_) branches.push_back(branch.get());
     for (Branch* branch : branches) {
         examine_parent(*branch, now);
-        if (branch->untold) tell_statements(*branch, now);
+        if (branch->unreported) report_statements(*branch, now);
         ascend(*branch, now);
         if (!examine_children(*branch, now)) wake_at(next_look(*branch, now));
     }

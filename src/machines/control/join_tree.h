@@ -300,7 +300,7 @@ class JoinTree {
     void notify_all(Branch& branch);
     // Of what members stated. A child that states something else in each JOIN makes this switch send to all of them, so
     // where many do, the others learn it later.
-    void tell_statements(Branch& branch, Time now);
+    void report_statements(Branch& branch, Time now);
     void notify_group(Branch& branch, const wire::Address& near, Time now);
     // `why`: the channel failed, because of `culprit` if it has a family; empty: its last member is gone.
     void close(Branch& branch, std::string why = {}, const wire::Address& culprit = {});
@@ -338,7 +338,7 @@ class JoinTree {
     std::map<ChannelKey, Barred> barred_;  // at most `channels`
     std::deque<TreeEvent> events_;
     std::deque<TreeNotice> notices_;  // at most 1024
-    TokenBucket told_;                // messages that tell_statements() caused
+    TokenBucket statements_sent_;     // messages that report_statements() caused
     Time next_sweep_ = never;
     struct Pause {
         Duration lasted{};

@@ -102,7 +102,7 @@ void Branch::persist(Archive& archive) {
         archive.value(position), persist_statements(statements, archive);
     });
     persist_statements(stated_below, archive), persist_statements(stated_above, archive);
-    archive.value(untold);
+    archive.value(unreported);
     pace.persist(archive), persist_pace(pace_above, archive);
     archive.value(group), archive.value(by_group), archive.time(group_next);
     if constexpr (Archive::reads) note_ranks();
@@ -116,7 +116,7 @@ void JoinTree::persist(Archive& archive) {
     if constexpr (Archive::reads) {
         for (const auto& [key, branch] : branches_) config_.room->give_back(key.of_job());
         outbox_.clear(), events_.clear(), notices_.clear();
-        told_ = {};
+        statements_sent_ = {};
     }
     persist_map(branches_, archive, [&](ChannelKey& key, std::unique_ptr<Branch>& branch) {
         if (branch == nullptr) branch = std::make_unique<Branch>();

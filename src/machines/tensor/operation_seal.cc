@@ -147,25 +147,25 @@ std::optional<SealWord> OperationSeal::opened(std::uint32_t rank) const {
 }
 
 // A rank that lacks an integer says so under the key, so no switch can make a lie look like that.
-OperationSeal::Proof OperationSeal::check() {
+OperationSeal::SealFinding OperationSeal::check() {
     const std::scoped_lock lock(mutex_);
     std::vector<SealWord> words;
     std::uint64_t sent = 0;
     std::uint64_t largest = 0;
     for (std::uint32_t rank = 0; rank < rules_.ranks; ++rank) {
         auto word = opened(rank);
-        if (!word) return Proof::lied;
+        if (!word) return SealFinding::lied;
         sent = crypto::code_sum(sent, word->sent % crypto::code_prime);
         largest += word->largest;
         words.push_back(*std::move(word));
     }
-    if (largest > std::uint64_t{std::numeric_limits<std::int32_t>::max()}) return Proof::wraps;
+    if (largest > std::uint64_t{std::numeric_limits<std::int32_t>::max()}) return SealFinding::wraps;
     const auto holds = [&](const SealWord& word) { return word.got % crypto::code_prime == sent; };
-    if (!std::ranges::all_of(words, holds)) return Proof::lied;
-    if (std::ranges::any_of(words, &SealWord::demands)) return Proof::demands;
-    if (std::ranges::any_of(words, &SealWord::misfits)) return Proof::misfits;
+    if (!std::ranges::all_of(words, holds)) return SealFinding::lied;
+    if (std::ranges::any_of(words, &SealWord::demands)) return SealFinding::demands;
+    if (std::ranges::any_of(words, &SealWord::misfits)) return SealFinding::misfits;
     for (const SealWord& word : words) extremes_.insert(extremes_.end(), word.runs.begin(), word.runs.end());
-    return Proof::holds;
+    return SealFinding::holds;
 }
 
 }  // namespace atp::tensor

@@ -107,14 +107,14 @@ class OperationSeal {
     // Some bytes of the word of another rank.
     void keep(std::uint32_t rank, std::size_t offset, std::span<const std::byte> bytes);
 
-    enum class Proof : std::uint8_t {
+    enum class SealFinding : std::uint8_t {
         holds,
         lied,     // a switch changed something, or a rank that has the key did
         wraps,    // sums of integers may have left 32 bits
         misfits,  // a number had no integer
         demands,  // the sums are right, but a switch asked for something that nobody could prove
     };
-    [[nodiscard]] Proof check();
+    [[nodiscard]] SealFinding check();
     // Of all ranks, after check().
     [[nodiscard]] const std::vector<ExtremeRun>& extremes() const { return extremes_; }
 
