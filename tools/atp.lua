@@ -54,6 +54,7 @@ local ENUMS = {
         { number = 7, name = "RESTARTED", text = "the state of the server is lost: form the job again" },
         { number = 8, name = "PARENT", text = "the switch does not reach its parent" },
         { number = 9, name = "UNSUPPORTED", text = "the switch does not support this" },
+        { number = 10, name = "KEY", text = "the switch has tenants, and the JOIN proves no key of them" },
     },
     edge_kind = {
         { number = 1, name = "MEMBER", text = "a member and its switch: the member" },
@@ -99,7 +100,7 @@ local PACKET = {
 local PREFIX = {
     { name = "version", kind = "u8", text = "`0xA5`", size = 1 },
     { name = "type", kind = "u8", text = "16 to 24", size = 1 },
-    { name = "reserved", kind = "zero", text = "0", size = 2 },
+    { name = "code_at", kind = "u16", text = "bytes in front of the [code](codes.md) that ends the message; 0: it has none", size = 2 },
 }
 
 local STRUCTS = {
@@ -153,6 +154,19 @@ local STRUCTS = {
         { name = "group", kind = "endpoint", text = "family 0: each member gets its own copy of a result" },
         { name = "root", kind = "endpoint", text = "switch of level 1 above all switches of level 0; family 0: each has a parent of its own" },
     },
+    join_code = {
+        { name = "key", kind = "u32", text = "id of the key", size = 4, least = 1 },
+        { name = "charged", kind = "u32", text = "of a switch that joins for a tenant of its own: id of that tenant's key; 0: the tenant of `key`", size = 4 },
+        { name = "name", kind = "text", text = "of the switch at which the key joins" },
+        { name = "code", kind = "bytes", text = "code of all bytes in front of it", size = 16 },
+    },
+    joined_code = {
+        { name = "cookie", kind = "u64", text = "of the receiver's next JOIN", size = 8, hex = true, least = 1 },
+        { name = "code", kind = "bytes", text = "code of all bytes in front of it", size = 16 },
+    },
+    plain_code = {
+        { name = "code", kind = "bytes", text = "code of all bytes in front of it", size = 16 },
+    },
     path_switch = {
         { name = "id", kind = "u64", text = "random, new at each start", size = 8, hex = true },
         { name = "aggregators", kind = "u32", text = "that one channel can use", size = 4 },
@@ -204,7 +218,7 @@ local MESSAGES = {
         { name = "job", kind = "u32", text = "of the request", size = 4, hex = true },
         { name = "token", kind = "u64", text = "of the request", size = 8, hex = true },
         { name = "channel", kind = "u16", text = "of the request", size = 2 },
-        { name = "reason", kind = "u8", text = "see REFUSED", size = 1, enum = "refusal", least = 1, most = 9 },
+        { name = "reason", kind = "u8", text = "see REFUSED", size = 1, enum = "refusal", least = 1, most = 10 },
         { name = "text", kind = "text", text = "for people" },
     } },
     [19] = { name = "leave", text = "a member leaves", fields = {
@@ -247,6 +261,8 @@ local MESSAGES = {
         { name = "token", kind = "u64", text = "of the JOIN; 0 for a STATS", size = 8, hex = true },
         { name = "channel", kind = "u16", text = "of the JOIN; 0 for a STATS", size = 2 },
         { name = "cookie", kind = "u64", text = "proves that the sender receives at its address", size = 8, hex = true, least = 1 },
+        { name = "boot", kind = "u64", text = "random for each start of the switch, for the codes of its sessions; 0: it asks for no key", size = 8, hex = true },
+        { name = "name", kind = "text", text = "of the switch, at which keys join; \"*\": it has the tenant's own key; empty: it asks for no key" },
     } },
 }
 -- End of the written part.
@@ -349,6 +365,9 @@ local message_names = {}
 for number, message in pairs(MESSAGES) do
     message_names[number] = message.name:upper()
     register_fields(PREFIX .. "." .. message.name, message.fields)
+end
+for _, name in ipairs({ "join_code", "joined_code", "plain_code" }) do
+    register_fields(PREFIX .. ".code", STRUCTS[name])
 end
 register_own("message", ProtoField.uint8, "message", base.DEC, message_names)
 register_own("padding", ProtoField.bytes, "padding")
@@ -462,6 +481,9 @@ function Reader:field(tree, path, field, values)
     if field.kind == "text" then
         local length = self:take(2)
         size = length and length:uint() or 0
+        if length and size == 0 then
+            tree:add(registered[path], length, "")
+        end
     elseif field.count then
         size = values[field.count]
     end
@@ -492,6 +514,9 @@ local function dissect_message(buffer, pinfo, tree)
     pinfo.cols.info = message.name:upper()
     local reader = setmetatable({ buffer = buffer, at = PREFIX_BYTES, tree = tree }, Reader)
     reader:fields(tree, PREFIX .. "." .. message.name, message.fields)
+    if not reader.cut and buffer(2, 2):uint() == reader.at then
+        reader:struct(tree, PREFIX .. ".code", "code", STRUCTS[message.name .. "_code"] or STRUCTS.plain_code)
+    end
     if not reader.cut and reader.at < buffer:len() then
         tree:add(own("padding"), buffer(reader.at))
     end

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "control/tenants.h"
 #include "crypto/formation_seal.h"
 #include "fabric.h"
 #include "keys/key_file.h"
@@ -71,6 +72,12 @@ class SealedFormation : public testing::Test {
         ASSERT_NE(mkdtemp(name.data()), nullptr);
         folder_ = name;
         key_file_ = new_key(7);
+        const auto key = keys::read_key_file(key_file_);
+        ASSERT_TRUE(key);
+        switchd::SwitchNodeConfig config = small_switch();
+        config.tenants = std::make_shared<const control::Tenants>(
+            std::vector{control::Tenant{.name = "t", .keys = {key_for_switch(*key, "leaf")}}});
+        node_ = start(config);
     }
     void TearDown() override { std::filesystem::remove_all(folder_); }
 
@@ -129,7 +136,7 @@ class SealedFormation : public testing::Test {
     }
 
     static constexpr std::uint32_t world = 4;
-    std::unique_ptr<switchd::SwitchNode> node_ = start(small_switch());
+    std::unique_ptr<switchd::SwitchNode> node_;  // that asks for this key
     std::filesystem::path folder_;
     std::string key_file_;
     Places seen_;  // what the ranks left in the last formation

@@ -71,7 +71,7 @@ FIELDS(Joined, nonce, job, token, channel, epoch, number, group_number, ready, m
        int32_lanes, hold_ms, ticket, pace, edges, statements)
 FIELDS(Refused, nonce, job, token, channel, reason, text)
 FIELDS(Leave, nonce, job, token, channel, epoch, unit, member, edges)
-FIELDS(Retry, nonce, job, token, channel, cookie)
+FIELDS(Retry, nonce, job, token, channel, cookie, boot, name)
 FIELDS(Hello, nonce)
 FIELDS(Welcome, nonce, received_bytes, path, software)
 FIELDS(Stats, nonce, snapshot, part, cookie)

@@ -107,11 +107,11 @@ const wire::Leave leave{.nonce = 0x2122232425262728,
                         .epoch = 0x31323334,
                         .unit = 2,
                         .member = 3};
-constexpr wire::Retry retry{.nonce = 0x2122232425262728,
-                            .job = 0x01020304,
-                            .token = 0x5EEDFACE01234567,
-                            .channel = 0x0A0B,
-                            .cookie = 0x6162636465666768};
+const wire::Retry retry{.nonce = 0x2122232425262728,
+                        .job = 0x01020304,
+                        .token = 0x5EEDFACE01234567,
+                        .channel = 0x0A0B,
+                        .cookie = 0x6162636465666768};
 constexpr wire::Stats stats{.nonce = 0x2122232425262728, .snapshot = 7, .part = 2, .cookie = 0x7172737475767778};
 
 // The switch at 10.0.0.1:4790, whose process ended.
@@ -259,6 +259,14 @@ void add_good_of_strangers(Table& table) {
         join.terms.root.host = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{9}};
     });
     table.accepted("a switch asks for the join again, with a cookie", encoded(retry));
+    table.accepted("a switch with tenants asks for the join again", retry, [](auto& message) {
+        message.boot = 0x6A6B6C6D6E6F7071;
+        message.name = "leaf-3";
+    });
+    table.accepted("a join for which a switch knows no key is refused", refused(), [](auto& message) {
+        message.reason = wire::Refusal::key;
+        message.text = "no such job or key";
+    });
     table.accepted("joined to a group", joined, [](auto& message) {
         message.nonce = message.epoch = 0;
         message.token = message.group_number;
@@ -346,8 +354,8 @@ void add_bad_others(Table& table) {
     }
     table.refused("leave with five edges", five_edges);
     Bytes unknown = encoded(refused());
-    unknown[26] = std::byte{10};
-    table.refused("a refusal for reason 10", unknown);
+    unknown[26] = std::byte{11};
+    table.refused("a refusal for reason 11", unknown);
     table.refused("leave of unit 32", leave, [](auto& message) { message.unit = 32; });
     table.refused("a report's part past the last", report(), [](auto& message) { message.part = 3; });
     table.refused("a welcome of no switch", welcome(), [](auto& message) { message.path.clear(); });

@@ -16,8 +16,8 @@ from pathlib import Path
 SOURCES = Path(sys.argv.pop(1))
 TESTS = SOURCES / "tests"
 ROW = re.compile(r'^\| <a name="h(\d+)"></a>\1 \|(.*)\|$', re.MULTILINE)
-GTEST = re.compile(r"^(?:TEST|TEST_F|TEST_P|RC_GTEST_PROP)\(\w+,\s*H(\d\d)_", re.MULTILINE)
-NETWORK_TEST = re.compile(r"^\s*atp_network_test\((\w+) H(\d\d)\)", re.MULTILINE)
+GTEST = re.compile(r"^(?:TEST|TEST_F|TEST_P|RC_GTEST_PROP)\(\w+,\s*H(\d{2,3})_", re.MULTILINE)
+NETWORK_TEST = re.compile(r"^\s*atp_network_test\((\w+) H(\d{2,3})\)", re.MULTILINE)
 
 
 def files_in_table() -> dict[int, set[str]]:

@@ -55,6 +55,18 @@ TEST(Gatekeeper, CookieIsValidForOneToTwoMinutes) {
     }
 }
 
+TEST(Gatekeeper, CookiesOfASwitchWithTenantsAreValidForOneToTwoShortPeriods) {
+    EXPECT_EQ(Gatekeeper::short_period(seconds(3)), seconds(3));
+    EXPECT_EQ(Gatekeeper::short_period(std::chrono::milliseconds(100)), seconds(2));
+    Gatekeeper keeper(secret, {}, {.boot = 7, .name = "leaf"}, Gatekeeper::short_period(seconds(3)));
+    const std::uint64_t cookie = keeper.cookie_of(Question::join, sender, start_time);
+    EXPECT_FALSE(keeper.handle_join(join_with(cookie), sender, start_time + seconds(3)));
+    const auto retry = keeper.handle_join(join_with(cookie), sender, start_time + seconds(6));
+    ASSERT_TRUE(retry);
+    EXPECT_EQ(retry->boot, 7U);
+    EXPECT_EQ(retry->name, "leaf");
+}
+
 TEST(Gatekeeper, CookiesDifferForEachAddressAndQuestionAndAreNeverZero) {
     const Gatekeeper keeper(secret);
     std::set<std::uint64_t> cookies;

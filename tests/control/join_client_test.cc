@@ -102,6 +102,21 @@ TEST(JoinClient, RetryIsFollowedAtOnceByAJoinWithItsCookie) {
     EXPECT_EQ(member.joins.size(), 2U) << "the copy makes the member send nothing";
 }
 
+TEST(JoinClient, RetriesCauseOneJoinIn50Ms) {
+    Member member;
+    member.pass(milliseconds(10));
+    for (std::uint64_t cookie = 1; cookie <= 100; ++cookie) {
+        EXPECT_TRUE(member.receive(wire::Retry{.nonce = nonce,
+                                               .job = own_join.terms.job,
+                                               .token = own_join.terms.token,
+                                               .channel = own_join.terms.channel,
+                                               .cookie = cookie}));
+        member.pass(milliseconds(1));
+    }
+    EXPECT_LE(member.joins.size(), 5U) << "100 RETRYs in 100 ms";
+    EXPECT_GE(member.joins.back().cookie, 50U);
+}
+
 TEST(JoinClient, JoinedThatIsNotTheNewestIsDroppedAndCounted) {
     Member member;
     member.become_ready();

@@ -18,7 +18,8 @@ std::vector<std::byte> bytes_of(const wire::JoiningMessage& message, std::size_t
 }
 
 TreeReception give(Tree& tree, Gatekeeper& gatekeeper, const std::vector<std::byte>& bytes) {
-    return handle_tree_message(tree.tree, gatekeeper, bytes, bytes.size(), worker(0), tree.now);
+    SwitchCodes open({});
+    return handle_tree_message(tree.tree, gatekeeper, open, bytes, bytes.size(), worker(0), tree.now);
 }
 
 TEST(TreeMessages, JoinReachesTheTreeAfterItsSenderHasRepeatedTheCookie) {

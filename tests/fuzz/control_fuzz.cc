@@ -11,6 +11,7 @@
 #include "input.h"
 #include "require.h"
 #include "wire/control.h"
+#include "wire/message_code.h"
 
 namespace atp::fuzz {
 namespace {
@@ -60,6 +61,16 @@ void require_printable(std::span<const std::byte> bytes) {
     }
 }
 
+// Whoever checks a code reads what it covers.
+template <class Part>
+void require_code_within(const Bytes& bytes) {
+    const auto coded = wire::code_of<Part>(bytes);
+    if (!coded) return;
+    require(coded->covered.data() == bytes.data(), "a code covers a message from its first byte");
+    require(coded->covered.size() + sizeof coded->part.code <= bytes.size(),
+            "a code covers no byte behind the message");
+}
+
 void require_in_range(const wire::Join& join) {
     require(join.terms.token != 0, "the token is not 0");
     require(join.terms.lanes != 0 && join.terms.lanes <= ATP_MAX_LANES, "the number of lanes is 1 to ATP_MAX_LANES");
@@ -102,6 +113,9 @@ void run(Input& input) {
     require(!(wire::control_type(bytes) && wire::foreign_version(bytes)),
             "a message has this version or another one, never both");
     static_cast<void>(wire::refusal_version(bytes));
+    require_code_within<wire::JoinCode>(bytes);
+    require_code_within<wire::JoinedCode>(bytes);
+    require_code_within<wire::PlainCode>(bytes);
 }
 
 }  // namespace atp::fuzz

@@ -192,7 +192,7 @@ TEST(JoinMessages, OtherFieldsOutOfRangeAreRefused) {
     EXPECT_FALSE(decode<Leave>(encoded(Leave{.job = 1, .token = 1, .channel = 0, .unit = 32})).has_value());
     EXPECT_FALSE(
         decode<Leave>(encoded(Leave{.job = 1, .token = 1, .channel = 0, .unit = 0, .member = 32})).has_value());
-    for (const unsigned reason : {0U, 10U, 255U}) {
+    for (const unsigned reason : {0U, 11U, 255U}) {
         const auto wrong = static_cast<Refusal>(reason);
         EXPECT_FALSE(decode<Refused>(encoded(Refused{.reason = wrong, .text = {}})).has_value());
         EXPECT_EQ(to_string(wrong), "unknown");

@@ -289,6 +289,7 @@ class Communicator {
     std::shared_ptr<HostDriver> host_;          // nullptr: this rank shares no memory
     std::optional<tensor::ChunkRules> chunks_;  // some ranks of the job share memory; nullopt: none do
     std::vector<std::uint16_t> members_;        // by rank, the member of the network that stands for it; empty: itself
+    std::shared_ptr<const crypto::TenantKey> join_key_;        // with which channels join; nullptr: none
     std::vector<std::unique_ptr<switchd::SwitchNode>> nodes_;  // servers and switches that this rank runs for the job
     ChannelSet channels_;
     // As many more, for all-gathers: these fill downlinks, while a reduce-scatter of other channels fills uplinks. They

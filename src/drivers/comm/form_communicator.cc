@@ -38,20 +38,12 @@ std::optional<std::string> problem_of(std::uint32_t rank, std::uint32_t world, c
 
 // nullopt: the rank has none.
 Result<std::optional<crypto::TenantKey>> key_of(const Options& options) {
-    const char* const variable = std::getenv("ATP_KEY_FILE");
-    const std::string path = options.key_file.empty() && variable != nullptr ? variable : options.key_file;
-    if (path.empty() && options.seal == Seal::none) return std::nullopt;
-    if (path.empty()) {
-        return fail(Operation::open, Reason::malformed, {},
-                    // errors.md, forms, malformed: without a key, ranks can prove nothing
-                    fmt::format("seal={} needs a key: name the team's key file (ATP_KEY_FILE)",
-                                option_text(options, *find_option("seal"))));
-    }
-    auto key = keys::read_key_file(path);
-    if (!key) return tl::unexpected(key.error());
-    if (key->at_switch.empty()) return key;
-    // errors.md, forms, malformed: the file is for a switch, which must not open what ranks tell each other
-    return fail(Operation::open, Reason::malformed, path, "this is a switch's key: ranks need the tenant's key file");
+    auto key = keys::read_key_of_ranks(options.key_file);
+    if (!key || *key || options.seal == Seal::none) return key;
+    return fail(Operation::open, Reason::malformed, {},
+                // errors.md, forms, malformed: without a key, ranks can prove nothing
+                fmt::format("seal={} needs a key: name the team's key file (ATP_KEY_FILE)",
+                            option_text(options, *find_option("seal"))));
 }
 
 }  // namespace
@@ -67,6 +59,7 @@ Result<std::unique_ptr<Communicator>> Communicator::form(store::Store& store, st
     store::Rendezvous rendezvous(
         store, {.prefix = options.name, .generation = options.generation, .rank = rank, .world = world},
         key.value_or(std::nullopt));
+    if (key && *key) communicator->join_key_ = std::make_shared<const crypto::TenantKey>(**key);
     auto done = key ? communicator->set_up(rendezvous, deadline) : tl::unexpected(key.error());
     if (!done) {
         communicator->log_failure(done.error());
@@ -178,7 +171,7 @@ void Communicator::share_network(Meeting& meeting) {
 
 Result<wire::JobPlan> Communicator::open_channels(store::Rendezvous& rendezvous, const Meeting& meeting,
                                                   Time deadline) {
-    auto formed = form_over_network(rendezvous, options_, meeting, deadline);
+    auto formed = form_over_network(rendezvous, options_, meeting, join_key_, deadline);
     if (!formed) return tl::unexpected(formed.error());
     nodes_ = std::move(formed->nodes);
     log_->write(observe::LogEvent::layout_chosen, {{"rank", rank_}, {"reason", formed->layout}});

@@ -94,7 +94,8 @@ Result<Sockets> open_sockets(const Options& options, std::uint32_t count, const 
 // What a rank knows of the network, and what it has there.
 class Forming {
   public:
-    Forming(store::Rendezvous& rendezvous, const Options& options, const Meeting& meeting, Time deadline)
+    Forming(store::Rendezvous& rendezvous, const Options& options, const Meeting& meeting,
+            std::shared_ptr<const crypto::TenantKey> key, Time deadline)
         : rendezvous_(rendezvous),
           options_(options),
           ranks_(meeting.groups.speakers()),
@@ -103,6 +104,7 @@ class Forming {
                 .token = meeting.facts.front().token,
                 .first_group = meeting.facts.front().first_group},
           worker_(static_cast<std::uint16_t>(meeting.groups.host_of(rendezvous.party().rank))),
+          key_(std::move(key)),
           deadline_(deadline) {}
 
     [[nodiscard]] Result<Formed> form() {
@@ -165,7 +167,7 @@ class Forming {
         const std::vector<std::uint16_t> serving = planner.servers();
         wire::ServerFacts own;
         if (std::ranges::find(serving, worker_) != serving.end()) {
-            auto node = serve_at(options_.listen, {.job = {.job = name_.job, .token = name_.token}});
+            auto node = serve_at(options_.listen, {.job = {.job = name_.job, .token = name_.token}, .key = key_});
             if (!node) return tl::unexpected(node.error());
             own.address = control::endpoint_of((*node)->address());
             server_ = *std::move(node);
@@ -200,9 +202,10 @@ class Forming {
         if (!planner.leads(worker_) || !own.faults.empty()) return own;
         std::uint32_t lanes = std::ranges::min(own.lanes);
         if (planner.climbs(worker_)) lanes = std::min(lanes, facts_.lanes);
-        auto node =
-            serve_at(options_.listen,
-                     {.job = {.job = name_.job, .token = name_.token}, .memory_bytes = memory_of_leaf, .lanes = lanes});
+        auto node = serve_at(options_.listen, {.job = {.job = name_.job, .token = name_.token},
+                                               .key = key_,
+                                               .memory_bytes = memory_of_leaf,
+                                               .lanes = lanes});
         if (!node) return tl::unexpected(node.error());
         leaf_ = *std::move(node);
         own.leaf = control::endpoint_of(leaf_->address());
@@ -252,6 +255,7 @@ class Forming {
         machine.hosts_server = planned.server_rank == worker_;
         machine.nonce = net::random_bits();
         machine.secret = net::random_secret();
+        machine.key = key_;
         machine.membership = planned.membership;
         plan.thread = planned.thread;
         plan.loop.spin = options_.spin;
@@ -270,6 +274,7 @@ class Forming {
     std::vector<std::vector<std::uint16_t>> hosts_;  // for whom each worker speaks; empty: for itself
     control::JobName name_;
     std::uint16_t worker_;  // this rank
+    std::shared_ptr<const crypto::TenantKey> key_;
     Time deadline_;
     std::optional<SwitchReach> reach_;  // of the switch that this rank names
     wire::NetworkFacts facts_;
@@ -301,8 +306,8 @@ Result<void> prepare_network(store::Rendezvous& rendezvous, const wire::RankFact
 }
 
 Result<Formed> form_over_network(store::Rendezvous& rendezvous, const Options& options, const Meeting& meeting,
-                                 Time deadline) {
-    return Forming(rendezvous, options, meeting, deadline).form();
+                                 std::shared_ptr<const crypto::TenantKey> key, Time deadline) {
+    return Forming(rendezvous, options, meeting, std::move(key), deadline).form();
 }
 
 }  // namespace atp::comm

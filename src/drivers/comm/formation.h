@@ -10,6 +10,7 @@
 #include "comm/channel_driver.h"
 #include "comm/host_formation.h"
 #include "comm/options.h"
+#include "crypto/tenant_key.h"
 #include "net/transport.h"
 #include "store/rendezvous.h"
 #include "switchd/node.h"
@@ -31,8 +32,9 @@ struct Formed {
 
 // Agrees with the other ranks that speak for their hosts on the job and its plan, opens this rank's sockets, and starts
 // the servers and switches that it runs. Waits for all of these ranks up to the deadline. The error names the rank or
-// the switch that is missing or disagrees.
+// the switch that is missing or disagrees. `key`: of the ranks' tenant; nullptr: they have none.
 [[nodiscard]] Result<Formed> form_over_network(store::Rendezvous& rendezvous, const Options& options,
-                                               const Meeting& meeting, Time deadline);
+                                               const Meeting& meeting, std::shared_ptr<const crypto::TenantKey> key,
+                                               Time deadline);
 
 }  // namespace atp::comm

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <string_view>
@@ -61,6 +62,17 @@ Result<crypto::TenantKey> read_key_file(const std::string& path) {
     auto key = crypto::parse_key((*text)->text());
     if (!key) key.error().peer = path;
     return key;
+}
+
+Result<std::optional<crypto::TenantKey>> read_key_of_ranks(const std::string& path) {
+    const char* const variable = std::getenv("ATP_KEY_FILE");
+    const std::string named = path.empty() && variable != nullptr ? variable : path;
+    if (named.empty()) return std::nullopt;
+    auto key = read_key_file(named);
+    if (!key) return tl::unexpected(key.error());
+    if (key->at_switch.empty()) return *std::move(key);
+    // errors.md, forms, malformed: the file is for a switch, which must not open what ranks tell each other
+    return fail(Operation::open, Reason::malformed, named, "this is a switch's key: ranks need the tenant's key file");
 }
 
 Result<void> write_key_file(const std::string& path, const crypto::TenantKey& key) {

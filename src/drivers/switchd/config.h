@@ -39,11 +39,12 @@ struct SwitchNodeConfig {
     Duration hold = control::timing.hold;              // a member without a JOIN for this long is removed
     Duration spin{0};                                  // time to poll before a thread sleeps
 
-    std::vector<control::AddressRange> servers;         // that jobs may name as server or root; empty: any host
-    std::vector<control::AddressRange> groups;          // to which jobs may have results sent by multicast
-    std::vector<control::AddressRange> clients;         // that may join and ask; empty: any host
-    std::shared_ptr<const control::Tenants> tenants{};  // nullptr: the switch is open
-    std::optional<control::JobKey> only{};              // the one job that may join; nullopt: any
+    std::vector<control::AddressRange> servers;             // that jobs may name as server or root; empty: any host
+    std::vector<control::AddressRange> groups;              // to which jobs may have results sent by multicast
+    std::vector<control::AddressRange> clients;             // that may join and ask; empty: any host
+    std::shared_ptr<const control::Tenants> tenants{};      // nullptr: the switch is open
+    std::shared_ptr<const crypto::TenantKey> parent_key{};  // with which it joins its parent; nullptr: none
+    std::optional<control::JobKey> only{};                  // the one job that may join; nullopt: any
 
     Secret secret{};      // of all shards; the node sets it
     Secret ticket_key{};  // of all shards, from state_file.h; zero: the node draws one

@@ -38,6 +38,7 @@ endpoint::ShardMachineConfig machine_config(const SwitchNodeConfig& config, Shar
                      .groups = config.groups,
                      .ticket_key = config.ticket_key,
                      .tenants = config.tenants,
+                     .parent_key = config.parent_key,
                      .trees = config.shards,
                      .only = config.only},
             .clients = config.clients,

@@ -27,7 +27,7 @@ std::uint64_t Gatekeeper::cookie_of(Question question, const wire::Address& addr
     wire::store_u16(message.data() + 2, endpoint.port);
     std::memcpy(message.data() + host_at, endpoint.host.data(), sizeof endpoint.host);
     wire::store_u64(message.data() + host_at + sizeof endpoint.host,
-                    static_cast<std::uint64_t>(now.time_since_epoch() / cookie_period));
+                    static_cast<std::uint64_t>(now.time_since_epoch() / period_));
     return std::max<std::uint64_t>(siphash(secret_, message), 1);
 }
 
@@ -35,7 +35,7 @@ std::optional<std::uint64_t> Gatekeeper::missing(Question question, std::uint64_
                                                  Time now) {
     const std::uint64_t valid = cookie_of(question, from, now);
     if (cookie == valid) return std::nullopt;
-    if (cookie != 0 && cookie == cookie_of(question, from, now - cookie_period)) return std::nullopt;
+    if (cookie != 0 && cookie == cookie_of(question, from, now - period_)) return std::nullopt;
     ++retries_;
     return valid;
 }
@@ -48,8 +48,13 @@ std::optional<wire::Retry> Gatekeeper::handle_join(std::span<const std::byte> by
     const auto cookie = missing(Question::join, wire::load_u64(bytes.data() + cookie_at), from, now);
     if (!cookie) return std::nullopt;
     const ChannelKey key = *key_of_message(bytes);
-    return wire::Retry{
-        .nonce = *wire::nonce_of(bytes), .job = key.job, .token = key.token, .channel = key.channel, .cookie = *cookie};
+    return wire::Retry{.nonce = *wire::nonce_of(bytes),
+                       .job = key.job,
+                       .token = key.token,
+                       .channel = key.channel,
+                       .cookie = *cookie,
+                       .boot = introduction_.boot,
+                       .name = introduction_.name};
 }
 
 std::optional<wire::Retry> Gatekeeper::handle_join(const wire::Join& join, const wire::Address& from, Time now) {
@@ -59,7 +64,9 @@ std::optional<wire::Retry> Gatekeeper::handle_join(const wire::Join& join, const
                        .job = join.terms.job,
                        .token = join.terms.token,
                        .channel = join.terms.channel,
-                       .cookie = *cookie};
+                       .cookie = *cookie,
+                       .boot = introduction_.boot,
+                       .name = introduction_.name};
 }
 
 std::optional<wire::Retry> Gatekeeper::handle_stats(const wire::Stats& stats, const wire::Address& from, Time now) {

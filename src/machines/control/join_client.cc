@@ -41,7 +41,8 @@ bool JoinClient::handle_message(std::span<const std::byte> bytes, const wire::Ad
     }
     if (by_group) return false;
     if (const auto retry = wire::decode<wire::Retry>(bytes)) {
-        if (!is_mine(*retry) || !note_answer(from)) return false;
+        // Who only reads the nonce may be the first: the switch is where a code comes from.
+        if (!is_mine(*retry) || (!config_.has_key && !note_answer(from))) return false;
         handle_retry(*retry, now);
         return true;
     }
@@ -59,18 +60,17 @@ bool JoinClient::handle_group_message(const wire::Joined& joined, Time now) {
 void JoinClient::handle_retry(const wire::Retry& retry, Time now) {
     switch_.handle_received(now);
     if (ATP_CONTROL_BREAK(no_cookie)) return;
-    if (std::exchange(cookie_, retry.cookie) != retry.cookie) join_next_ = now;
+    if (std::exchange(cookie_, retry.cookie) == retry.cookie) return;
+    join_next_ = std::min(join_next_, std::max(retry_next_, now));
+    retry_next_ = join_next_ + timing.hurry;
 }
 
-bool JoinClient::handle_refused(std::span<const std::byte> bytes, const wire::Address& from, Time now) {
+std::optional<MemberCause> JoinClient::cause_in(std::span<const std::byte> bytes, const wire::Address& from) const {
     const auto version = wire::refusal_version(bytes);
-    if (!version) return false;
+    if (!version) return std::nullopt;
     const auto refused = wire::decode<wire::Refused>(bytes);
     const bool foreign = *version != wire::control_version || (refused && refused->reason == wire::Refusal::version);
-    if (!answers_this_member(bytes, refused, foreign, from)) {
-        ++counters_.stray_refusals;
-        return false;
-    }
+    if (!answers_this_member(bytes, refused, foreign, from)) return std::nullopt;
     MemberCause cause{.kind = foreign ? MemberCause::Kind::foreign_version : MemberCause::Kind::refused};
     cause.from = from;
     cause.version = *version;
@@ -78,14 +78,36 @@ bool JoinClient::handle_refused(std::span<const std::byte> bytes, const wire::Ad
         cause.refusal = refused->reason;
         cause.text = refused->text;
     }
-    if (was_ready() && passes(cause)) {
+    return cause;
+}
+
+bool JoinClient::handle_refused(std::span<const std::byte> bytes, const wire::Address& from, Time now) {
+    auto cause = cause_in(bytes, from);
+    if (!cause) {
+        if (wire::refusal_version(bytes)) ++counters_.stray_refusals;
+        return false;
+    }
+    if (was_ready() && passes(*cause)) {
         switch_.handle_received(now);
         if (!refusal_) refused_since_ = join_next_ = now;
         refusal_ = std::move(cause);
     } else {
-        end(std::move(cause));
+        end(*std::move(cause));
     }
     return true;
+}
+
+void JoinClient::handle_unproven(std::span<const std::byte> bytes, const wire::Address& from, const std::string& why,
+                                 Time now) {
+    if (state_ != State::joining || ended_) return;
+    auto cause = cause_in(bytes, from);
+    if (wire::control_type(bytes) == wire::ControlType::retry && is_of_switch(from)) {
+        cause = MemberCause{.kind = MemberCause::Kind::unproven, .from = from, .text = why};
+    }
+    if (!cause) return;
+    if (!unproven_) unproven_since_ = now;
+    unproven_ = std::move(cause);
+    waiting_due_ = true;
 }
 
 // A switch of another version cannot name the job, but repeats the nonce. A switch that reported `ready` has this
@@ -116,6 +138,7 @@ void JoinClient::handle_joined(const wire::Joined& joined, const wire::Address& 
     long_path_.handle_joined(joined.epoch, now);
     answered_at_ = now;
     refusal_.reset();
+    unproven_.reset();
     data_address_ = from;
     group_number_ = joined.group_number;
     if (joined.ticket != decltype(ticket_){}) ticket_ = joined.ticket;
@@ -273,6 +296,10 @@ void JoinClient::check(Time now) {
     const Peer found = switch_.assess(now, hold_);
     const Duration lasted = switch_.lasted(now);
     if (found == Peer::closed) return end({.kind = MemberCause::Kind::switch_ended, .elapsed = lasted});
+    if (unproven_ && now - unproven_since_ >= hold_) {
+        unproven_->elapsed = now - unproven_since_;
+        return end(*unproven_);
+    }
     if (state_ == State::joining) return;
     if (refusal_ && now - refused_since_ >= hold_) {
         refusal_->elapsed = now - refused_since_;
@@ -399,7 +426,8 @@ std::optional<MemberEvent> JoinClient::poll_event() {
         waiting_due_ = false;
         return MemberEvent{Kind::ready};
     }
-    if (std::exchange(waiting_due_, false)) return MemberEvent{Kind::waiting, missing_cause({})};
+    if (std::exchange(waiting_due_, false))
+        return MemberEvent{Kind::waiting, unproven_ ? *unproven_ : missing_cause({})};
     if (std::exchange(group_due_, false)) return MemberEvent{Kind::group_forgotten};
     if (std::exchange(slow_due_, false)) return MemberEvent{.kind = Kind::slow, .pace = pace_};
     if (std::exchange(end_due_, false)) return MemberEvent{Kind::ended, cause_};

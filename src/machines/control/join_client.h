@@ -36,6 +36,7 @@ struct JoinClientConfig {
     bool has_group = false;          // a socket receives the multicast group of `terms`
     std::uint64_t nonce = 0;         // random: only who receives the JOINs of this member knows it
     std::uint32_t packet_bytes = 0;  // of the longest packet of the channel: JOINs try its path; 0: they do not
+    bool has_key = false;            // only messages that a code proves come here, and RETRYs
 };
 
 // Why a member lost its position for good.
@@ -50,6 +51,7 @@ struct MemberCause {
         switch_ended,      // the switch answers no JOIN, and its host reports that no process has the switch's port
         path_too_narrow,   // packets of `packet_bytes` exceed the MTU of the path to the switch: `mtu`
         edge_failed,       // the switch names the edge of the tree that failed first: `edge`
+        unproven,          // the switch at `from` proves no key: `text`
     };
     Kind kind = Kind::refused;
     Duration elapsed{};  // time for which the cause lasted when the member gave up; zero: it was final at once
@@ -107,6 +109,9 @@ class JoinClient {
 
     // True: a message for this member. False: another type, or another job, token or channel.
     bool handle_message(std::span<const std::byte> bytes, const wire::Address& from, bool by_group, Time now);
+    // A REFUSED or RETRY that no code proves. It may be forged, so it ends this member only if the switch proves
+    // nothing for the hold time after it. `why`: for its error.
+    void handle_unproven(std::span<const std::byte> bytes, const wire::Address& from, const std::string& why, Time now);
     // A packet of this channel. `was_asked_for`: a result that came only to this member. `proven`: the packet has the
     // channel's token, or its protocol has none.
     void handle_data(const wire::Address& from, bool by_group, bool was_asked_for, bool proven, Time now);
@@ -156,6 +161,9 @@ class JoinClient {
     bool handle_group_message(const wire::Joined& joined, Time now);
     void handle_retry(const wire::Retry& retry, Time now);
     bool handle_refused(std::span<const std::byte> bytes, const wire::Address& from, Time now);
+    // Of a REFUSED; nullopt: it is none for this member.
+    [[nodiscard]] std::optional<MemberCause> cause_in(std::span<const std::byte> bytes,
+                                                      const wire::Address& from) const;
     [[nodiscard]] bool answers_this_member(std::span<const std::byte> bytes,
                                            const std::optional<wire::Refused>& refused, bool foreign,
                                            const wire::Address& from) const;
@@ -203,16 +211,19 @@ class JoinClient {
     std::optional<wire::Edge> edge_;  // State::lost: as the last JOINED reports
     std::string own_statement_;       // empty: none
     std::vector<wire::Statement> statements_;
-    std::optional<MemberCause> refusal_;  // of a tree that was ready: final if it lasts (H69)
-    Time refused_since_{};                // valid with refusal_
-    Time too_long_since_ = never;         // first of the reports "too long" that follow each other within `hold`
-    Time too_long_at_{};                  // the last one
-    std::uint32_t packet_bytes_ = 0;      // of the longest of these packets; 0: not known
-    std::uint32_t mtu_ = 0;               // of the last of these reports that names one
-    Time looked_at_{};                    // last handle_timeout(); Time{}: none
-    Duration interval_{};                 // between the last JOIN and the next
-    std::uint32_t missing_units_ = 0;     // of the last JOINED without `ready`
-    std::uint32_t missing_members_ = 0;   // of that JOINED
+    std::optional<MemberCause> refusal_;   // of a tree that was ready: final if it lasts (H69)
+    Time refused_since_{};                 // valid with refusal_
+    std::optional<MemberCause> unproven_;  // State::joining: of a message that no code proves. Not saved
+    Time unproven_since_{};                // valid with unproven_
+    Time retry_next_{};                    // earliest time of the next JOIN that a RETRY causes
+    Time too_long_since_ = never;          // first of the reports "too long" that follow each other within `hold`
+    Time too_long_at_{};                   // the last one
+    std::uint32_t packet_bytes_ = 0;       // of the longest of these packets; 0: not known
+    std::uint32_t mtu_ = 0;                // of the last of these reports that names one
+    Time looked_at_{};                     // last handle_timeout(); Time{}: none
+    Duration interval_{};                  // between the last JOIN and the next
+    std::uint32_t missing_units_ = 0;      // of the last JOINED without `ready`
+    std::uint32_t missing_members_ = 0;    // of that JOINED
     bool int32_lanes_ = false;
     std::array<std::byte, 16> ticket_{};  // of the newest JOINED that had one
     bool receives_group_ = false;         // report of the JOIN that is due
@@ -246,7 +257,7 @@ void JoinClient::persist(Archive& archive) {
     archive.value(hold_), archive.time(looked_at_), archive.time(too_long_since_), archive.time(too_long_at_),
         archive.value(packet_bytes_), archive.value(mtu_), archive.value(interval_);
     archive.value(missing_units_), archive.value(missing_members_);
-    archive.value(int32_lanes_), archive.value(ticket_);
+    archive.value(int32_lanes_), archive.value(ticket_), archive.unread(retry_next_);
     archive.value(receives_group_), archive.value(join_due_), archive.value(leave_due_), archive.value(left_),
         archive.value(repeats_of_leave_);
     archive.time(leave_next_), archive.value(ready_due_);

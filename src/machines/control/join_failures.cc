@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "control/breaks.h"
+#include "control/gatekeeper.h"
 #include "control/join_tree.h"
 #include "control/quoted_channel.h"
 
@@ -77,8 +78,11 @@ bool JoinTree::detach(Branch& branch, const Branch::Position& position, std::uin
     const BranchStatus was = status_of(branch);
     const Branch::Child removed = *branch.at(position);
     branch.detach(position);
-    departures_.note(key_of(branch.terms), position.key(), removed.nonce, epoch, now + config_.hold);
-    wake_at(now + config_.hold);
+    // Whoever recorded a JOIN with a right code may repeat it while its cookie is valid.
+    const bool open = is_open(config_.tenants.get());
+    const Time until = now + (open ? config_.hold : 2 * Gatekeeper::short_period(config_.hold));
+    departures_.note(key_of(branch.terms), position.key(), removed.nonce, epoch, until);
+    wake_at(until);
     branch.failures.note_child(position.key(), edge);
     // It may hear this switch, although this switch does not hear it.
     if (edge.evidence == wire::Evidence::silence) {

@@ -7,6 +7,7 @@
 
 #include "control/join_tree.h"
 #include "control/path_mtu_search.h"
+#include "wire/message_code.h"
 
 namespace atp::control {
 inline namespace ATP_VARIANT {
@@ -186,7 +187,7 @@ std::optional<std::string> JoinTree::problem_of_all(const Branch& branch) const 
     if (branch.up_ready) return std::nullopt;
     // It may have to name one failed edge later.
     const std::size_t bytes = bytes_of({.terms = branch.terms, .units = branch.complete_units, .edges = {{}}});
-    const std::size_t most = most_join_bytes(branch.terms);
+    const std::size_t most = most_join_bytes_upwards(branch);
     if (bytes <= most) return std::nullopt;
     return fmt::format(
         // errors.md, refused: many ranks and short packets
@@ -194,6 +195,11 @@ std::optional<std::string> JoinTree::problem_of_all(const Branch& branch) const 
         "switches, "
         "or use longer packets",
         bytes, most);
+}
+
+std::size_t JoinTree::most_join_bytes_upwards(const Branch& branch) const {
+    const bool has_code = !is_open(config_.tenants.get()) || config_.parent_key != nullptr;
+    return most_join_bytes(branch.terms) - (has_code ? wire::longest_code_bytes : 0);
 }
 
 std::size_t most_join_bytes(const wire::ChannelTerms& terms) {

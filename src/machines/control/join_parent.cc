@@ -110,7 +110,7 @@ wire::Join JoinTree::join_upwards(Branch& branch) const {
     if (const auto edge = branch.failures.first_own(); edge && !ATP_CONTROL_BREAK(cause_not_sent_up))
         join.edges = {*edge};
     join.statements = branch.stated_below;
-    while (!join.statements.empty() && bytes_of(join) > most_join_bytes(branch.terms)) join.statements.pop_back();
+    while (!join.statements.empty() && bytes_of(join) > most_join_bytes_upwards(branch)) join.statements.pop_back();
     return join;
 }
 

@@ -35,6 +35,41 @@ void JoinTree::handle_refused(const wire::Refused& refused, const wire::Address&
     end_refused(*branch, std::move(passed_on), now, from);
 }
 
+// One text for all that may be wrong: whoever guesses ids of keys, or jobs, learns nothing.
+void JoinTree::refuse_unproven(const wire::Join& join, const wire::Address& from, std::string why, Time now) {
+    ++counters_.unproven;
+    outbox_.push_back(
+        {from, wire::Refused{.nonce = join.nonce,
+                             .job = join.terms.job,
+                             .token = join.terms.token,
+                             .channel = join.terms.channel,
+                             .reason = wire::Refusal::key,
+                             // errors.md, refused: the switch asks for keys, and this job has none of them
+                             .text = "no such job or key"}});
+    if (now < unproven_next_) return;
+    unproven_next_ = now + timing.refresh;
+    report({.kind = TreeNotice::Kind::job_refused,
+            .job = join.terms.job,
+            .channel = join.terms.channel,
+            .level = join.level,
+            .address = from,
+            .reason = std::move(why)});
+}
+
+void JoinTree::give_up_parent(const ChannelKey& key, const std::string& why, Time now) {
+    Branch* branch = find(key);
+    if (branch == nullptr || branch->hosts) return;
+    // errors.md, refused: the parent asks for another key, or for none
+    std::string text = fmt::format("the parent {} proves no key of this job: {}", to_string(branch->up), why);
+    end_refused(*branch,
+                {.job = key.job,
+                 .token = key.token,
+                 .channel = key.channel,
+                 .reason = wire::Refusal::parent,
+                 .text = std::move(text)},
+                now, branch->up);
+}
+
 bool JoinTree::refuse_barred(const wire::Join& join, const wire::Address& from) {
     const auto barred = barred_.find(key_of(join));
     if (barred == barred_.end()) return false;

@@ -51,8 +51,9 @@ struct JoinTreeConfig {
     std::vector<AddressRange> groups{};        // to which a job may let the switch send results
     Secret ticket_key{};                       // random, and the same after a restart if jobs are to keep their places
     std::shared_ptr<const Tenants> tenants{};  // nullptr: the switch is open. A shared `room` has them from its owner
-    std::uint32_t trees = 1;                   // of the switch, which divide the memory of each tenant's servers
-    std::optional<JobKey> only{};              // the one job that may join; nullopt: any
+    std::shared_ptr<const crypto::TenantKey> parent_key{};  // with which it joins its parent; nullptr: none
+    std::uint32_t trees = 1;            // of the switch, which divide the memory of each tenant's servers
+    std::optional<JobKey> only{};       // the one job that may join; nullopt: any
     Duration impatient = timing.hurry;  // interval of JOINs upwards until the parent is ready, then refresh_of(hold)
 };
 
@@ -81,6 +82,7 @@ struct TreeCounters {
     std::uint64_t left = 0;          // members that sent LEAVE
     std::uint64_t stray_errors = 0;  // ICMP messages that quote no packet of a channel here, or one to no neighbour
     std::uint64_t forged = 0;        // control messages that cannot have come from a real neighbour
+    std::uint64_t unproven = 0;      // control messages whose code is missing or wrong
     std::uint64_t stale = 0;         // JOINs and JOINEDs older than their sender's last one
     // JOINs of new channels that wait: in its first `--hold`, a switch keeps half of its tables for jobs from before
     // its restart
@@ -95,6 +97,7 @@ inline constexpr std::array tree_fields{
     counter<&TreeCounters::left>("members_left"),
     counter<&TreeCounters::stray_errors>("stray_errors"),
     counter<&TreeCounters::forged>("control_forged"),
+    counter<&TreeCounters::unproven>("control_unproven"),
     counter<&TreeCounters::stale>("control_stale"),
     counter<&TreeCounters::deferred>("joins_deferred"),
 };
@@ -124,6 +127,12 @@ class JoinTree {
     // From the parent: a switch, or the host of the server.
     void handle_joined(const wire::Joined& joined, const wire::Address& from, Time now);
     void handle_refused(const wire::Refused& refused, const wire::Address& from, Time now);
+    // No key of the tenants proves this JOIN. `why` is for the log only: the sender must not learn which keys exist.
+    void refuse_unproven(const wire::Join& join, const wire::Address& from, std::string why, Time now);
+    // A message that its code does not prove, and that changes nothing.
+    void note_unproven() { ++counters_.unproven; }
+    // The parent proves no key that this switch knows.
+    void give_up_parent(const ChannelKey& key, const std::string& why, Time now);
     void handle_retry(const wire::Retry& retry, const wire::Address& from, Time now);
     // A report about a packet that the switch sent.
     void handle_send_error(const wire::SendError& error, Time now);
@@ -313,6 +322,7 @@ class JoinTree {
     void report_failure(const Branch& branch, const wire::Edge& edge);
     [[nodiscard]] wire::Join question_of(Branch& branch) const;
     [[nodiscard]] wire::Join join_upwards(Branch& branch) const;
+    [[nodiscard]] std::size_t most_join_bytes_upwards(const Branch& branch) const;
     [[nodiscard]] wire::Joined joined_of(const Branch& branch);
     [[nodiscard]] std::uint64_t group_number_of(const ChannelKey& key) const;
     [[nodiscard]] std::uint64_t up_nonce_of(const ChannelKey& key) const;
@@ -346,6 +356,7 @@ class JoinTree {
     };
     Pause pause_;                      // the last one of this process
     Time began_at_ = never;            // first JOIN
+    Time unproven_next_{};             // earliest time of the next notice of a JOIN that no key proves
     std::uint64_t last_branch_ = 0;    // number of the newest channel
     std::uint32_t last_up_epoch_ = 0;  // of all channels that ended: JOINs upwards of a later one are newer
     std::uint32_t number_ = 0;         // of the last JOINED. A member takes lower numbers for those of another process

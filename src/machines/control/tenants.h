@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,8 +55,22 @@ class Tenants {
     // No key id stands twice.
     explicit Tenants(std::vector<Tenant> tenants) : tenants_(std::move(tenants)) {}
 
+    // In a process that has the key of one tenant.
+    [[nodiscard]] static std::shared_ptr<const Tenants> of_one(const crypto::TenantKey& key) {
+        Tenant tenant{.name = key.tenant};
+        tenant.keys.push_back(key);
+        return std::make_shared<const Tenants>(std::vector{std::move(tenant)});
+    }
+
     [[nodiscard]] bool is_open() const { return tenants_.empty(); }
     [[nodiscard]] const std::vector<Tenant>& all() const { return tenants_; }
+    // At which all keys join; empty: they are the tenants' own, as in a process of a rank.
+    [[nodiscard]] std::string switch_name() const {
+        for (const Tenant& tenant : tenants_) {
+            if (!tenant.keys.empty()) return tenant.keys.front().at_switch;
+        }
+        return {};
+    }
     // nullptr: no tenant has this name.
     [[nodiscard]] const Tenant* named(std::string_view name) const {
         const auto found = std::ranges::find(tenants_, name, &Tenant::name);
@@ -80,5 +95,8 @@ class Tenants {
   private:
     std::vector<Tenant> tenants_;
 };
+
+// nullptr: a switch without a file of tenants.
+[[nodiscard]] inline bool is_open(const Tenants* tenants) { return tenants == nullptr || tenants->is_open(); }
 
 }  // namespace atp::control

@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "control/gatekeeper.h"
 #include "control/join_tree.h"
+#include "control/switch_codes.h"
 #include "protocol/variant.h"
 #include "wire/control.h"
 
@@ -23,8 +24,9 @@ struct TreeReception {
 [[nodiscard]] bool is_of_another_job(const JoinTree& tree, std::span<const std::byte> bytes);
 
 // Gives a message to the tree that it is for. A JOIN must be padded, so that its answer may be as long, and its sender
-// must have proven its address. `length`: of the datagram, with the padding that `bytes` may lack.
-[[nodiscard]] TreeReception handle_tree_message(JoinTree& tree, Gatekeeper& gatekeeper,
+// must have proven its address. Only then does its code count, and the tree gets no message without a right one.
+// `length`: of the datagram, with the padding that `bytes` may lack.
+[[nodiscard]] TreeReception handle_tree_message(JoinTree& tree, Gatekeeper& gatekeeper, SwitchCodes& codes,
                                                 std::span<const std::byte> bytes, std::size_t length,
                                                 const wire::Address& from, Time now);
 

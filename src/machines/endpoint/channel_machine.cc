@@ -33,7 +33,20 @@ control::JoinClientConfig client_config_of(const ChannelMachineConfig& config, s
             .switch_address = config.switch_address,
             .has_group = config.has_group,
             .nonce = config.nonce,
-            .packet_bytes = static_cast<std::uint32_t>(packet_bytes)};
+            .packet_bytes = static_cast<std::uint32_t>(packet_bytes),
+            .has_key = config.key != nullptr};
+}
+
+std::optional<control::MemberSession> session_of(const ChannelMachineConfig& config) {
+    if (config.key == nullptr) return std::nullopt;
+    return control::MemberSession({{.key = config.key}}, config.nonce, control::key_of(config.terms));
+}
+
+// Of the switch whose server runs here.
+control::SwitchCodesConfig server_codes_of(const ChannelMachineConfig& config) {
+    control::SwitchCodesConfig codes{.secret = config.secret, .hold = control::timing.hold};
+    if (config.key != nullptr) codes.tenants = control::Tenants::of_one(*config.key);
+    return codes;
 }
 
 }  // namespace
@@ -42,7 +55,9 @@ ChannelMachine::ChannelMachine(const ChannelMachineConfig& config)
     : config_(config),
       worker_(config.worker),
       client_(client_config_of(config, worker_.packet_bytes())),
-      gatekeeper_(config.secret) {
+      session_(session_of(config)),
+      codes_(server_codes_of(config)),
+      gatekeeper_(config.secret, {}, codes_.introduction(), codes_.cookie_period()) {
     if (config.hosts_server) {
         server_ = std::make_unique<HostedServer>(
             protocol::ServerConfig{.channel = config.worker.channel, .scale = config.terms.scale}, *config.membership);
@@ -94,7 +109,20 @@ bool ChannelMachine::take_group_result(const wire::Datagram& datagram) const {
     return has_identity(datagram.bytes);
 }
 
+// What only a code proves, a member with a key believes with a code only.
+bool ChannelMachine::is_believed(const wire::Datagram& datagram, Time now) {
+    using Belief = control::MemberSession::Belief;
+    if (!session_ || wire::control_type(datagram.bytes) == wire::ControlType::join) return true;
+    const Belief outcome = session_->handle_message(datagram.bytes);
+    if (outcome == Belief::unproven) client_.handle_unproven(datagram.bytes, *datagram.from, session_->problem(), now);
+    return outcome == Belief::believed;
+}
+
 void ChannelMachine::handle_control(const wire::Datagram& datagram, Time now) {
+    if (!is_believed(datagram, now)) {
+        ++strays_;
+        return;
+    }
     if (client_.handle_message(datagram.bytes, *datagram.from, false, now)) {
         if (!begun_ && client_.was_ready()) {
             begun_ = true;
@@ -106,15 +134,19 @@ void ChannelMachine::handle_control(const wire::Datagram& datagram, Time now) {
     const auto join = wire::decode<wire::Join>(datagram.bytes);
     if (join && server_ != nullptr && join->level == ATP_LEVELS && join->terms == config_.terms &&
         datagram.bytes.size() >= wire::least_question_bytes) {
-        return handle_server_join(*join, datagram.bytes.size(), *datagram.from, now);
+        return handle_server_join(*join, datagram, now);
     }
     ++strays_;
 }
 
-void ChannelMachine::handle_server_join(const wire::Join& join, std::size_t bytes, const wire::Address& from,
-                                        Time now) {
+void ChannelMachine::handle_server_join(const wire::Join& join, const wire::Datagram& datagram, Time now) {
+    const wire::Address& from = *datagram.from;
     if (auto retry = gatekeeper_.handle_join(join, from, now)) {
-        answer_ = PendingAnswer{*std::move(retry), from, 0};
+        answer_ = PendingAnswer{*std::move(retry), from, 0, now};
+        return;
+    }
+    if (!codes_.check_join(join, datagram.bytes, now).believed) {
+        ++strays_;
         return;
     }
     server_down_ = from;
@@ -127,7 +159,7 @@ void ChannelMachine::handle_server_join(const wire::Join& join, std::size_t byte
                                          .number = ++server_joined_,
                                          .ready = true,
                                          .int32_lanes = *server_int32_lanes_},
-                            from, bytes};
+                            from, datagram.bytes.size(), now};
 }
 
 // A rank takes results only from the switch that it joined. The token alone is not enough.
@@ -248,11 +280,14 @@ void ChannelMachine::transmit_control(wire::Outbox& out) {
         const std::span<std::byte> room = out.reserve(std::max(most_control_bytes, worker_.packet_bytes()));
         if (room.empty()) return;
         if (const auto answer = std::exchange(answer_, std::nullopt)) {
-            out.commit(wire::encode(answer->message, room, answer->padded_bytes), answer->to, wire::Ecn::not_capable);
+            const std::size_t size =
+                codes_.encode(answer->message, answer->to, gatekeeper_, room, answer->padded_bytes, answer->asked_at);
+            if (size != 0) out.commit(size, answer->to, wire::Ecn::not_capable);
             continue;
         }
         const auto transmit = client_.poll_transmit();
-        const std::size_t size = wire::encode(transmit->message, room, transmit->padded_bytes);
+        const std::size_t size = session_ ? session_->encode(transmit->message, room, transmit->padded_bytes)
+                                          : wire::encode(transmit->message, room, transmit->padded_bytes);
         if (size != 0) out.commit(size, transmit->to, wire::Ecn::not_capable);
     }
 }

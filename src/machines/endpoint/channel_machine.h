@@ -14,7 +14,9 @@
 #include "base/time.h"
 #include "control/gatekeeper.h"
 #include "control/join_client.h"
+#include "control/member_session.h"
 #include "control/persist_messages.h"
+#include "control/switch_codes.h"
 #include "endpoint/hosted_server.h"
 #include "protocol/archive.h"
 #include "protocol/membership.h"
@@ -39,11 +41,12 @@ struct ChannelMachineConfig {
     // For errors: the ranks for which each worker stands, the one that speaks for them first. Empty: one each (H46,
     // docs/spec/hazards.md#h46).
     std::vector<std::vector<std::uint16_t>> ranks_of_workers{};
-    std::optional<std::uint16_t> switch_rank{};  // whose process runs the switch; nullopt: no rank of this job
-    std::optional<std::uint16_t> root_rank{};    // whose process runs the switch above that one
-    std::optional<std::uint16_t> server_rank{};  // whose process runs the parameter server
-    std::uint64_t nonce = 0;                     // random: of the JOINs of this rank
-    Secret secret{};                             // random: of the cookies for the switch whose server runs here
+    std::optional<std::uint16_t> switch_rank{};      // whose process runs the switch; nullopt: no rank of this job
+    std::optional<std::uint16_t> root_rank{};        // whose process runs the switch above that one
+    std::optional<std::uint16_t> server_rank{};      // whose process runs the parameter server
+    std::uint64_t nonce = 0;                         // random: of the JOINs of this rank
+    Secret secret{};                                 // random: of the cookies for the switch whose server runs here
+    std::shared_ptr<const crypto::TenantKey> key{};  // of the job's tenant; nullptr: it has none
     std::shared_ptr<const protocol::Membership> membership;
     bool hosts_server = false;  // this process runs the channel's server
     bool has_group = false;     // a socket receives the multicast group of `terms`
@@ -143,7 +146,8 @@ class ChannelMachine {
 
   private:
     void handle_control(const wire::Datagram& datagram, Time now);
-    void handle_server_join(const wire::Join& join, std::size_t bytes, const wire::Address& from, Time now);
+    [[nodiscard]] bool is_believed(const wire::Datagram& datagram, Time now);
+    void handle_server_join(const wire::Join& join, const wire::Datagram& datagram, Time now);
     [[nodiscard]] bool take_group_result(const wire::Datagram& datagram) const;
     [[nodiscard]] bool trusts(const wire::Address& from) const;
     void note_own_packet(const wire::Datagram& datagram, Time now);
@@ -159,13 +163,16 @@ class ChannelMachine {
     ChannelMachineConfig config_;
     protocol::Worker worker_;
     control::JoinClient client_;
+    std::optional<control::MemberSession> session_;  // with the switch; nullopt: the job has no key
     std::unique_ptr<HostedServer> server_;
+    control::SwitchCodes codes_;  // of the hosted server
     control::Gatekeeper gatekeeper_;
     wire::Address server_down_;  // switch that receives the hosted server's results
     struct PendingAnswer {
         wire::JoiningMessage message;
         wire::Address to;
         std::size_t padded_bytes = 0;  // of a JOINED
+        Time asked_at{};
     };
     std::optional<PendingAnswer> answer_;       // to a JOIN of that switch
     std::uint32_t server_joined_ = 0;           // JOINEDs to it

@@ -380,7 +380,8 @@ Error error_of_edge(const MemberCause& cause, const ChannelMachineConfig& config
 
 Error error_of_membership(const MemberCause& cause, const ChannelMachineConfig& config) {
     switch (cause.kind) {
-        case MemberCause::Kind::refused: return error_of_refusal(cause);
+        case MemberCause::Kind::refused:
+        case MemberCause::Kind::unproven: return error_of_refusal(cause);
         case MemberCause::Kind::foreign_version: return error_of_foreign_version(cause);
         case MemberCause::Kind::switch_restarted: return error_of_restarted_switch(cause, config);
         case MemberCause::Kind::switch_silent: return error_of_silent_switch(cause, config);
@@ -401,6 +402,7 @@ Error error_of(const ChannelCause& cause, const ChannelMachineConfig& config) {
 }
 
 std::string waiting_text(const MemberCause& missing, const ChannelMachineConfig& config) {
+    if (!missing.text.empty()) return missing.text;
     const std::string ranks = list_of_ranks(ranks_in(config, missing.missing_units, missing.missing_members));
     // errors.md, forms, timed out: the named ranks do not reach their switch: run `atp doctor --switch` there
     if (!ranks.empty()) return ranks + " did not join";

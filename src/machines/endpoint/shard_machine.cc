@@ -49,7 +49,11 @@ const Child& lowest(const std::array<Child, ATP_BITMAP_BITS>& children, std::uin
 ShardMachine::ShardMachine(const ShardMachineConfig& config)
     : config_(config),
       switch_(config.table),
-      gatekeeper_(config.tree.secret, config.clients),
+      codes_({.tenants = config.tree.tenants,
+              .parent_key = config.tree.parent_key,
+              .secret = config.tree.secret,
+              .hold = config.tree.hold}),
+      gatekeeper_(config.tree.secret, config.clients, codes_.introduction(), codes_.cookie_period()),
       limit_(config.tree.secret),
       tree_(config.tree),
       acks_(config.ack_hold),
@@ -323,24 +327,24 @@ const protocol::Server* ShardMachine::server_of(const control::Branch& branch) c
 
 void ShardMachine::handle_send_error(const wire::SendError& error, wire::Outbox& out, Time now) {
     tree_.handle_send_error(error, now);
-    drain_tree(out);
+    drain_tree(out, now);
 }
 
 void ShardMachine::handle_timeout(wire::Outbox& out, Time now) {
     tree_.handle_timeout(now);
-    drain_tree(out);
+    drain_tree(out, now);
     handle_room(out, now);
 }
 
 // If there is no room, the message is lost; members repeat control messages.
-void ShardMachine::drain_tree(wire::Outbox& out) {
+void ShardMachine::drain_tree(wire::Outbox& out, Time now) {
     while (const auto event = tree_.poll_event()) handle_event(*event);
     while (auto transmit = tree_.poll_transmit()) {
         // The routes to members and to their group are equal, and may change while a job runs.
         if (transmit->to.is_multicast()) {
             add_event({.kind = ShardEvent::Kind::group_used, .address = transmit->to, .near = transmit->near});
         }
-        send_message(transmit->message, transmit->to, out, transmit->padded_bytes);
+        send_message(transmit->message, transmit->to, out, now, transmit->padded_bytes);
     }
 }
 

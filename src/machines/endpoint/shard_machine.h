@@ -15,6 +15,7 @@
 #include "control/address_buckets.h"
 #include "control/gatekeeper.h"
 #include "control/join_tree.h"
+#include "control/switch_codes.h"
 #include "endpoint/ack_gatherer.h"
 #include "endpoint/control_queue.h"
 #include "endpoint/hosted_server.h"
@@ -139,8 +140,8 @@ class ShardMachine {
     void forward_down(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out, Time now);
     [[nodiscard]] bool goes_to_group(const protocol::PacketBuffer& packet, const control::Branch& branch) const;
     bool send(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn, bool again, wire::Outbox& out);
-    static void send_message(const wire::JoiningMessage& message, const wire::Address& to, wire::Outbox& out,
-                             std::uint32_t padded_bytes = 0);
+    void send_message(const wire::JoiningMessage& message, const wire::Address& to, wire::Outbox& out, Time now,
+                      std::uint32_t padded_bytes = 0);
     void send_copy(std::span<const std::byte> bytes, const wire::Address& to, wire::Outbox& out);
 
     void drain_servers(wire::Outbox& out, Time now);
@@ -150,7 +151,7 @@ class ShardMachine {
                               Time now);
     void transmit_acks(wire::Outbox& out, Time now);
 
-    void drain_tree(wire::Outbox& out);
+    void drain_tree(wire::Outbox& out, Time now);
     void handle_event(const control::TreeEvent& event);
     void open_server(const control::Branch& branch);
     void match_servers();
@@ -159,6 +160,7 @@ class ShardMachine {
 
     ShardMachineConfig config_;
     protocol::Switch switch_;
+    control::SwitchCodes codes_;
     control::Gatekeeper gatekeeper_;
     control::AnswerLimit limit_;
     control::JoinTree tree_;

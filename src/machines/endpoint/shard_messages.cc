@@ -29,10 +29,11 @@ void ShardMachine::take_message(const wire::Datagram& datagram, wire::Outbox& ou
         return;
     }
     if (const auto retry = gatekeeper_.handle_join(datagram.bytes, *datagram.from, now)) {
-        if (limit_.admit(*datagram.from, now)) send_message(*retry, *datagram.from, out);
+        if (limit_.admit(*datagram.from, now)) send_message(*retry, *datagram.from, out, now);
         return;
     }
-    const auto kept = datagram.bytes.first(std::min(datagram.bytes.size(), wire::longest_message_bytes));
+    constexpr std::size_t longest = wire::longest_message_bytes + wire::longest_code_bytes;
+    const auto kept = datagram.bytes.first(std::min(datagram.bytes.size(), longest));
     ControlMessage message{.from = *datagram.from,
                            .ecn = datagram.ecn,
                            .bytes = {kept.begin(), kept.end()},
@@ -51,22 +52,23 @@ ControlClass ShardMachine::class_of(const ControlMessage& message) {
 
 void ShardMachine::handle_message(const ControlMessage& message, wire::Outbox& out, Time now) {
     const control::TreeReception reception =
-        control::handle_tree_message(tree_, gatekeeper_, message.bytes, message.length, message.from, now);
-    if (reception.retry) send_message(*reception.retry, message.from, out);
+        control::handle_tree_message(tree_, gatekeeper_, codes_, message.bytes, message.length, message.from, now);
+    if (reception.retry) send_message(*reception.retry, message.from, out, now);
     if (!reception.understood) ++counters_.control_refused;
-    drain_tree(out);
+    drain_tree(out, now);
 }
 
 void ShardMachine::set_tenants(std::shared_ptr<const control::Tenants> tenants, wire::Outbox& out, Time now) {
+    codes_.set_tenants(tenants);
     tree_.set_tenants(std::move(tenants), now);
-    drain_tree(out);
+    drain_tree(out, now);
 }
 
 void ShardMachine::send_message(const wire::JoiningMessage& message, const wire::Address& to, wire::Outbox& out,
-                                std::uint32_t padded_bytes) {
+                                Time now, std::uint32_t padded_bytes) {
     const std::span<std::byte> room = out.reserve(ATP_MAX_PACKET_BYTES);
     if (room.empty()) return;
-    const std::size_t size = wire::encode(message, room, padded_bytes);
+    const std::size_t size = codes_.encode(message, to, gatekeeper_, room, padded_bytes, now);
     if (size != 0) out.commit(size, to, wire::Ecn::capable_0);
 }
 

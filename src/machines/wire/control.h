@@ -55,7 +55,7 @@ enum class StoreType : std::uint8_t {
     gave_up = 7,  // from a rank that fails: stands in place of a value: the formation fails on all ranks
 };
 
-// Bytes in front of the fields of each message: version (1), type (1), reserved (2).
+// Bytes in front of the fields of each message: version (1), type (1), code_at (2).
 inline constexpr std::size_t control_prefix_bytes = 4;
 // Longest control message, padding included.
 inline constexpr std::size_t max_control_bytes = 65'504;
@@ -99,6 +99,8 @@ inline constexpr std::size_t max_sockets = 128;
 inline constexpr std::size_t max_faults = 128;
 // Largest number of enum atp_reason.
 inline constexpr std::size_t most_reason = 15;
+// Longest name of a switch at which a key joins.
+inline constexpr std::size_t max_key_name_bytes = 63;
 // Switches from a leaf to the root, both included.
 inline constexpr std::size_t max_path_switches = 4;
 // Longest control message without its padding.

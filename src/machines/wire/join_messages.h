@@ -25,6 +25,7 @@ enum class Refusal : std::uint8_t {
     restarted = 7,    // the state of the server is lost: form the job again
     parent = 8,       // the switch does not reach its parent
     unsupported = 9,  // the switch does not support this
+    key = 10,         // the switch has tenants, and the JOIN proves no key of them
 };
 
 // What an edge connects. The named end is the one that is silent, ended or at fault.
@@ -124,6 +125,32 @@ struct ChannelTerms {
     bool operator==(const ChannelTerms&) const = default;
 };
 
+// What proves that the sender of a JOIN has a key. It begins at `code_at`, in front of the padding.
+struct JoinCode {
+    std::uint32_t key = 0;  // id of the key
+    // of a switch that joins for a tenant of its own: id of that tenant's key; 0: the tenant of `key`
+    std::uint32_t charged = 0;
+    std::string name{};                // of the switch at which the key joins
+    std::array<std::byte, 16> code{};  // code of all bytes in front of it
+
+    bool operator==(const JoinCode&) const = default;
+};
+
+// What proves that a JOINED comes from a switch that has the key of its receiver.
+struct JoinedCode {
+    std::uint64_t cookie = 0;          // of the receiver's next JOIN
+    std::array<std::byte, 16> code{};  // code of all bytes in front of it
+
+    bool operator==(const JoinedCode&) const = default;
+};
+
+// What proves that a REFUSED or LEAVE comes from the other end of the session.
+struct PlainCode {
+    std::array<std::byte, 16> code{};  // code of all bytes in front of it
+
+    bool operator==(const PlainCode&) const = default;
+};
+
 // JOIN: a worker, or a switch for all members below it, joins a channel. Sent by: worker, switch.
 struct Join {
     // random, new at each start of the sender and for each channel that a switch joins; answers repeat it
@@ -198,6 +225,10 @@ struct Retry {
     std::uint64_t token = 0;    // of the JOIN; 0 for a STATS
     std::uint16_t channel = 0;  // of the JOIN; 0 for a STATS
     std::uint64_t cookie = 0;   // proves that the sender receives at its address
+    // random for each start of the switch, for the codes of its sessions; 0: it asks for no key
+    std::uint64_t boot = 0;
+    // of the switch, at which keys join; "*": it has the tenant's own key; empty: it asks for no key
+    std::string name{};
 };
 
 // The name, such as "restarted"; "unknown" for other values.

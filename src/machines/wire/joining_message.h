@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
-#include <type_traits>
 #include <variant>
 
 #include "wire/control.h"
@@ -14,21 +13,17 @@ namespace atp::wire {
 // What a member or a switch sends to build the tree.
 using JoiningMessage = std::variant<Join, Joined, Refused, Leave, Retry>;
 
-// As encode() of its type. JOIN and JOINED are padded to `padded_bytes`, a JOIN at least so that no answer is longer.
+// JOIN and JOINED are padded to `padded_bytes`, a JOIN at least so that no answer is longer.
+[[nodiscard]] inline std::size_t least_bytes_of(const JoiningMessage& message, std::size_t padded_bytes) {
+    if (std::holds_alternative<Join>(message)) return std::max(padded_bytes, least_question_bytes);
+    return std::holds_alternative<Joined>(message) ? padded_bytes : 0;
+}
+
+// As encode() of its type.
 [[nodiscard]] inline std::size_t encode(const JoiningMessage& message, std::span<std::byte> bytes,
                                         std::size_t padded_bytes = 0) {
-    return std::visit(
-        [bytes, padded_bytes](const auto& each) {
-            using Message = std::decay_t<decltype(each)>;
-            if constexpr (std::is_same_v<Message, Join>) {
-                return encode(each, bytes, std::max(padded_bytes, least_question_bytes));
-            } else if constexpr (std::is_same_v<Message, Joined>) {
-                return encode(each, bytes, padded_bytes);
-            } else {
-                return encode(each, bytes);
-            }
-        },
-        message);
+    const std::size_t least = least_bytes_of(message, padded_bytes);
+    return std::visit([&](const auto& each) { return encode(each, bytes, least); }, message);
 }
 
 }  // namespace atp::wire

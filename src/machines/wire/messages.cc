@@ -4,6 +4,7 @@
 
 #include "wire/bytes.h"
 #include "wire/control.h"
+#include "wire/message_code.h"
 #include "wire/message_rules.h"
 
 namespace atp::wire {
@@ -77,6 +78,20 @@ void fields(auto& codec, Of<decltype(codec), ChannelTerms>& value) {
     codec.rule(terms_fit, value);
 }
 
+void fields(auto& codec, Of<decltype(codec), JoinCode>& value) {
+    codec.field(value.key, 1);
+    codec.field(value.charged);
+    codec.field(value.name, max_key_name_bytes);
+    codec.field(value.code);
+}
+
+void fields(auto& codec, Of<decltype(codec), JoinedCode>& value) {
+    codec.field(value.cookie, 1);
+    codec.field(value.code);
+}
+
+void fields(auto& codec, Of<decltype(codec), PlainCode>& value) { codec.field(value.code); }
+
 void fields(auto& codec, Of<decltype(codec), PathSwitch>& value) {
     codec.field(value.id);
     codec.field(value.aggregators);
@@ -135,7 +150,7 @@ void fields(auto& codec, Of<decltype(codec), Refused>& value) {
     codec.field(value.job);
     codec.field(value.token);
     codec.field(value.channel);
-    codec.field(value.reason, 1, 9);
+    codec.field(value.reason, 1, 10);
     codec.field(value.text, max_refusal_bytes);
 }
 
@@ -183,6 +198,8 @@ void fields(auto& codec, Of<decltype(codec), Retry>& value) {
     codec.field(value.token);
     codec.field(value.channel);
     codec.field(value.cookie, 1);
+    codec.field(value.boot);
+    codec.field(value.name, max_key_name_bytes);
 }
 
 void fields(auto& codec, Of<decltype(codec), RankFacts>& value) {
@@ -281,8 +298,11 @@ void prefix(auto& codec, Type type) {
     codec.field(version, control_version, control_version);
     const auto number = static_cast<std::uint8_t>(type);
     codec.field(type, number, number);
-    codec.zero(control_prefix_bytes - sizeof version - sizeof number);
+    codec.zero(control_prefix_bytes - sizeof version - sizeof number);  // no code: see message_code.h
 }
+
+constexpr std::size_t code_at_offset = 2;
+static_assert(code_at_offset + 2 == control_prefix_bytes);
 
 }  // namespace
 
@@ -303,6 +323,36 @@ std::optional<Message> decode(std::span<const std::byte> bytes) {
     if (!reader.ok() || bytes.size() < least_bytes(*message)) message.reset();
     return message;
 }
+
+template <class Part>
+std::size_t append_code(const Part& part, std::span<std::byte> bytes, std::size_t size) {
+    ByteWriter writer(bytes.subspan(size));
+    fields(writer, part);
+    const std::size_t more = writer.finish();
+    if (more == 0) return 0;
+    store_u16(bytes.data() + code_at_offset, static_cast<std::uint16_t>(size));
+    return size + more;
+}
+
+template <class Part>
+std::optional<Coded<Part>> code_of(std::span<const std::byte> bytes) {
+    if (bytes.size() < control_prefix_bytes) return std::nullopt;
+    const std::size_t at = load_u16(bytes.data() + code_at_offset);
+    if (at < control_prefix_bytes || at > bytes.size()) return std::nullopt;
+    ByteReader reader(bytes.subspan(at));
+    Coded<Part> coded;
+    fields(reader, coded.part);
+    if (!reader.ok()) return std::nullopt;
+    coded.covered = bytes.first(bytes.size() - reader.left() - sizeof coded.part.code);
+    return coded;
+}
+
+template std::size_t append_code(const JoinCode&, std::span<std::byte>, std::size_t);
+template std::optional<Coded<JoinCode>> code_of(std::span<const std::byte>);
+template std::size_t append_code(const JoinedCode&, std::span<std::byte>, std::size_t);
+template std::optional<Coded<JoinedCode>> code_of(std::span<const std::byte>);
+template std::size_t append_code(const PlainCode&, std::span<std::byte>, std::size_t);
+template std::optional<Coded<PlainCode>> code_of(std::span<const std::byte>);
 
 // tools/write_wire writes the functions from src/machines/wire/wire.toml.
 
@@ -350,6 +400,7 @@ std::string_view to_string(Refusal value) {
         case Refusal::restarted: return "restarted";
         case Refusal::parent: return "parent";
         case Refusal::unsupported: return "unsupported";
+        case Refusal::key: return "key";
     }
     return "unknown";
 }
