@@ -81,7 +81,7 @@ def load() -> ctypes.CDLL:
             *(c_void_p, c_uint32, c_uint32, POINTER(c_char_p), c_size_t, c_int32, _Find, c_double),
             *(POINTER(c_void_p), text),
         ),
-        "atp_bridge_switch_start": (c_char_p, POINTER(c_void_p), text),
+        "atp_bridge_switch_start": (c_char_p, c_char_p, POINTER(c_void_p), text),
         "atp_bridge_switch_stop": (c_void_p,),
         "atp_bridge_address_towards": (c_char_p, text),
         "atp_bridge_take_log_line": (text,),
@@ -225,10 +225,10 @@ def destroy(communicator: int) -> None:
 class Switch:
     """A software switch inside this process."""
 
-    def __init__(self, listen: str) -> None:
-        """Raises RuntimeError if it cannot listen there."""
+    def __init__(self, listen: str, key_file: str = "") -> None:
+        """Raises RuntimeError if it cannot listen there, or read the key that it asks members for."""
         self._node, text = c_void_p(), Text()
-        if _lib.atp_bridge_switch_start(listen.encode(), byref(self._node), byref(text)):
+        if _lib.atp_bridge_switch_start(listen.encode(), key_file.encode(), byref(self._node), byref(text)):
             raise RuntimeError(str(text))
         self.address = str(text)
 

@@ -160,7 +160,7 @@ class _Network:
         address = offered if self._settings.switch is None else self.offer
         if self.starts_switch:
             try:
-                address = _own_switch()
+                address = _own_switch(self._settings.key_file)
             except RuntimeError as error:
                 raise RuntimeError(f"could not start a switch: {error}") from None
         self.switch = address
@@ -195,12 +195,12 @@ def _address_to_serve(settings: Settings, switch: str | None) -> str:
     return "" if address.startswith(("127.", "[::1]")) else address
 
 
-def _own_switch() -> str:
+def _own_switch(key_file: str) -> str:
     """Returns the address that other groups of this process use, or that of a new switch in this process."""
     if _Process.address is not None and _active_groups():
         return _Process.address
     if _Process.switch is None:
-        _Process.switch = _library.Switch(_listen_address())
+        _Process.switch = _library.Switch(_listen_address(), key_file)
         logger.warning(
             "no ATP_SWITCH: rank 0 has started a switch at %s, in its own process. To sum inside the network, "
             "run `atp switch` in it and set ATP_SWITCH=host:port",

@@ -167,12 +167,12 @@ TEST(Bridge, UnknownOptionIsNamed) {
 TEST(Bridge, SwitchStartsAndIsReached) {
     atp_bridge_switch* node = nullptr;
     atp_bridge_text text{};
-    ASSERT_EQ(atp_bridge_switch_start("127.0.0.1:0", &node, &text), 0) << text.text;
+    ASSERT_EQ(atp_bridge_switch_start("127.0.0.1:0", "", &node, &text), 0) << text.text;
     const std::string address = text.text;
     EXPECT_EQ(atp_bridge_address_towards(address.c_str(), &text), 0);
     EXPECT_STREQ(text.text, "127.0.0.1");
     atp_bridge_switch* second = nullptr;
-    EXPECT_EQ(atp_bridge_switch_start(address.c_str(), &second, &text), 1);
+    EXPECT_EQ(atp_bridge_switch_start(address.c_str(), "", &second, &text), 1);
     EXPECT_EQ(second, nullptr);
     EXPECT_EQ(atp_bridge_address_towards("no address", &text), 1);
     atp_bridge_switch_stop(node);

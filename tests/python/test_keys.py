@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that have a key form a group over torch's store, which may be read and changed by others."""
+"""Ranks that have a key form a group over torch's store, which may be read and changed by others. The switch that rank 0
+starts asks all of them for the key."""
 
 from __future__ import annotations
 
@@ -11,7 +12,6 @@ import pytest
 import torch
 import torch.distributed as dist
 from ranks import run_ranks, values_of
-from switches import running_switch
 
 RANKS = 2
 ATP = os.environ["ATP_COMMAND"]
@@ -79,10 +79,9 @@ def form_replayed(rank, size, store_file):
 
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_ranks_with_a_key_leave_nothing_that_others_read(key, in_memory):
-    with running_switch() as switch:
-        settings = {"ATP_SWITCH": switch.address, "ATP_HOST_LEVEL": "on" if in_memory else "off"}
-        clear = values_of(run_ranks(form, RANKS, settings, in_group=False))
-        sealed = values_of(run_ranks(form, RANKS, {**settings, "ATP_KEY_FILE": str(key)}, in_group=False))
+    settings = {"ATP_HOST_LEVEL": "on" if in_memory else "off"}
+    clear = values_of(run_ranks(form, RANKS, settings, in_group=False))
+    sealed = values_of(run_ranks(form, RANKS, {**settings, "ATP_KEY_FILE": str(key)}, in_group=False))
     assert [total for total, _ in clear + sealed] == [3.0] * 2 * RANKS
     assert b"version=5" in clear[0][1]
     assert b"version=5" not in sealed[0][1]
@@ -90,9 +89,8 @@ def test_ranks_with_a_key_leave_nothing_that_others_read(key, in_memory):
 
 @pytest.mark.parametrize("body", [form_changed, form_replayed])
 def test_value_that_no_rank_left_is_refused_on_all_ranks(key, body):
-    with running_switch() as switch:
-        settings = {"ATP_SWITCH": switch.address, "ATP_HOST_LEVEL": "off", "ATP_KEY_FILE": str(key)}
-        outcomes = run_ranks(body, RANKS, settings, in_group=False)
+    settings = {"ATP_HOST_LEVEL": "off", "ATP_KEY_FILE": str(key)}
+    outcomes = run_ranks(body, RANKS, settings, in_group=False)
     for outcome in outcomes:
         assert outcome.error == "DistBackendError", outcome
         assert "left a value that does not open" in outcome.text, outcome.text
@@ -100,13 +98,12 @@ def test_value_that_no_rank_left_is_refused_on_all_ranks(key, body):
 
 def test_rank_without_the_key_is_named(key, tmp_path):
     files = {"": "no key", str(new_key(tmp_path / "other", 8)): "key 8"}
-    with running_switch() as switch:
-        for file, text in files.items():
-            outcomes = run_ranks(
-                form, RANKS, lambda rank, file=file: {"ATP_SWITCH": switch.address,
-                                                      "ATP_KEY_FILE": str(key) if rank == 0 else file}, in_group=False)  # fmt: skip
-            for outcome in outcomes:
-                assert f"rank 1 has {text}, rank 0 key 7" in outcome.text, outcome.text
+    for file, text in files.items():
+        outcomes = run_ranks(
+            form, RANKS, lambda rank, file=file: {"ATP_KEY_FILE": str(key) if rank == 0 else file}, in_group=False
+        )
+        for outcome in outcomes:
+            assert f"rank 1 has {text}, rank 0 key 7" in outcome.text, outcome.text
 
 
 def test_key_file_that_others_may_read_is_refused(key):

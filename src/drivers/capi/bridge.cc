@@ -16,6 +16,8 @@
 #include "capi/raised_errors.h"
 #include "capi/store.h"
 #include "comm/option_table.h"
+#include "control/tenants.h"
+#include "keys/key_file.h"
 #include "net/local_route.h"
 #include "net/resolve.h"
 #include "switchd/node.h"
@@ -85,12 +87,16 @@ int32_t atp_bridge_form(atp_store* store, uint32_t rank, uint32_t world, const c
     });
 }
 
-int32_t atp_bridge_switch_start(const char* listen, atp_bridge_switch** node, struct atp_bridge_text* text) {
+int32_t atp_bridge_switch_start(const char* listen, const char* key_file, atp_bridge_switch** node,
+                                struct atp_bridge_text* text) {
     return in_bridge(text, [&]() -> atp::Result<void> {
         const auto address = first_address(listen);
         if (!address) return tl::unexpected(address.error());
         atp::switchd::SwitchNodeConfig config;
         config.udp.local = *address;
+        const auto key = atp::keys::read_key_of_ranks(key_file);
+        if (!key) return tl::unexpected(key.error());
+        if (*key) config.tenants = atp::control::Tenants::of_one(**key);
         auto started = atp::switchd::SwitchNode::start(config);
         if (!started) return tl::unexpected(started.error());
         copy_text(to_string((*started)->address()), text->text);

@@ -33,8 +33,10 @@ ATP_API int32_t atp_bridge_form(atp_store* store, uint32_t rank, uint32_t world,
 
 // A switch in this process.
 struct atp_bridge_switch;
-// On success, `text` has its address.
-ATP_API int32_t atp_bridge_switch_start(const char* listen, atp_bridge_switch** node, struct atp_bridge_text* text);
+// `key_file`: of the ranks' tenant, which it then asks all members for; empty: the file in ATP_KEY_FILE, otherwise
+// none. On success, `text` has its address.
+ATP_API int32_t atp_bridge_switch_start(const char* listen, const char* key_file, atp_bridge_switch** node,
+                                        struct atp_bridge_text* text);
 ATP_API void atp_bridge_switch_stop(atp_bridge_switch* node);
 
 // Writes the local address, without a port, from which this host reaches `address`.
