@@ -114,5 +114,15 @@ TEST(Statements, MemberThatChangesItsStatementInEachJoinCausesNoFlood) {
     EXPECT_EQ(told(star, worker(1)).front().text, "999") << "the others learn the last statement a little later";
 }
 
+TEST(Statements, H102_DifferIfTwoAreAboutOnePlace) {
+    const Statements equal{statement("sum at fragment 5", 0, 0, 3)};
+    const Statements elsewhere{statement("sum at fragment 5", 0, 0), statement("copy at fragment 9", 0, 1)};
+    const Statements differing{statement("sum at fragment 5", 0, 0), statement("copy at fragment 5", 0, 1)};
+    EXPECT_FALSE(differ_at(equal, " at fragment 5"));
+    EXPECT_FALSE(differ_at(elsewhere, " at fragment 5"));
+    EXPECT_TRUE(differ_at(differing, " at fragment 5"));
+    EXPECT_FALSE(differ_at(differing, " at fragment 55"));
+}
+
 }  // namespace
 }  // namespace atp::control

@@ -114,6 +114,7 @@ class Floats final : public protocol::Tensor {
     explicit Floats(std::size_t size) : values(size) { std::iota(values.begin(), values.end(), 1.0F); }
     [[nodiscard]] std::uint64_t size() const override { return values.size(); }
     [[nodiscard]] bool plain() const override { return true; }
+    [[nodiscard]] std::uint16_t purpose() const override { return operation; }
     [[nodiscard]] bool load_integers(std::uint64_t first, std::span<std::byte> lanes) const override {
         for (std::size_t i = 0; i < lanes.size() / ATP_LANE_BYTES; ++i) {
             wire::store_u32(lanes.data() + i * ATP_LANE_BYTES, static_cast<std::uint32_t>(values[first + i]));
@@ -126,6 +127,7 @@ class Floats final : public protocol::Tensor {
             stored.emplace_back(first + i, wire::load_u32(lanes.data() + i * ATP_LANE_BYTES));
         }
     }
+    std::uint16_t operation = 0;
     std::vector<float> values;
     std::vector<std::pair<std::uint64_t, std::uint32_t>> stored;
 };

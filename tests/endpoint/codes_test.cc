@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "control/in_path_agent.h"
 #include "endpoint/channel_fixture.h"
 #include "endpoint/shard_machine.h"
 #include "support/recording_outbox.h"
@@ -49,6 +50,10 @@ ShardMachineConfig switch_config(const std::string& name, std::uint64_t boot, co
     config.tree = {.parent = parent, .jobs = 4, .channels = 8, .secret = {boot, 1}, .ticket_key = {9, 9}};
     config.tree.tenants = tenants_at(name);
     return config;
+}
+
+bool is_gradient(const Bytes& bytes) {
+    return !wire::control_type(bytes) && testing::header_in(bytes).type == ATP_TYPE_GRADIENT;
 }
 
 // Machines at addresses, a clock, and all datagrams that were sent.
@@ -143,7 +148,18 @@ class Net {
         return found;
     }
 
+    void submit(std::uint16_t number, Floats& tensor) {
+        ASSERT_TRUE(rank(number).submit(tensor, now, never));
+        take_from_rank(rank_address(number));
+        carry();
+    }
+    [[nodiscard]] std::size_t completed(std::uint16_t number) {
+        return static_cast<std::size_t>(
+            std::ranges::count(events_[rank_address(number)], Kind::completed, &ChannelEvent::kind));
+    }
+
     std::vector<Flight> recorded;
+    std::map<wire::Address, std::string> called;  // what a rank states
     Time now = start_time;
 
   private:
@@ -158,8 +174,12 @@ class Net {
     }
     void take_from_rank(const wire::Address& at) {
         ChannelMachine& machine = *ranks_.at(at);
-        while (auto event = machine.poll_event(now)) events_[at].push_back(*std::move(event));
+        while (auto event = machine.poll_event(now)) {
+            if (event->kind == Kind::differs) machine.state(called[at], now);
+            events_[at].push_back(*std::move(event));
+        }
         machine.transmit_control(list_);
+        while (machine.transmit(list_, 64, now).no_room) list_.flush();
         list_.flush();
         for (Packet& packet : std::exchange(list_.packets, {})) send(std::move(packet.bytes), at, packet.to);
     }
@@ -331,6 +351,55 @@ TEST(Codes, JobBelievesARestartedSwitchThatItsSumsAreLost) {
     job.net.pass(seconds(1));
     EXPECT_GE(job.net.node(leaf_address).tree().counters().refused, 1U) << "H26";
     EXPECT_TRUE(job.net.has_failed(0) && job.net.has_failed(1));
+}
+
+// Its statements do: nobody without the key can make them.
+TEST(Codes, H102_ForgedWaitEndsNoOperation) {
+    Job job;
+    Floats first(64), second(64);
+    job.net.submit(0, first);
+    Bytes gradient;
+    for (const Net::Flight& flight : job.net.recorded) {
+        if (is_gradient(flight.bytes)) gradient = flight.bytes;
+    }
+    ASSERT_FALSE(gradient.empty());
+    for (int round = 0; round < 10; ++round) {
+        job.net.give({mismatch_at(gradient), leaf_address, rank_address(0)});
+        job.net.pass(milliseconds(300));
+    }
+    job.expect_running();
+    job.net.submit(1, second);
+    job.net.pass(seconds(1));
+    EXPECT_EQ(job.net.completed(0), 1U);
+    EXPECT_EQ(job.net.completed(1), 1U);
+}
+
+TEST(Codes, H102_RanksThatCalledDifferentOperationsLearnItFromEachOther) {
+    Job job;
+    job.net.called[rank_address(0)] = "all_reduce of 64 float32";
+    job.net.called[rank_address(1)] = "all_reduce of 640 float32";
+    Floats first(64), second(640);
+    first.operation = 1, second.operation = 2;
+    job.net.submit(0, first);
+    job.net.submit(1, second);
+    job.net.pass(seconds(3));
+    for (std::uint16_t rank = 0; rank < 2; ++rank) {
+        EXPECT_TRUE(job.net.has_failed(rank)) << rank;
+        EXPECT_THAT(job.net.error(rank), HasSubstr("all_reduce of 640 float32"));
+    }
+}
+
+// It has no key, so it still believes what answers from where a JOIN went.
+TEST(Codes, SwitchInThePathLearnsJobsFromMessagesWithCodes) {
+    Job job;
+    control::InPathAgent agent(4, seconds(3), 0);
+    std::size_t admitted = 0;
+    for (const Net::Flight& flight : job.net.recorded) {
+        const auto change =
+            agent.handle_message({.bytes = flight.bytes, .from = flight.from, .to = flight.to}, job.net.now);
+        admitted += change.change == control::InPathAgent::Change::admit ? 1U : 0U;
+    }
+    EXPECT_EQ(admitted, 1U);
 }
 
 // ------------------------------------------------------------------------------------------------------ Two levels

@@ -127,6 +127,8 @@ class JoinClient {
     void set_busy(bool busy);
     // Tells all members what this one called, after their operations differed: see statements().
     void state(std::string text, Time now);
+    // From now on it states nothing, and what was stated before counts no longer.
+    void forget_statements() { own_statement_.clear(), statements_.clear(); }
     // Gives the position up, with one LEAVE, or three that carry the cause of a failure.
     void leave();
 

@@ -32,6 +32,11 @@ void add_statements(std::vector<wire::Statement>& all, std::span<const wire::Sta
     if (all.size() > wire::max_statements) all.resize(wire::max_statements);
 }
 
+bool differ_at(std::span<const wire::Statement> statements, std::string_view place) {
+    return std::ranges::count_if(statements,
+                                 [place](const wire::Statement& each) { return each.text.ends_with(place); }) > 1;
+}
+
 std::uint32_t count_of(std::span<const wire::Statement> statements) {
     std::uint32_t count = 0;
     for (const wire::Statement& statement : statements) count += statement.count;

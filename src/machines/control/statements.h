@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "wire/control.h"
@@ -14,6 +15,9 @@ namespace atp::control {
 // place. The text that most members state comes first; of equally many, the one with the lowest place. The result has
 // at most wire::max_statements texts.
 void add_statements(std::vector<wire::Statement>& all, std::span<const wire::Statement> more);
+
+// Two of them end in `place`, so they are about one operation, and differ.
+[[nodiscard]] bool differ_at(std::span<const wire::Statement> statements, std::string_view place);
 
 // Members that made a statement.
 [[nodiscard]] std::uint32_t count_of(std::span<const wire::Statement> statements);

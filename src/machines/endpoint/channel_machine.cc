@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "endpoint/channel_machine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -37,6 +39,12 @@ control::JoinClientConfig client_config_of(const ChannelMachineConfig& config, s
             .has_key = config.key != nullptr};
 }
 
+protocol::WorkerConfig worker_config_of(const ChannelMachineConfig& config) {
+    protocol::WorkerConfig worker = config.worker;
+    worker.confirms_mismatch = config.key != nullptr;
+    return worker;
+}
+
 std::optional<control::MemberSession> session_of(const ChannelMachineConfig& config) {
     if (config.key == nullptr) return std::nullopt;
     return control::MemberSession({{.key = config.key}}, config.nonce, control::key_of(config.terms));
@@ -53,7 +61,7 @@ control::SwitchCodesConfig server_codes_of(const ChannelMachineConfig& config) {
 
 ChannelMachine::ChannelMachine(const ChannelMachineConfig& config)
     : config_(config),
-      worker_(config.worker),
+      worker_(worker_config_of(config)),
       client_(client_config_of(config, worker_.packet_bytes())),
       session_(session_of(config)),
       codes_(server_codes_of(config)),
@@ -228,6 +236,7 @@ std::optional<ChannelEvent> ChannelMachine::poll_event(Time now) {
     }
     if (ended_) return std::nullopt;
     if (difference_) return poll_difference(now);
+    if (auto asked = poll_hint(now)) return asked;
     if (const auto event = worker_.poll_event()) {
         if (event->kind == protocol::WorkerEvent::Kind::mismatched) {
             difference_ = cause_of(*event, now);
@@ -236,6 +245,7 @@ std::optional<ChannelEvent> ChannelMachine::poll_event(Time now) {
         }
         if (event->kind != protocol::WorkerEvent::Kind::completed) return fail(cause_of(*event, now));
         --in_flight_;
+        ++completed_;
         client_.set_busy(in_flight_ != 0);
         return ChannelEvent{};
     }
@@ -251,6 +261,36 @@ std::optional<ChannelEvent> ChannelMachine::poll_event(Time now) {
         case control::MemberEvent::Kind::ended: break;
     }
     return fail(std::move(event->cause));
+}
+
+// No packet alone ends a job with a key: only if another rank states, with a code, that it called another operation at
+// the same place, the hint was true.
+std::optional<ChannelEvent> ChannelMachine::poll_hint(Time now) {
+    const auto position = worker_.poll_hint();
+    if (position && !hint_) {
+        hint_ = Hint{.completed = completed_,
+                     .tensor = *position,
+                     .place = fmt::format(" at fragment {}", worker_.first_seq_of(*position)),
+                     .until = now + control::timing.statements};
+        client_.forget_statements();
+        return ChannelEvent{.kind = ChannelEvent::Kind::differs, .number = *position};
+    }
+    if (!hint_) return std::nullopt;
+    const std::uint64_t completed = completed_ - hint_->completed;
+    const bool is_over = completed > hint_->tensor || now >= hint_->until;
+    if (!is_over && !control::differ_at(client_.statements(), hint_->place)) return std::nullopt;
+    if (!is_over) worker_.confirm_mismatch(hint_->tensor - completed, now);
+    if (is_over) client_.forget_statements();
+    hint_.reset();
+    return std::nullopt;
+}
+
+void ChannelMachine::state(std::string called, Time now) {
+    if (hint_) {
+        called.resize(std::min(called.size(), wire::max_statement_bytes - hint_->place.size()));
+        called += hint_->place;
+    }
+    client_.state(std::move(called), now);
 }
 
 // The switch collects the statements of all ranks. A rank that never reached the operation makes none.
@@ -326,7 +366,8 @@ bool ChannelMachine::transmit_server(wire::Outbox& out) {
 Time ChannelMachine::poll_timeout() const {
     const Time next = std::min(client_.poll_timeout(), closes_at());
     if (ended_) return next;
-    return std::min(difference_ ? differs_until_ : worker_.poll_timeout(), next);
+    const Time hint = hint_ ? hint_->until : never;
+    return std::min({difference_ ? differs_until_ : worker_.poll_timeout(), next, hint});
 }
 
 protocol::ServerCounters ChannelMachine::server_counters() const {

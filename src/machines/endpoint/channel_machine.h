@@ -108,7 +108,7 @@ class ChannelMachine {
     // False: the worker's queue is full until the next event `completed`, or the channel has ended.
     [[nodiscard]] bool submit(protocol::Tensor& tensor, Time now, Time deadline);
     // What this rank called, after the event `differs`: the other ranks read it, and this rank reads theirs.
-    void state(std::string called, Time now) { client_.state(std::move(called), now); }
+    void state(std::string called, Time now);
     // This rank submits nothing more. The event `closed` follows when late ranks had time to fetch their last results
     // from the server that runs here, and after the last LEAVE of a channel that failed.
     void close(Time now);
@@ -156,6 +156,7 @@ class ChannelMachine {
     [[nodiscard]] OperationCause cause_of(const protocol::WorkerEvent& event, Time now) const;
     [[nodiscard]] bool works() const { return !ended_ && !difference_; }
     [[nodiscard]] std::optional<ChannelEvent> poll_difference(Time now);
+    [[nodiscard]] std::optional<ChannelEvent> poll_hint(Time now);
     [[nodiscard]] ChannelEvent fail(ChannelCause cause);
     [[nodiscard]] bool transmit_server(wire::Outbox& out);
     [[nodiscard]] Time closes_at() const;  // never: close() was not called, or LEAVEs are due first
@@ -181,9 +182,19 @@ class ChannelMachine {
     bool ended_ = false;                        // failed, or end() was called
     std::optional<OperationCause> difference_;  // ranks called different operations
     Time differs_until_ = never;                // for which this rank waits for the statements of the others
-    std::uint64_t in_flight_ = 0;               // tensors that the worker has
-    Time served_at_{};                          // last packet to the hosted server
-    Time close_asked_ = never;                  // close() was called; never again after `closed`
+    // With a key: a packet shows that ranks called different operations. It may be forged, so this rank asks the
+    // others.
+    struct Hint {
+        std::uint64_t completed = 0;  // tensors, when it arrived
+        std::uint64_t tensor = 0;     // position among those in flight
+        std::string place{};          // in the stream, with which statements about it end
+        Time until{};
+    };
+    std::optional<Hint> hint_;
+    std::uint64_t completed_ = 0;  // tensors
+    std::uint64_t in_flight_ = 0;  // tensors that the worker has
+    Time served_at_{};             // last packet to the hosted server
+    Time close_asked_ = never;     // close() was called; never again after `closed`
     std::uint64_t strays_ = 0;
     std::uint64_t group_results_ = 0;
     bool results_by_group_ = false;

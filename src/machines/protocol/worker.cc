@@ -233,9 +233,7 @@ void Worker::handle_wait(const atp_header& header, Time now) {
     if (!in_flight(header.seq)) return;
     ++counters_.waits;
     if (header.argument == ATP_WAIT_MISMATCHED) {
-        mismatched_ = true;
-        mismatched_tensor_ = operations_.find(header.seq);
-        fail(now);
+        note_mismatch(header.seq, now);
         return;
     }
     exclude_waiting_fragments();

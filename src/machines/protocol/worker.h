@@ -57,6 +57,8 @@ struct WorkerConfig {
     // Some switch on the path adds only int32 lanes, so the integers of narrow tensors are sent as int32; the results
     // have the same bits (docs/spec/numbers.md#int32-paths). Equal on all workers of the channel.
     bool int32_lanes = false;
+    // Packets may be forged, so one that shows a mismatch is only a hint: the worker goes on until confirm_mismatch().
+    bool confirms_mismatch = false;
 };
 
 // tools/write_events writes the counters of a worker from src/events.toml.
@@ -154,6 +156,15 @@ class Worker {
     std::optional<std::size_t> poll_transmit(std::span<std::byte> buffer, Time now);
     // Time of the next handle_timeout(); `never` if nothing is outstanding.
     [[nodiscard]] Time poll_timeout() const;
+    // With confirms_mismatch: the oldest tensor at which workers may run different operations, from 0 for the oldest in
+    // flight; nullopt: none since the last call.
+    [[nodiscard]] std::optional<std::uint64_t> poll_hint();
+    // They do, at this tensor.
+    void confirm_mismatch(std::uint64_t tensor, Time now);
+    // Position of the first fragment of a tensor in flight, counted as poll_hint() does.
+    [[nodiscard]] std::uint32_t first_seq_of(std::uint64_t tensor) const {
+        return operations_[operations_.first() + tensor].first_seq;
+    }
     std::optional<WorkerEvent> poll_event();
 
     [[nodiscard]] bool failed() const { return failed_; }
@@ -253,6 +264,8 @@ class Worker {
     void count_newer_from_now(Slot& sent) const { sent.overtaken_by = 0, sent.newer_from = next_seq_; }
     void ask_for_overtaken(std::uint32_t seq);
     [[nodiscard]] bool is_for_others(const wire::Packet& packet) const;
+    void note_mismatch(std::uint32_t seq, Time now);
+    void end_mismatched(std::uint64_t tensor, Time now);
     [[nodiscard]] bool ends_as_mismatch(const wire::Packet& packet, Time now);
     [[nodiscard]] atp_header own_header(std::uint8_t type, std::uint32_t seq) const;
     // worker_home.cc: sums for this worker.
@@ -296,6 +309,7 @@ class Worker {
     bool failed_ = false;
     bool mismatched_ = false;
     std::uint64_t mismatched_tensor_ = 0;  // valid if mismatched_
+    std::optional<std::uint64_t> hint_;    // the oldest tensor at which workers may differ; not saved
     Time failed_at_{};
     Time timer_ = never;
     std::uint32_t backoff_ = 0;  // expiries since the last progress

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fragments with an owner: whose ACKs count, what is asked for again, READYs, and the headers that name the owner.
 #include <algorithm>
+#include <utility>
 
 #include "protocol/worker.h"
 
@@ -20,10 +21,28 @@ bool Worker::ends_as_mismatch(const wire::Packet& packet, Time now) {
     const std::uint32_t seq = packet.header.seq;
     const Delivery delivery = delivery_of(seq);
     if (!delivery.one_sender || packet.lanes.empty() || Delivery::of(packet.header) != delivery) return false;
-    mismatched_ = true;
-    mismatched_tensor_ = operations_.find(seq);
-    fail(now);
+    note_mismatch(seq, now);
     return true;
+}
+
+void Worker::note_mismatch(std::uint32_t seq, Time now) {
+    const std::uint64_t tensor = operations_.find(seq);
+    if (!config_.confirms_mismatch) return end_mismatched(tensor, now);
+    hint_ = std::min(hint_.value_or(tensor), tensor);
+}
+
+std::optional<std::uint64_t> Worker::poll_hint() {
+    const auto hint = std::exchange(hint_, std::nullopt);
+    if (!hint || failed_ || operations_.empty() || *hint < operations_.first()) return std::nullopt;
+    return *hint - operations_.first();
+}
+
+void Worker::confirm_mismatch(std::uint64_t tensor, Time now) { end_mismatched(operations_.first() + tensor, now); }
+
+void Worker::end_mismatched(std::uint64_t tensor, Time now) {
+    mismatched_ = true;
+    mismatched_tensor_ = tensor;
+    fail(now);
 }
 
 // Only later fragments of the same owner prove that this one was sent: with one sender its lanes, and of a sum the
