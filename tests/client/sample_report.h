@@ -44,6 +44,8 @@ inline ShardReport sample_thread() {
                          .slowest = client::SlowestChild{
                              .rank = 3, .unit = 1, .share_percent = 99, .last_percent = 97, .waited_permille = 412}};
     number(shard.channels[0].server, 600);
+    shard.channels[0].tenant = "vision";
+    shard.channels[0].server_bytes = 42'000'000;
     shard.channels[1].job = 8;
     shard.channels[1].present = 1;
     shard.channels[1].expected = 2;
@@ -80,6 +82,7 @@ inline SwitchReport sample_report() {
     node.hellos = 4321;
     node.lanes = 352;
     node.memory_bytes = 64'000'360;
+    node.tenants = {{.name = "vision", .jobs = 8, .channels = 64, .server_bytes = 2'147'483'648}, {.name = "speech"}};
     node.shards = {sample_thread(), sample_kernel()};
     return node;
 }

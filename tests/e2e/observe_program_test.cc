@@ -81,7 +81,7 @@ TEST_F(Observed, SwitchLogsSettingsJobsAndTotals) {
     EXPECT_THAT(line_with(output, " switch started "),
                 MatchesRegex("20.*Z info switch started address=" + address_ +
                              " parent=none threads=1 memory_bytes=1000000 aggregators=.* lanes=64 jobs=64 .*hold_ms=.* "
-                             "log_level=info log_format=text trace=none version=.*"));
+                             "tenants=\"open: no tenants\" log_level=info log_format=text trace=none version=.*"));
     EXPECT_THAT(line_with(output, " job formed "), HasSubstr(" info job formed job="));
     EXPECT_THAT(line_with(output, " job ready "), HasSubstr(" members=2"));
     EXPECT_NE(line_with(output, " job left "), "");

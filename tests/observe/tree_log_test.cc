@@ -51,5 +51,26 @@ TEST(TreeLog, EachNoticeIsOneLineWithItsFields) {
               "parent lost job=00000007 channel=3 address=10.0.0.1:4791 reason=closed");
 }
 
+TEST(TreeLog, JobsOfTenantsNameTenantAndKey) {
+    EXPECT_EQ(line_of({.kind = Kind::job_formed, .address = sender, .tenant = "vision", .key = 9, .channels = 2}),
+              "job formed job=00000007 channel=3 level=0 address=10.0.0.1:4791 tenant=vision key=9 channels=2");
+    EXPECT_EQ(line_of({.kind = Kind::job_refused, .address = sender, .reason = "full", .tenant = "vision", .key = 9}),
+              "job refused job=00000007 channel=3 address=10.0.0.1:4791 tenant=vision key=9 reason=full");
+}
+
+TEST(TreeLog, FloodOfOneTenantHidesNoLineOfAnother) {
+    std::string last;
+    Log log({.level = Severity::debug, .receiver = [&](Severity, std::string_view line) { last = line; }});
+    const auto refuse = [&](const char* tenant) {
+        last.clear();
+        write_notice(log, {.kind = Kind::job_refused, .address = sender, .reason = "full", .tenant = tenant, .key = 9});
+        return !last.empty();
+    };
+    int written = 0;
+    for (int i = 0; i < 1000; ++i) written += refuse("greedy") ? 1 : 0;
+    EXPECT_EQ(written, 100);
+    EXPECT_TRUE(refuse("vision"));
+}
+
 }  // namespace
 }  // namespace atp::observe

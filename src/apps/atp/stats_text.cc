@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <optional>
+#include <set>
 
 #include "protocol/decide.h"
 #include "protocol/switch.h"
@@ -38,6 +41,37 @@ std::string slowest_text(const std::optional<client::SlowestChild>& slowest) {
                        slowest->share_percent, slowest->last_percent);
 }
 
+struct TenantUse {
+    std::set<std::uint32_t> jobs{};
+    std::uint64_t channels = 0;
+    std::uint64_t server_bytes = 0;
+};
+
+// Of each tenant what it uses, and its limits.
+std::string uses_text(const client::SwitchReport& report) {
+    if (report.tenants.empty()) return {};
+    std::map<std::string, TenantUse> uses;
+    for (const client::ShardReport& shard : report.shards) {
+        for (const client::ChannelReport& channel : shard.channels) {
+            TenantUse& use = uses[channel.tenant];
+            use.jobs.insert(channel.job);
+            ++use.channels;
+            use.server_bytes += channel.server_bytes;
+        }
+    }
+    const auto of_limit = [](auto used, const auto& limit) {
+        return limit ? fmt::format("{} of {}", used, *limit) : fmt::format("{}", used);
+    };
+    std::string text = fmt::format("\n{:<20} {:>14} {:>14} {:>18}\n", "tenant", "jobs", "channels", "server MB");
+    for (const client::TenantReport& tenant : report.tenants) {
+        const TenantUse& use = uses[tenant.name];
+        const auto most = tenant.server_bytes ? std::optional(*tenant.server_bytes >> 20U) : std::nullopt;
+        text += fmt::format("{:<20} {:>14} {:>14} {:>18}\n", tenant.name, of_limit(use.jobs.size(), tenant.jobs),
+                            of_limit(use.channels, tenant.channels), of_limit(use.server_bytes >> 20U, most));
+    }
+    return text;
+}
+
 std::string jobs_text(const client::SwitchReport& report) {
     std::string text =
         fmt::format("\n{:>10} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "job", "claimed", "added",
@@ -54,11 +88,12 @@ std::string jobs_text(const client::SwitchReport& report) {
     }
     for (const client::ShardReport& shard : report.shards) {
         for (const client::ChannelReport& channel : shard.channels) {
-            text +=
-                fmt::format("  job {} channel {}: level {}, {} of {} joined{}{}, results by {}{}\n",
-                            wire::job_to_string(channel.job), channel.channel, channel.level, channel.present,
-                            channel.expected, channel.ready ? "" : ", waiting", channel.hosts ? ", server here" : "",
-                            channel.by_group ? "multicast" : "unicast", slowest_text(channel.slowest));
+            text += fmt::format("  job {} channel {}{}: level {}, {} of {} joined{}{}, results by {}{}\n",
+                                wire::job_to_string(channel.job), channel.channel,
+                                channel.tenant.empty() ? "" : " of tenant " + channel.tenant, channel.level,
+                                channel.present, channel.expected, channel.ready ? "" : ", waiting",
+                                channel.hosts ? ", server here" : "", channel.by_group ? "multicast" : "unicast",
+                                slowest_text(channel.slowest));
         }
     }
     return text;
@@ -106,8 +141,10 @@ std::string stats_text(const client::SwitchReport& report, const StatsTotals& be
     if (!report.parent.empty()) {
         text += fmt::format(", parent {}{}", report.parent, report.parent_answers ? "" : " (does not answer)");
     }
+    if (report.is_open) text += ", open: no tenants";
     text += "\n";
-    return text + totals_text(totals_of(report), before, seconds) + kernels_text(report) + jobs_text(report);
+    return text + totals_text(totals_of(report), before, seconds) + kernels_text(report) + uses_text(report) +
+           jobs_text(report);
 }
 
 }  // namespace atp::apps

@@ -18,6 +18,7 @@
 #include "apps/atp/kernel_flags.h"
 #include "apps/atp/kernel_part.h"
 #include "apps/atp/switch_log.h"
+#include "apps/atp/tenants_part.h"
 #include "apps/common/flags.h"
 #include "apps/common/output.h"
 #include "apps/common/signals.h"
@@ -50,6 +51,7 @@ struct SwitchOptions {
     observe::LogFormat log_format = observe::LogFormat::text;
     std::string trace;
     std::string state;
+    std::string tenants;
     switchd::SwitchNodeConfig config;
     Given given;
     SwitchAdditions additions;
@@ -139,6 +141,7 @@ void print_start(const switchd::SwitchNode& node, const SwitchOptions& options) 
         print_memory(config);
         fmt::print("  jobs         {}, {}, servers up to {:.0f} MB\n", config.jobs, counted(config.channels, "channel"),
                    static_cast<double>(config.server_bytes) / 1e6);
+        fmt::print("  tenants      {}\n", tenants_text(config));
         if (options.additions.describe) fmt::print("{}", options.additions.describe(config));
         for (const client::ShardReport& shard : node.snapshot().shards) {
             if (shard.kernel) print_kernel(shard, !options.kernel.pipeline.empty());
@@ -169,9 +172,14 @@ observe::LogConfig log_config(const SwitchOptions& options) {
 }
 
 // Counts of suppressed lines appear within a second after their period.
-void wait_for_stop(const StopSignals& signals, observe::Log& log) {
+void wait_for_stop(const StopSignals& signals, TenantsPart& tenants, switchd::SwitchNode& node, observe::Log& log) {
     constexpr Duration between_polls = std::chrono::seconds(1);
-    while (!signals.wait_for(between_polls)) log.poll();
+    while (true) {
+        const auto signal = signals.wait_for(between_polls);
+        if (signal && *signal != SIGHUP) return;
+        if (signal) tenants.reload(node, log);
+        log.poll();
+    }
 }
 
 Result<void> open_trace(SwitchOptions& options) {
@@ -195,7 +203,10 @@ int run_switch(SwitchOptions options) {
         if (const auto status = options.additions.run(options.config, options.quiet, options.json)) return *status;
     }
     if (const auto problem = problem_of_memory(options)) return misused(*problem);
-    const StopSignals signals;
+    auto tenants = TenantsPart::open(options.tenants);
+    if (!tenants) return misused(tenants.error());
+    options.config.tenants = tenants->tenants();
+    const StopSignals signals({SIGHUP});
     options.config.log = std::make_shared<observe::Log>(log_config(options));
     observe::Log& log = *options.config.log;
     if (auto opened = open_trace(options); !opened) return misused(opened.error());
@@ -210,7 +221,7 @@ int run_switch(SwitchOptions options) {
     if (!show_output()) return exit_failed;
     if (*kernel != nullptr) (*kernel)->commit();
     log_start(log, **node, log_config(options), options.trace);
-    wait_for_stop(signals, log);
+    wait_for_stop(signals, *tenants, **node, log);
     std::vector<Error> failures;
     if (const auto failure = (*node)->failure()) failures.push_back(*failure);
     (*node)->stop();
@@ -264,9 +275,13 @@ void add_place_flags(Command& command, SwitchOptions& options) {
                "Host the parameter servers of jobs that request them on their last switch [yes]");
 }
 
-void add_limit_flags(Command& command, switchd::SwitchNodeConfig& config) {
+void add_limit_flags(Command& command, SwitchOptions& options) {
+    switchd::SwitchNodeConfig& config = options.config;
     using control::address_ranges_forms;
     Flags flags(command, "Hosts");
+    flags.text("--tenants", options.tenants, "FILE", "a path",
+               "File with the teams that may use this switch, their keys and limits; SIGHUP reads it again [none: open "
+               "to all]");
     flags.parsed("--clients", config.clients, "NETWORKS", control::parse_ranges, address_ranges_forms,
                  "Hosts that may join and ask this switch; others get no answer [all]");
     flags.parsed("--servers", config.servers, "NETWORKS", control::parse_ranges, address_ranges_forms,
@@ -322,7 +337,7 @@ std::function<int()> add_switch(CLI::App& program, SwitchAdditions additions) {
     options->additions = std::move(additions);
     Command& command = Command::add(program, "switch", "Aggregate the packets of any number of jobs");
     add_place_flags(command, *options);
-    add_limit_flags(command, options->config);
+    add_limit_flags(command, *options);
     add_path_flags(command, options->kernel);
     add_time_flags(command, *options);
     add_output_flags(command, *options);

@@ -2,6 +2,7 @@
 #include "apps/atp/switch_log.h"
 
 #include <chrono>
+#include <string>
 #include <string_view>
 
 #include "base/version.h"
@@ -36,6 +37,7 @@ void log_settings(observe::Log& log, const switchd::SwitchNodeConfig& config, co
                {"hold_ms", milliseconds_of(config.hold)},
                {"spin_us", std::chrono::ceil<std::chrono::microseconds>(config.spin).count()},
                {"kernel", config.kernel_aggregators != 0 ? "yes" : "no"},
+               {"tenants", tenants_text(config)},
                {"log_level", to_string(log_config.level)},
                {"log_format", to_string(log_config.format)},
                {"trace", trace.empty() ? "none" : trace},
@@ -43,6 +45,10 @@ void log_settings(observe::Log& log, const switchd::SwitchNodeConfig& config, co
 }
 
 }  // namespace
+
+std::string tenants_text(const switchd::SwitchNodeConfig& config) {
+    return config.tenants == nullptr ? "open: no tenants" : std::to_string(config.tenants->all().size());
+}
 
 void log_start(observe::Log& log, const switchd::SwitchNode& node, const observe::LogConfig& log_config,
                const std::string& trace) {

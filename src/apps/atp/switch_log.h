@@ -10,6 +10,8 @@
 
 namespace atp::apps {
 
+// Their number, or that there are none.
+[[nodiscard]] std::string tenants_text(const switchd::SwitchNodeConfig& config);
 // The settings in effect, the interfaces of the kernel switch, and what the kernel refused to the sockets.
 void log_start(observe::Log& log, const switchd::SwitchNode& node, const observe::LogConfig& log_config,
                const std::string& trace);

@@ -4,22 +4,25 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <initializer_list>
 #include <optional>
 
 #include "base/time.h"
 
 namespace atp::apps {
 
-// SIGINT and SIGTERM, for commands that run until they are stopped. Blocks the signals in every thread that starts
-// later, so that they interrupt no system call; wait() takes them one by one. Construct it before any thread starts.
-// The destructor discards further signals: a second Ctrl-C does not change the outcome of a command that has stopped.
+// SIGINT, SIGTERM and what a command names, for commands that run until they are stopped. Blocks the signals in every
+// thread that starts later, so that they interrupt no system call; wait() takes them one by one. Construct it before
+// any thread starts. The destructor discards further signals: a second Ctrl-C does not change the outcome of a command
+// that has stopped.
 class StopSignals {
   public:
-    StopSignals() {
+    explicit StopSignals(std::initializer_list<int> more = {}) {
         sigemptyset(&set_);
         sigaddset(&set_, SIGINT);
         sigaddset(&set_, SIGTERM);
         sigaddset(&set_, SIGUSR1);
+        for (const int signal : more) sigaddset(&set_, signal);
         pthread_sigmask(SIG_BLOCK, &set_, &before_);
     }
     ~StopSignals() {

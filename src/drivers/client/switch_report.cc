@@ -272,8 +272,18 @@ void describe(Archive& archive, Of<Archive, ChannelReport> channel) {
     archive.value("hosts_server", channel.hosts);
     archive.choice("results", channel.by_group, "multicast", "unicast");
     archive.optional("slowest", channel.slowest);
+    archive.value_unless_empty("tenant", channel.tenant);
     if (!channel.hosts) return;
+    archive.value("server_bytes", channel.server_bytes);
     archive.object("server", [&](Archive& inner) { inner.counters(protocol::server_fields, channel.server); });
+}
+
+template <class Archive>
+void describe(Archive& archive, Of<Archive, TenantReport> tenant) {
+    archive.value("name", tenant.name);
+    archive.value_if_known("jobs", tenant.jobs);
+    archive.value_if_known("channels", tenant.channels);
+    archive.value_if_known("server_bytes", tenant.server_bytes);
 }
 
 template <class Archive>
@@ -317,6 +327,8 @@ void describe(Archive& archive, Of<Archive, SwitchReport> report) {
     archive.value("lanes", report.lanes);
     archive.value_unless_empty("parent", report.parent);
     if (!report.parent.empty()) archive.value("parent_answers", report.parent_answers);
+    archive.value("open", report.is_open);
+    if (!report.is_open) archive.list("tenants", report.tenants);
     archive.list("shards", report.shards);
     archive.parts(report.parts);
 }

@@ -46,6 +46,16 @@ struct ChannelReport {
     bool by_group = false;                  // results go to the group, not to each child
     std::optional<SlowestChild> slowest{};  // nullopt: too few fragments, or none waited, in the last interval
     protocol::ServerCounters server{};      // all 0 unless `hosts`
+    std::string tenant{};                   // whose job it is; empty: the switch was open when it joined
+    std::uint64_t server_bytes = 0;         // reserved for the server; 0 unless `hosts`
+};
+
+// A tenant and its limits. nullopt: that of the switch.
+struct TenantReport {
+    std::string name{};
+    std::optional<std::uint32_t> jobs{};
+    std::optional<std::uint32_t> channels{};
+    std::optional<std::uint64_t> server_bytes{};
 };
 
 struct JobReport {
@@ -127,6 +137,8 @@ struct SwitchReport {
     std::uint64_t hellos = 0;  // received since the start
     std::uint16_t lanes = 0;
     std::uint64_t memory_bytes = 0;  // of all aggregators
+    bool is_open = false;            // it has no tenants: any host may start jobs
+    std::vector<TenantReport> tenants = {};
     std::vector<ShardReport> shards = {};
     std::vector<ReportPart> parts = {};
 };

@@ -14,15 +14,15 @@ constexpr std::array<std::string_view, 6> severities{"trace", "debug", "info", "
 // tools/write_events writes the events from src/events.toml.
 // clang-format off
 constexpr std::array table{
-    EventRow{"switch started", Severity::info, {"address parent threads memory_bytes aggregators lanes jobs channels server_bytes ageing_ms hold_ms spin_us kernel log_level log_format trace version", ""}},
+    EventRow{"switch started", Severity::info, {"address parent threads memory_bytes aggregators lanes jobs channels server_bytes ageing_ms hold_ms spin_us kernel tenants log_level log_format trace version", ""}},
     EventRow{"switch stopped", Severity::info, {"uptime_ms received_packets sent_packets completed joins_refused members_left members_expired members_closed", ""}},
     EventRow{"switch failed", Severity::error, {"reason", ""}},
     EventRow{"feature missing", Severity::info, {"address name reason", "name reason"}},
-    EventRow{"job formed", Severity::info, {"job channel level address", ""}},
+    EventRow{"job formed", Severity::info, {"job channel level address tenant? key? channels?", ""}},
     EventRow{"job ready", Severity::info, {"job channel members", "job rank world switch channels lanes window aggregators levels"}},
     EventRow{"job left", Severity::info, {"job channel", "job rank"}},
     EventRow{"job failed", Severity::warn, {"job channel address? reason", "job? rank reason"}},
-    EventRow{"job refused", Severity::warn, {"job channel address reason", ""}},
+    EventRow{"job refused", Severity::warn, {"job channel address tenant? key? reason", ""}},
     EventRow{"rank slow", Severity::warn, {"", "job rank reason"}},
     EventRow{"memory shared", Severity::info, {"", "rank ranks"}},
     EventRow{"shared memory unavailable", Severity::info, {"", "rank reason"}},
@@ -42,6 +42,8 @@ constexpr std::array table{
     EventRow{"kernel attached", Severity::info, {"interface mode level", ""}},
     EventRow{"kernel detached", Severity::info, {"interface", ""}},
     EventRow{"kernel failed", Severity::error, {"reason", ""}},
+    EventRow{"tenants changed", Severity::info, {"file reason", ""}},
+    EventRow{"tenants kept", Severity::warn, {"file? reason", ""}},
     EventRow{"trace ended", Severity::info, {"file written dropped", "file written dropped"}},
     EventRow{"trace failed", Severity::error, {"file reason", "file reason"}},
     EventRow{"log suppressed", Severity::warn, {"event count", "event count"}},

@@ -56,6 +56,8 @@ enum class LogEvent : std::uint8_t {
     kernel_attached,
     kernel_detached,
     kernel_failed,
+    tenants_changed,
+    tenants_kept,
     trace_ended,
     trace_failed,
     log_suppressed,

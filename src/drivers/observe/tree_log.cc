@@ -2,6 +2,9 @@
 #include "observe/tree_log.h"
 
 #include <algorithm>
+#include <string>
+
+#include "base/hash.h"
 
 namespace atp::observe {
 namespace {
@@ -42,25 +45,57 @@ void write_failure(Log& log, LogEvent event, const control::TreeNotice& notice) 
     }
 }
 
+// A tenant has lines of its own: neither hosts without a key nor other tenants hide them.
+std::uint64_t source_of_tenant(const std::string& name) {
+    std::uint64_t hash = 0;
+    for (const char c : name) hash = mix64(hash + static_cast<unsigned char>(c));
+    return std::max<std::uint64_t>(hash, 1);
+}
+
+// The two below are the audit of a switch with tenants.
+void write_formed(Log& log, const control::TreeNotice& notice) {
+    if (notice.tenant.empty()) {
+        log.write(
+            LogEvent::job_formed,
+            {job_field(notice.job), {"channel", notice.channel}, {"level", notice.level}, {"address", notice.address}},
+            source_of(notice.address));
+    } else {
+        log.write(LogEvent::job_formed,
+                  {job_field(notice.job),
+                   {"channel", notice.channel},
+                   {"level", notice.level},
+                   {"address", notice.address},
+                   {"tenant", notice.tenant},
+                   {"key", notice.key},
+                   {"channels", notice.channels}},
+                  source_of_tenant(notice.tenant));
+    }
+}
+
+void write_refused(Log& log, const control::TreeNotice& notice) {
+    if (notice.tenant.empty()) return write_failure(log, LogEvent::job_refused, notice);
+    log.write(LogEvent::job_refused,
+              {job_field(notice.job),
+               {"channel", notice.channel},
+               {"address", notice.address},
+               {"tenant", notice.tenant},
+               {"key", notice.key},
+               {"reason", notice.reason}},
+              source_of_tenant(notice.tenant));
+}
+
 }  // namespace
 
 void write_notice(Log& log, const control::TreeNotice& notice) {
     switch (notice.kind) {
-        case Kind::job_formed:
-            log.write(LogEvent::job_formed,
-                      {job_field(notice.job),
-                       {"channel", notice.channel},
-                       {"level", notice.level},
-                       {"address", notice.address}},
-                      source_of(notice.address));
-            break;
+        case Kind::job_formed: write_formed(log, notice); break;
         case Kind::job_ready:
             log.write(LogEvent::job_ready,
                       {job_field(notice.job), {"channel", notice.channel}, {"members", notice.members}});
             break;
         case Kind::job_left: log.write(LogEvent::job_left, {job_field(notice.job), {"channel", notice.channel}}); break;
         case Kind::job_failed: write_failure(log, LogEvent::job_failed, notice); break;
-        case Kind::job_refused: write_failure(log, LogEvent::job_refused, notice); break;
+        case Kind::job_refused: write_refused(log, notice); break;
         case Kind::member_joined: write_member(log, LogEvent::member_joined, LogEvent::leaf_joined, notice); break;
         case Kind::member_left: write_member(log, LogEvent::member_left, LogEvent::leaf_left, notice); break;
         case Kind::member_lost: write_member(log, LogEvent::member_lost, LogEvent::leaf_lost, notice); break;

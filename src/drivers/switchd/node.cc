@@ -95,7 +95,8 @@ SwitchNode::SwitchNode(const SwitchNodeConfig& config)
 SwitchNode::~SwitchNode() { stop(); }
 
 Result<void> SwitchNode::open_shards() {
-    const auto room = std::make_shared<SharedRoom>(config_.jobs, config_.channels);
+    room_ = std::make_shared<SharedRoom>(config_.jobs, config_.channels);
+    set_tenants(config_.tenants);
     const auto pace = std::make_shared<SharedPace>(config_.secret);
     for (std::uint32_t i = 0; i < config_.shards; ++i) {
         net::LoopConfig loop{.spin = config_.spin, .core = std::nullopt};
@@ -109,7 +110,7 @@ Result<void> SwitchNode::open_shards() {
                 this->dispatch(std::move(message), out, now);
             };
         }
-        auto shard = ShardDriver::open(config_, i, *loops_.back(), std::move(dispatch), {.room = room, .pace = pace});
+        auto shard = ShardDriver::open(config_, i, *loops_.back(), std::move(dispatch), {.room = room_, .pace = pace});
         if (!shard) return tl::unexpected(shard.error());
         shards_.push_back(*std::move(shard));
     }
@@ -122,6 +123,13 @@ Result<void> SwitchNode::open_shards() {
         machine_.set_parent(parent_->client());
     }
     return {};
+}
+
+void SwitchNode::set_tenants(const std::shared_ptr<const control::Tenants>& tenants) {
+    room_->set_tenants(tenants);
+    for (const auto& shard : shards_) shard->set_tenants(tenants);
+    const std::scoped_lock lock(tenants_mutex_);
+    tenants_ = tenants;
 }
 
 void SwitchNode::stop() {
@@ -173,11 +181,24 @@ client::SwitchReport SwitchNode::snapshot() const {
         .uptime_s = std::chrono::duration<double>(net::now() - started_).count(),
         .lanes = config_.lanes,
         .memory_bytes = config_.memory_bytes};
+    add_tenants(report);
     client::add_parts(config_.report_parts, report.parts);
     for (const auto& shard : shards_) report.shards.push_back(shard->snapshot());
     if (report_kernel_) report.shards.push_back(report_kernel_());
     for (const client::ShardReport& shard : report.shards) report.memory_bytes += client::memory_of_kernel(shard);
     return report;
+}
+
+void SwitchNode::add_tenants(client::SwitchReport& report) const {
+    const std::scoped_lock lock(tenants_mutex_);
+    report.is_open = tenants_ == nullptr;
+    if (report.is_open) return;
+    for (const control::Tenant& tenant : tenants_->all()) {
+        report.tenants.push_back({.name = tenant.name,
+                                  .jobs = tenant.jobs,
+                                  .channels = tenant.channels,
+                                  .server_bytes = tenant.server_bytes});
+    }
 }
 
 }  // namespace atp::switchd

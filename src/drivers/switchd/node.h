@@ -27,7 +27,7 @@ namespace atp::switchd {
 //
 // Ownership: owns its shards, their loops and threads, the link to the parent, and what makes reports.
 // Calling order: start(), which starts the threads; then stop() or the destructor, which waits for them.
-// Threads: one thread calls start() and stop(). Any thread calls snapshot() and failure().
+// Threads: one thread calls start(), set_tenants() and stop(). Any thread calls snapshot() and failure().
 // Failure: start() returns the reason. If a shard ends later by itself, failure() returns its error.
 class SwitchNode {
   public:
@@ -41,6 +41,8 @@ class SwitchNode {
     SwitchNode(const SwitchNode&) = delete;
     SwitchNode& operator=(const SwitchNode&) = delete;
 
+    // Members that have joined stay; from now on, others meet these limits.
+    void set_tenants(const std::shared_ptr<const control::Tenants>& tenants);
     void stop();
     [[nodiscard]] const wire::Address& address() const { return shards_.front()->local(); }
     [[nodiscard]] client::SwitchReport snapshot() const;
@@ -54,10 +56,12 @@ class SwitchNode {
     [[nodiscard]] Result<void> open_shards();
     void dispatch(endpoint::ControlMessage message, wire::Outbox& out, Time now);
     [[nodiscard]] std::string report(std::uint64_t hellos) const;
+    void add_tenants(client::SwitchReport& report) const;
 
     SwitchNodeConfig config_;
     std::uint64_t id_;
     Time started_;
+    std::shared_ptr<control::SwitchRoom> room_;
     std::vector<std::unique_ptr<net::EventLoop>> loops_;
     std::vector<std::unique_ptr<ShardDriver>> shards_;
     std::unique_ptr<ParentLink> parent_;
@@ -69,6 +73,8 @@ class SwitchNode {
     std::atomic<bool> stopping_{false};
     mutable std::mutex failure_mutex_;
     std::optional<Error> failure_;
+    mutable std::mutex tenants_mutex_;
+    std::shared_ptr<const control::Tenants> tenants_;
 };
 
 }  // namespace atp::switchd

@@ -44,6 +44,8 @@ void ShardDriver::publish() {
                                .last_percent = pace.last_percent,
                                .waited_permille = pace.waited_permille};
         }
+        channel.tenant = branch.owner.tenant;
+        if (branch.has_memory) channel.server_bytes = control::server_bytes_of(branch.terms);
         if (const protocol::Server* const server = machine_.server_of(branch)) channel.server = server->counters();
         snapshot.channels.push_back(std::move(channel));
     });

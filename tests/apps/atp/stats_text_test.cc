@@ -29,9 +29,16 @@ TEST(StatsText, ShowsSwitchKernelJobsAndChannels) {
                                 "[2001:db8::1]:4790\n"));
     EXPECT_THAT(text, HasSubstr("inside the kernel: eth1 native, eth2 generic; 44444 aggregators of 352 lanes;"));
     EXPECT_THAT(text, HasSubstr("  00000007        501        502        503        507     1021      516      534"));
-    EXPECT_THAT(text, HasSubstr("job 00000007 channel 1: level 1, 3 of 3 joined, server here, results by multicast; "
-                                "waits 41.2 % of the time "
-                                "for rank 3 (99 % of all waiting; last in 97 % of the fragments)\n"));
+    EXPECT_THAT(
+        text,
+        HasSubstr("job 00000007 channel 1 of tenant vision: level 1, 3 of 3 joined, server here, results by multicast; "
+                  "waits 41.2 % of the time "
+                  "for rank 3 (99 % of all waiting; last in 97 % of the fragments)\n"));
+    EXPECT_THAT(text, HasSubstr("\nvision                       1 of 8        1 of 64         40 of 2048\n"));
+    EXPECT_THAT(text, HasSubstr("\nspeech                            0              0                  0\n"));
+    client::SwitchReport open = client::sample_report();
+    open.is_open = true;
+    EXPECT_THAT(stats_text(open, {}, 0), HasSubstr("[2001:db8::1]:4790, open: no tenants\n"));
     EXPECT_THAT(
         text,
         HasSubstr(

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`atp switch --tenants`, as an operator types it: keys, the file, SIGHUP, and what the switch says about them.
+
+usage: switch_tenants_test.py ATP
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+ATP = sys.argv.pop(1)
+DEADLINE_S = 20
+
+
+class Switch:
+    """The process, and the lines of its log."""
+
+    def __init__(self, *flags: object) -> None:
+        words = [
+            ATP,
+            "switch",
+            "--listen",
+            "127.0.0.1:0",
+            "--memory",
+            "1MB",
+            "--lanes",
+            "64",
+            "--server-memory",
+            "64MB",
+        ]
+        self.process = subprocess.Popen([*words, *map(str, flags)], text=True, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE)  # fmt: skip
+        self._lines: list[str] = []
+        self._changed = threading.Condition()
+        self._readers = [threading.Thread(target=self._read, args=(stream,), daemon=True)
+                         for stream in (self.process.stdout, self.process.stderr)]  # fmt: skip
+        for reader in self._readers:
+            reader.start()
+
+    def _read(self, stream) -> None:
+        for line in stream:
+            with self._changed:
+                self._lines.append(line)
+                self._changed.notify_all()
+
+    def line(self, pattern: str) -> str:
+        """The first line with this pattern that was not read before, of either stream."""
+        with self._changed:
+            end = time.monotonic() + DEADLINE_S
+            while True:
+                for at, line in enumerate(self._lines):
+                    if re.search(pattern, line):
+                        return self._lines.pop(at)
+                if not self._changed.wait(end - time.monotonic()):
+                    raise AssertionError(f"no line with {pattern!r} in {self._lines}")
+
+    def stop(self) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(DEADLINE_S)
+        for reader in self._readers:
+            reader.join(DEADLINE_S)
+        for stream in (self.process.stdout, self.process.stderr):
+            stream.close()
+        return status
+
+
+class SwitchTenants(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        for tenant in ("vision", "speech"):
+            self.atp("key", "new", f"{tenant}.key", "--tenant", tenant)
+            self.atp("key", "for", "leaf-1", f"{tenant}-leaf-1.key", "--from", f"{tenant}.key")
+        self.file = self.folder / "tenants.toml"
+
+    def atp(self, *words: str) -> str:
+        done = subprocess.run([ATP, *words], cwd=self.folder, text=True, capture_output=True, timeout=30, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def write(self, *tenants: str) -> None:
+        self.file.write_text("".join(f"[[tenant]]\n{tenant}\n" for tenant in tenants))
+        self.file.chmod(0o600)
+
+    def start(self, *flags: object) -> Switch:
+        switch = Switch(*flags)
+        self.addCleanup(switch.stop)
+        return switch
+
+    def report(self, address: str) -> dict:
+        return json.loads(self.atp("stats", address, "--json"))
+
+    def test_tenants_are_reloaded_and_an_error_keeps_those_before(self) -> None:
+        self.write("name = 'vision'\nkeys = 'vision-leaf-1.key'\njobs = 8\nserver_memory = '32MB'",
+                   "name = 'speech'\nkeys = 'speech-leaf-1.key'")  # fmt: skip
+        switch = self.start("--tenants", self.file, "--threads", 2)
+        address = re.search(r"127\.0\.0\.1:\d+", switch.line("atp switch at"))[0]
+        self.assertIn("2", switch.line("^  tenants "))
+        self.assertIn("tenants=2", switch.line("switch started"))
+        report = self.report(address)
+        self.assertEqual(
+            report["tenants"], [{"name": "vision", "jobs": 8, "server_bytes": 32_000_000}, {"name": "speech"}]
+        )
+        self.assertFalse(report["open"])
+        self.assertRegex(self.atp("stats", address), r"vision +0 of 8 +0 +0 of 30\n")
+
+        self.write("name = 'vision'\nkeys = 'vision-leaf-1.key'\njobs = many")
+        switch.process.send_signal(signal.SIGHUP)
+        self.assertIn("line 4", switch.line("tenants kept"))
+        self.assertEqual(len(self.report(address)["tenants"]), 2)
+
+        self.write("name = 'vision'\nkeys = 'vision-leaf-1.key'\njobs = 4\nserver_memory = '32MB'")
+        switch.process.send_signal(signal.SIGHUP)
+        self.assertIn("tenant vision: jobs 4 (was 8)", switch.line("tenants changed"))
+        self.assertIn("tenant speech removed", switch.line("tenants changed"))
+        # A switch makes a report at most every 100 ms.
+        end = time.monotonic() + DEADLINE_S
+        while len(self.report(address)["tenants"]) != 1:
+            self.assertLess(time.monotonic(), end)
+        self.assertEqual(self.report(address)["tenants"][0]["jobs"], 4)
+        self.assertEqual(switch.stop(), 0)
+
+    def test_hangup_does_not_end_an_open_switch(self) -> None:
+        switch = self.start()
+        address = re.search(r"127\.0\.0\.1:\d+", switch.line("atp switch at"))[0]
+        self.assertIn("open: no tenants", switch.line("^  tenants "))
+        self.assertIn("open: no tenants", switch.line("switch started"))
+        self.assertIn("open: no tenants", self.atp("stats", address))
+        self.assertTrue(self.report(address)["open"])
+        switch.process.send_signal(signal.SIGHUP)
+        self.assertIn("without --tenants", switch.line("tenants kept"))
+        self.assertEqual(switch.stop(), 0)
+
+    def test_a_wrong_file_is_no_start(self) -> None:
+        self.write("name = 'vision'\nkeys = 'vision.key'")
+        switch = self.start("--tenants", self.file)
+        self.assertIn("no switch should hold", switch.line("atp switch: "))
+        self.assertEqual(switch.process.wait(DEADLINE_S), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
