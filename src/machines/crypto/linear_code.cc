@@ -2,7 +2,9 @@
 #include "crypto/linear_code.h"
 
 #include <array>
+#include <bit>
 #include <cassert>
+#include <cstring>
 
 namespace atp::crypto {
 namespace {
@@ -16,20 +18,26 @@ __extension__ using Natural = unsigned __int128;
 
 std::uint64_t little_endian(const std::byte* bytes) {
     std::uint64_t word = 0;
-    for (std::size_t at = 0; at < factor_bytes; ++at) word |= std::to_integer<std::uint64_t>(bytes[at]) << 8 * at;
-    return word;
+    std::memcpy(&word, bytes, sizeof word);
+    return std::endian::native == std::endian::little ? word : __builtin_bswap64(word);
 }
 
 std::uint32_t big_endian(const std::byte* bytes) {
     std::uint32_t word = 0;
-    for (std::size_t at = 0; at < word_bytes; ++at) word = word << 8U | std::to_integer<std::uint32_t>(bytes[at]);
-    return word;
+    std::memcpy(&word, bytes, sizeof word);
+    return std::endian::native == std::endian::big ? word : __builtin_bswap32(word);
 }
 
 // 2^61 is 1 modulo the prime.
+constexpr unsigned prime_bits = 61;
+
+std::uint64_t reduced(std::uint64_t value) {
+    const std::uint64_t rest = (value & code_prime) + (value >> prime_bits);
+    return rest >= code_prime ? rest - code_prime : rest;
+}
+
 std::uint64_t reduced(Natural value) {
-    constexpr unsigned bits = 61;
-    while (value >> bits != 0) value = (value & code_prime) + (value >> bits);
+    while (value >> prime_bits != 0) value = (value & code_prime) + (value >> prime_bits);
     const auto rest = static_cast<std::uint64_t>(value);
     return rest == code_prime ? 0 : rest;
 }
@@ -49,7 +57,7 @@ void LinearCode::read(std::uint64_t first, std::size_t count, Factors& factors) 
     const std::span used = std::span(bytes).first((skipped + count) * factor_bytes);
     stream(key_, operation_, first / factors_of_block, used);
     for (std::size_t at = 0; at < count; ++at) {
-        factors.of[at] = reduced(Natural{little_endian(used.data() + (skipped + at) * factor_bytes)});
+        factors.of[at] = reduced(little_endian(used.data() + (skipped + at) * factor_bytes));
     }
 }
 
