@@ -98,10 +98,11 @@ TEST(FindEachOther, DedicatedServersMustBeNamedAndHaveAddresses) {
     meeting.groups = control::group_by_host(meeting.facts);
     comm::Options options;
     options.server = comm::ServerPlace::dedicated;
-    const auto unnamed = comm::form_over_network(job.zero, options, meeting, never);
+    const auto unnamed = comm::form_over_network(job.zero, options, meeting, nullptr, never);
     EXPECT_TRUE(fails(unnamed, {.text = HasSubstr("the list of dedicated servers is empty")}));
     options.dedicated_servers = {"127.0.0.1:4790", "nobody.invalid:4790"};
-    EXPECT_TRUE(fails(comm::form_over_network(job.zero, options, meeting, never), {.reason = Reason::unknown_name}));
+    EXPECT_TRUE(
+        fails(comm::form_over_network(job.zero, options, meeting, nullptr, never), {.reason = Reason::unknown_name}));
 }
 
 // A switch notices within a second that its parent changed. Rank 1 sees another root at first.
@@ -123,7 +124,7 @@ TEST(FindEachOther, RanksThatSeeDifferentRootsAskTheirSwitchesAgain) {
         const std::uint64_t root = leave(control::rounds_network[0], 1);
         EXPECT_EQ(leave(control::rounds_network[1], root), root);
     });
-    const auto formed = comm::form_over_network(job.zero, options, meeting, patiently());
+    const auto formed = comm::form_over_network(job.zero, options, meeting, nullptr, patiently());
     ASSERT_TRUE(formed) << to_string(formed.error());
     EXPECT_EQ(formed->plan.units, 1U);
     EXPECT_EQ(formed->channels.size(), 2U) << "one, and one for all-gathers";
