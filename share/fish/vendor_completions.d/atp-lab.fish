@@ -150,6 +150,7 @@ complete -c atp-lab -n '__fish_seen_subcommand_from switch' -l state -r -F -d 'F
 complete -c atp-lab -n '__fish_seen_subcommand_from switch' -l server -d 'Host the parameter servers of jobs that request them on their last switch'
 complete -c atp-lab -n '__fish_seen_subcommand_from switch' -l no-server -d 'Host the parameter servers of jobs that request them on their last switch'
 complete -c atp-lab -n '__fish_seen_subcommand_from switch' -l tenants -r -F -d 'File with the teams that may use this switch, their keys and limits; SIGHUP reads it again'
+complete -c atp-lab -n '__fish_seen_subcommand_from switch' -l parent-key -r -F -d 'Key file of this switch at a parent with tenants, of a tenant that the parent\'s file marks as fabric'
 complete -c atp-lab -n '__fish_seen_subcommand_from switch' -l clients -x -d 'Hosts that may join and ask this switch; others get no answer'
 complete -c atp-lab -n '__fish_seen_subcommand_from switch' -l servers -x -d 'Hosts that jobs may name as server or root'
 complete -c atp-lab -n '__fish_seen_subcommand_from switch' -l groups -x -d 'Multicast groups to which jobs may have results sent, such as 239.192.0.0/16'

@@ -26,6 +26,7 @@
 #include "base/units.h"
 #include "control/address_range.h"
 #include "control/path_mtu_search.h"
+#include "keys/key_file.h"
 #include "net/affinity.h"
 #include "net/interface_mtu.h"
 #include "net/resolve.h"
@@ -52,6 +53,7 @@ struct SwitchOptions {
     std::string trace;
     std::string state;
     std::string tenants;
+    std::string parent_key;
     switchd::SwitchNodeConfig config;
     Given given;
     SwitchAdditions additions;
@@ -63,6 +65,18 @@ int misused(const std::string& why) {
 }
 
 int misused(const Error& error) { return misused(to_string(error)); }
+
+Result<void> read_parent_key(SwitchOptions& options) {
+    if (options.parent_key.empty()) return {};
+    if (options.tenants.empty()) {
+        return fail(Operation::open, Reason::malformed, options.parent_key,
+                    "--parent-key is for a switch with --tenants: without them, it cannot say for whom it joins");
+    }
+    auto key = keys::read_key_file(options.parent_key);
+    if (!key) return tl::unexpected(key.error());
+    options.config.parent_key = std::make_shared<const crypto::TenantKey>(*std::move(key));
+    return {};
+}
 
 Result<void> complete(SwitchOptions& options) {
     switchd::SwitchNodeConfig& config = options.config;
@@ -206,6 +220,7 @@ int run_switch(SwitchOptions options) {
     auto tenants = TenantsPart::open(options.tenants);
     if (!tenants) return misused(tenants.error());
     options.config.tenants = tenants->tenants();
+    if (auto read = read_parent_key(options); !read) return misused(read.error());
     const StopSignals signals({SIGHUP});
     options.config.log = std::make_shared<observe::Log>(log_config(options));
     observe::Log& log = *options.config.log;
@@ -282,6 +297,9 @@ void add_limit_flags(Command& command, SwitchOptions& options) {
     flags.text("--tenants", options.tenants, "FILE", "a path",
                "File with the teams that may use this switch, their keys and limits; SIGHUP reads it again [none: open "
                "to all]");
+    flags.text("--parent-key", options.parent_key, "FILE", "a path",
+               "Key file of this switch at a parent with tenants, of a tenant that the parent's file marks as fabric "
+               "[none: the parent is open]");
     flags.parsed("--clients", config.clients, "NETWORKS", control::parse_ranges, address_ranges_forms,
                  "Hosts that may join and ask this switch; others get no answer [all]");
     flags.parsed("--servers", config.servers, "NETWORKS", control::parse_ranges, address_ranges_forms,

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/atp/tenants_part.h"
 
+#include <fmt/format.h>
+
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,6 +30,14 @@ void TenantsPart::reload(switchd::SwitchNode& node, observe::Log& log) {
     auto tenants = tenants::read_tenants_file(path_);
     if (!tenants) {
         log.write(LogEvent::tenants_kept, {{"file", path_}, {"reason", to_string(tenants.error())}});
+        return;
+    }
+    // Members know the switch by this name.
+    if (const std::string name = (*tenants)->switch_name(); name != tenants_->switch_name()) {
+        log.write(LogEvent::tenants_kept,
+                  {{"file", path_},
+                   {"reason", fmt::format("its keys are for switch {}, and this one is {}: restart it to rename it",
+                                          name, tenants_->switch_name())}});
         return;
     }
     std::vector<std::string> changes = tenants::changes_between(*tenants_, **tenants);

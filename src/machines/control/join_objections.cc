@@ -48,7 +48,7 @@ std::optional<JoinTree::Objection> JoinTree::objection_to(const wire::Join& join
 std::optional<JoinTree::Objection> JoinTree::objection_to_sender(const wire::Join& join, const wire::Address& from,
                                                                  const Proof& proof) const {
     if (config_.tenants != nullptr && config_.tenants->is_revoked(proof.key_id)) {
-        return Objection{.reason = wire::Refusal::terms,
+        return Objection{.reason = wire::Refusal::key,
                          .text = std::string(unknown_text),
                          .why = fmt::format("key {} is revoked", proof.key_id)};
     }

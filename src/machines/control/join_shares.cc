@@ -46,7 +46,7 @@ std::optional<JoinTree::Admission> JoinTree::take_place(const wire::Join& join, 
 
 // Whoever guesses jobs of others learns nothing.
 JoinTree::Objection JoinTree::of_another_tenant(const Owner& owner) {
-    return {.reason = wire::Refusal::terms,
+    return {.reason = wire::Refusal::key,
             .text = std::string(unknown_text),
             .why = "the job is one of tenant " + owner.tenant};
 }
