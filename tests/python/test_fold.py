@@ -161,7 +161,8 @@ def fold_around_the_limit(rank, size):
         dist.all_reduce(wide)
         results.append(bool((wide == 0.2).all()))
 
-    return [line for _, line in test_fallback.note_lines_of(reduce)], results
+    # A line about the formation may arrive late.
+    return [line for _, line in test_fallback.note_lines_of(reduce) if "delegated" in line], results
 
 
 def test_gloo_still_reduces_more_than_64_kib():

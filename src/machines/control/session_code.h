@@ -32,7 +32,7 @@ class SessionCode {
 
     // Appends `part` with the code of all before it to a message of `size` bytes. Returns the new size; 0: no room.
     template <class Part>
-    [[nodiscard]] std::size_t append(Part part, Direction direction, std::span<std::byte> bytes,
+    [[nodiscard]] std::size_t append(const Part& part, Direction direction, std::span<std::byte> bytes,
                                      std::size_t size) const {
         const std::size_t whole = wire::append_code(part, bytes, size);
         if (whole == 0) return 0;
