@@ -57,6 +57,7 @@ class Coverage(unittest.TestCase):
         for name, text in (("numbers.h", HEADER), ("twice.cc", TWICE), ("sign.cc", SIGN)):
             self.write(f"src/machines/control/{name}", text)
         self.objects = [self.compile(f"src/machines/control/{name}.cc", "atp_control") for name in ("twice", "sign")]
+        self.program("limits_test", "true")  # control has two programs
 
     def write(self, name: str, text: str) -> Path:
         path = self.root / name

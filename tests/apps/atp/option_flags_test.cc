@@ -63,6 +63,7 @@ TEST(OptionFlags, EachOptionPassesToAChildUnchanged) {
         {"--server", "colocated"},
         {"--dedicated-server", "a:1", "--dedicated-server", "b:2"},
         {"--key-file", "vision.key"},
+        {"--seal", "operation"},
         {"--timeout", "1500ms"},
         {"--trace", "rank%r.txt"},
         {"--deadline", "7s"},
