@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "control/tenants.h"
 #include "fabric.h"
 #include "keys/key_file.h"
 #include "net/udp_socket.h"
@@ -126,11 +127,16 @@ class SealedOperation : public testing::Test {
         std::string name = (std::filesystem::temp_directory_path() / "atp-sealed-XXXXXX").string();
         ASSERT_NE(mkdtemp(name.data()), nullptr);
         folder_ = name;
-        const crypto::TenantKey key{.id = 7, .tenant = "t", .at_switch = {}, .key = keys::random_key()};
-        ASSERT_TRUE(keys::write_key_file(folder_ / "key", key));
+        ASSERT_TRUE(keys::write_key_file(folder_ / "key", key_));
     }
     void TearDown() override { std::filesystem::remove_all(folder_); }
 
+    // A switch that has the ranks' tenant: a rank with a key joins no other.
+    [[nodiscard]] std::unique_ptr<switchd::SwitchNode> start_asking(switchd::SwitchNodeConfig config) const {
+        config.tenants = std::make_shared<const control::Tenants>(
+            std::vector{control::Tenant{.name = "t", .keys = {key_for_switch(key_, "leaf")}}});
+        return start(config);
+    }
     [[nodiscard]] comm::Options sealed_options(tensor::Scaling scaling = tensor::Scaling::dynamic) const {
         comm::Options options = small_options();
         options.scaling = scaling;
@@ -162,11 +168,12 @@ class SealedOperation : public testing::Test {
     }
     static constexpr unsigned demands_ = 2;
     static constexpr std::uint32_t world_ = 3;
+    crypto::TenantKey key_{.id = 7, .tenant = "t", .at_switch = {}, .key = keys::random_key()};
     std::filesystem::path folder_;
 };
 
 TEST_F(SealedOperation, SumsOfEveryTypeAreRightAndProven) {
-    const auto node = start(small_switch());
+    const auto node = start_asking(small_switch());
     for (const auto scaling : {tensor::Scaling::fixed, tensor::Scaling::dynamic}) {
         Job job(world_, {address_of(*node)}, sealed_options(scaling));
         job.options().channels = scaling == tensor::Scaling::fixed ? 1 : 3;
@@ -199,7 +206,7 @@ TEST_F(SealedOperation, SumsOfEveryTypeAreRightAndProven) {
 // Four ranks on two hosts: each rank proves by itself, and the first of its host has the channels.
 TEST_F(SealedOperation, RanksThatShareMemoryProveTooAndAreLiedToTogether) {
     std::atomic<bool> lies{false};
-    const auto node = start(lying_switch([&](const Passing& passing) {
+    const auto node = start_asking(lying_switch([&](const Passing& passing) {
         if (passing.arrived && passing.is(ATP_TYPE_GRADIENT, small_lanes) &&
             (passing.flags() & ATP_FLAG_ONE_SENDER) == 0 && lies.exchange(false)) {
             passing.add_to_lane(0, 1);
@@ -231,7 +238,7 @@ TEST_F(SealedOperation, RanksThatShareMemoryProveTooAndAreLiedToTogether) {
 }
 
 TEST_F(SealedOperation, NumbersThatAreNotFiniteComeOutAsTheyWouldWithoutTheSeal) {
-    const auto node = start(small_switch());
+    const auto node = start_asking(small_switch());
     Job job(world_, {address_of(*node)}, sealed_options());
     constexpr float infinity = std::numeric_limits<float>::infinity();
     constexpr float nan = std::numeric_limits<float>::quiet_NaN();
@@ -269,7 +276,7 @@ TEST_F(SealedOperation, EveryChangedLaneIsReportedByAllRanksWhichNameTheSwitch) 
     for (const Row& row : rows) {
         SCOPED_TRACE(row.what);
         std::atomic<unsigned> seen{0};
-        const auto node = start(lying_switch([&](const Passing& passing) {
+        const auto node = start_asking(lying_switch([&](const Passing& passing) {
             if (passing.arrived != row.arrived || !passing.is(row.type, 32)) return;
             if (seen++ == row.nth) passing.add_to_lane(3, row.by);
         }));
@@ -287,7 +294,7 @@ TEST_F(SealedOperation, EveryChangedLaneIsReportedByAllRanksWhichNameTheSwitch) 
 TEST_F(SealedOperation, NeedlessDemandsAreReportedByAllRanksWhichNameTheSwitch) {
     for (unsigned kind = 0; kind < demands_; ++kind) {
         std::atomic<unsigned> seen{0};
-        const auto node = start(lying_switch([&](const Passing& passing) { demand(kind, 30, passing, seen); }));
+        const auto node = start_asking(lying_switch([&](const Passing& passing) { demand(kind, 30, passing, seen); }));
         const std::string address = address_of(*node);
         for (const Error& error : errors_of(address, sealed_options(), 6000)) {
             EXPECT_EQ(error.reason, Reason::forged) << kind << ": " << to_string(error);
@@ -309,7 +316,7 @@ TEST_F(SealedOperation, ALieInAnyOperationIsReported) {
         const unsigned kind = number % (demands_ + 1);
         const unsigned nth = draw % 30;
         const std::uint32_t by = std::uint32_t{1} << (draw >> 16U) % 32;
-        const auto node = start(lying_switch([&](const Passing& passing) {
+        const auto node = start_asking(lying_switch([&](const Passing& passing) {
             if (kind < demands_) return demand(kind, nth, passing, seen);
             if (passing.arrived && passing.is(ATP_TYPE_GRADIENT, 32) && seen++ == nth) passing.add_to_lane(nth, by);
         }));
@@ -322,7 +329,7 @@ TEST_F(SealedOperation, ALieInAnyOperationIsReported) {
 }
 
 TEST_F(SealedOperation, WhatCannotBeSealedIsRefused) {
-    const auto node = start(small_switch());
+    const auto node = start_asking(small_switch());
     Job job(world_, {address_of(*node)}, sealed_options());
     job.run([&](comm::Communicator& communicator) {
         std::vector<float> values(world_, 1.0F);
@@ -340,7 +347,7 @@ TEST_F(SealedOperation, WhatCannotBeSealedIsRefused) {
 }
 
 TEST_F(SealedOperation, NumberThatDoesNotFitAFixedScaleCannotBeSealed) {
-    const auto node = start(small_switch());
+    const auto node = start_asking(small_switch());
     Job job(world_, {address_of(*node)}, sealed_options(tensor::Scaling::fixed));
     job.run([&](comm::Communicator& communicator) {
         std::vector<float> values(10, communicator.rank() == 2 ? 30.0F : 1.0F);
@@ -351,7 +358,7 @@ TEST_F(SealedOperation, NumberThatDoesNotFitAFixedScaleCannotBeSealed) {
 }
 
 TEST_F(SealedOperation, NeedsAKey) {
-    const auto node = start(small_switch());
+    const auto node = start_asking(small_switch());
     comm::Options options = sealed_options();
     options.key_file.clear();
     Job job(1, {address_of(*node)}, options);
