@@ -33,7 +33,7 @@ enum class ServerPlace : std::uint8_t {
 // What the ranks of a job prove about its sums. docs/spec/sealing.md is normative.
 enum class Seal : std::uint8_t {
     none,
-    operation,  // after each operation, that the sums are those of what the ranks sent
+    operation,  // after each operation, that no switch changed its sums
 };
 
 // Settings of a communicator. docs/reference/options.md describes each: name, default, accepted values, and whether all

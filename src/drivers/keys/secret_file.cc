@@ -40,7 +40,7 @@ Result<std::unique_ptr<SecretText>> read_secret_file(const std::string& path, st
     if (!file.valid() || fstat(file.number(), &state) != 0) return fail_with_errno(Operation::open, errno, path);
     if (!S_ISREG(state.st_mode)) {
         // errors.md, forms, malformed: the path names a folder, a pipe or a device
-        return fail(Operation::open, Reason::malformed, path, "no file: name one that `atp key new` wrote");
+        return fail(Operation::open, Reason::malformed, path, fmt::format("this is no file: name a {}", noun));
     }
     if ((state.st_mode & others) != 0) {
         return fail(Operation::open, Reason::denied, path,
