@@ -114,9 +114,9 @@ void JoinTree::set_tenants(std::shared_ptr<const Tenants> tenants, Time now) {
 // A job cannot go on without one of its members.
 void JoinTree::end_revoked(Time now) {
     std::map<ChannelKey, std::uint32_t> revoked;
-    for (const auto& [key, branch] : branches_) {
-        branch->for_each_child([&](const Branch::Child& child) {
-            if (config_.tenants->is_revoked(child.key)) revoked[key] = child.key;
+    for (const auto& entry : branches_) {
+        entry.second->for_each_child([&](const Branch::Child& child) {
+            if (config_.tenants->is_revoked(child.key)) revoked[entry.first] = child.key;
         });
     }
     for (const auto& [key, id] : revoked) {
