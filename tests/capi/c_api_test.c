@@ -215,12 +215,13 @@ static void check_counters(atp_communicator* communicator) {
     atp_communicator_counters(communicator, &before, sizeof before);
     REQUIRE(before.struct_size == sizeof before && before.operations > 0);
     SUCCEED(atp_barrier(communicator, 0, &error));
+    /* What the thread of the channel counted follows some time after an operation. */
     do {
         atp_communicator_counters(communicator, &after, sizeof after);
-    } while (after.sent_datagrams == before.sent_datagrams || after.received_datagrams == before.received_datagrams);
+    } while (after.sent_bytes <= ELEMENTS * sizeof(float) || after.received_bytes <= ELEMENTS * sizeof(float) ||
+             after.sent_datagrams == before.sent_datagrams || after.received_datagrams == before.received_datagrams);
     REQUIRE(after.operations == before.operations + 1);
     REQUIRE(after.in_flight_us >= before.in_flight_us && after.waiting_us >= before.waiting_us && after.waiting_us > 0);
-    REQUIRE(after.sent_bytes > ELEMENTS * sizeof(float) && after.received_bytes > ELEMENTS * sizeof(float));
     REQUIRE(after.sent_bytes >= 42 * after.sent_datagrams && after.fragments > 0);
     REQUIRE(after.copied_bytes == 0); /* no memory is shared */
 
