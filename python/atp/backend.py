@@ -116,9 +116,16 @@ def _fresh_store(store: Any, rank: int) -> Any:
 
 
 def _make_gloo(store: Any, rank: int, size: int, timeout: timedelta, network: str) -> Any:
-    """Makes a Gloo backend on the interface that reaches the switch, or that has the address at which this rank
-    listens. By default, Gloo uses the address of the host name, which is often loopback. If `network` is empty, all
-    ranks are on this host."""
+    """Makes a Gloo backend, and waits until every rank has made its own: Gloo fails where it still waits for connections
+    while one of them is closed already, so a rank that soon leaves would keep the others from forming the group."""
+    gloo = _connect_gloo(store, rank, size, timeout, network)
+    gloo.barrier().wait()
+    return gloo
+
+
+def _connect_gloo(store: Any, rank: int, size: int, timeout: timedelta, network: str) -> Any:
+    """Uses the interface that reaches the switch, or that has the address at which this rank listens. By default, Gloo
+    uses the address of the host name, which is often loopback. If `network` is empty, all ranks are on this host."""
     local = _library.address_towards(re.sub(r":[\d-]*$", ":1", network)) if network else "127.0.0.1"
     if os.environ.get("GLOO_SOCKET_IFNAME") or ipaddress.ip_address(local).is_loopback:
         return dist.ProcessGroupGloo(store, rank, size, timeout=timeout)

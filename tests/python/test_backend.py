@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from datetime import timedelta
@@ -479,3 +480,28 @@ def test_operation_completes_after_a_wait_times_out():
     results = values_of(run_ranks(wait_too_briefly, 2))
     assert " Timed out " in results[0][0]
     assert [result[1] for result in results] == [2.0, 2.0]
+
+
+def connect_slowly(rank, size, store_file, folder):
+    """Rank 1 waits for rank 0 between its last connection and the end of forming. Returns whether rank 0 waited too."""
+    if rank == 1:
+
+        class Slow(dist.ProcessGroupGloo):
+            def __init__(self, *arguments, **options):
+                super().__init__(*arguments, **options)
+                deadline = time.monotonic() + 1
+                while not (folder / "formed").exists() and time.monotonic() < deadline:
+                    time.sleep(0.01)
+                (folder / "connected").touch()
+
+        dist.ProcessGroupGloo = Slow
+    init_group(rank, size, store_file)
+    connected = (folder / "connected").exists()
+    (folder / "formed").touch()
+    dist.destroy_process_group()
+    return connected
+
+
+def test_no_rank_can_leave_while_gloo_connects_another(tmp_path):
+    body = functools.partial(connect_slowly, folder=tmp_path)
+    assert values_of(run_ranks(body, 2, in_group=False)) == [True, True]
