@@ -85,12 +85,22 @@ class Backends(Protocol):
         """Raises RuntimeError if there is no recorder."""
 
 
+def _choose() -> tuple[Backends, str | None]:
+    """Returns also why the library is not in use; empty: there is none; None: it is. One that does not load was built
+    for the release, but not for this build of PyTorch."""
+    reason = ""
+    if os.environ.get(VARIABLE) == "off":
+        reason = f"{VARIABLE}=off"
+    elif LIBRARY.exists():
+        try:
+            return cast(Backends, importlib.import_module("._native", __package__)), None
+        except OSError as error:
+            reason = f"it does not load: {error}"
+    return cast(Backends, importlib.import_module("._fallback", __package__)), reason
+
+
+backends, reason_without_library = _choose()
+
+
 def has_library() -> bool:
-    return LIBRARY.exists() and os.environ.get(VARIABLE) != "off"
-
-
-def _choose() -> Backends:
-    return cast(Backends, importlib.import_module("._native" if has_library() else "._fallback", __package__))
-
-
-backends = _choose()
+    return reason_without_library is None

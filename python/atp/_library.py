@@ -99,31 +99,13 @@ _lib = load()
 ELEMENTS_OF_CELL: int = _lib.atp_bridge_elements_of_cell()
 
 
-class Store:
-    """A store of torch.distributed, as one of the C interface.
-
-    A callback cannot raise: `raised` is the first exception of one, such as KeyboardInterrupt during a wait."""
+class _Calls:
+    """The callbacks of a store. Not methods of `Store`, whose callbacks would then keep it: it would outlive its last
+    user, until a collection of cycles ends it in whatever thread runs one."""
 
     def __init__(self, store: Any) -> None:
-        self._store = store
+        self.store = store
         self.raised: BaseException | None = None
-        callbacks = (_Set(self._set), _Get(self._get), _Add(self._add))
-        self._callbacks = _StoreCallbacks(ctypes.sizeof(_StoreCallbacks), None, *callbacks)
-        handle = c_void_p()
-        _lib.atp_store_from_callbacks(byref(self._callbacks), byref(handle), None)
-        self.handle: int = handle.value or 0
-
-    def __del__(self) -> None:
-        _lib.atp_store_destroy(self.handle)
-
-    def set(self, key: str, value: bytes) -> None:
-        self._store.set(key, value)
-
-    def wait(self, keys: list[str], timeout_s: float) -> None:
-        """Returns when the store has the keys, or after the timeout."""
-        end = time.monotonic() + timeout_s
-        for key in keys:
-            self._wait(key, end - time.monotonic())
 
     def _guarded(self, body: Callable[[], int]) -> int:
         try:
@@ -132,25 +114,25 @@ class Store:
             self.raised = self.raised or error
             return _FAILED if isinstance(error, Exception) else _CLOSED
 
-    def _set(self, _: object, key: bytes, value: int, size: int) -> int:
+    def set(self, _: object, key: bytes, value: int, size: int) -> int:
         def body() -> int:
-            self._store.set(key.decode(), ctypes.string_at(value, size))
+            self.store.set(key.decode(), ctypes.string_at(value, size))
             return 0
 
         return self._guarded(body)
 
-    def _add(self, _: object, key: bytes, delta: int, total: Any) -> int:
+    def add(self, _: object, key: bytes, delta: int, total: Any) -> int:
         def body() -> int:
-            total[0] = self._store.add(key.decode(), delta)
+            total[0] = self.store.add(key.decode(), delta)
             return 0
 
         return self._guarded(body)
 
-    def _get(self, _: object, key: bytes, timeout_ms: int, value: int, capacity: int, size: Any) -> int:
+    def get(self, _: object, key: bytes, timeout_ms: int, value: int, capacity: int, size: Any) -> int:
         def body() -> int:
-            if not self._wait(key.decode(), timeout_ms / 1000):
+            if not _wait(self.store, key.decode(), timeout_ms / 1000):
                 return _TIMED_OUT
-            found = self._store.get(key.decode())
+            found = self.store.get(key.decode())
             size[0] = len(found)
             if len(found) > capacity:
                 return _TOO_LARGE
@@ -159,16 +141,46 @@ class Store:
 
         return self._guarded(body)
 
-    def _wait(self, key: str, timeout_s: float) -> bool:
-        """Polls, with pauses that grow with the time waited: a store's own wait cannot be interrupted, and prints to
-        stderr when it times out."""
-        begin = time.monotonic()
-        while not self._store.check([key]):
-            waited = time.monotonic() - begin
-            if waited >= timeout_s:
-                return False
-            time.sleep(min(max(waited / 8, 0.001), 0.5, timeout_s - waited))
-        return True
+
+def _wait(store: Any, key: str, timeout_s: float) -> bool:
+    """Polls, with pauses that grow with the time waited: a store's own wait cannot be interrupted, and prints to stderr
+    when it times out."""
+    begin = time.monotonic()
+    while not store.check([key]):
+        waited = time.monotonic() - begin
+        if waited >= timeout_s:
+            return False
+        time.sleep(min(max(waited / 8, 0.001), 0.5, timeout_s - waited))
+    return True
+
+
+class Store:
+    """A store of torch.distributed, as one of the C interface."""
+
+    def __init__(self, store: Any) -> None:
+        self._calls = _Calls(store)
+        callbacks = (_Set(self._calls.set), _Get(self._calls.get), _Add(self._calls.add))
+        self._callbacks = _StoreCallbacks(ctypes.sizeof(_StoreCallbacks), None, *callbacks)
+        handle = c_void_p()
+        _lib.atp_store_from_callbacks(byref(self._callbacks), byref(handle), None)
+        self.handle: int = handle.value or 0
+
+    def __del__(self) -> None:
+        _lib.atp_store_destroy(self.handle)
+
+    @property
+    def raised(self) -> BaseException | None:
+        """The first exception of a callback, which cannot raise it, such as KeyboardInterrupt during a wait."""
+        return self._calls.raised
+
+    def set(self, key: str, value: bytes) -> None:
+        self._calls.store.set(key, value)
+
+    def wait(self, keys: list[str], timeout_s: float) -> None:
+        """Returns when the store has the keys, or after the timeout."""
+        end = time.monotonic() + timeout_s
+        for key in keys:
+            _wait(self._calls.store, key, end - time.monotonic())
 
 
 FindNetwork = Callable[[str], "tuple[str, str, bool]"]

@@ -18,7 +18,7 @@ from typing import Any
 import torch.distributed as dist
 
 from . import _library, _log
-from ._backends import LIBRARY, Group, backends, has_library
+from ._backends import LIBRARY, Group, backends, reason_without_library
 from .errors import error_from
 from .options import Options, Settings, misspelt, settle
 from .topology import NO_SWITCH, Place
@@ -94,13 +94,13 @@ def create_backend(given: Any, options: Options | None) -> Any:
 
 @functools.cache
 def _warn_without_library() -> None:
-    if not has_library():
-        logger.warning(
-            '%s name=%s slower="each call, by some microseconds; sums of CUDA tensors, which the CPU converts" '
-            'without="Flight Recorder, error_feedback_hook"',
-            _log.LIBRARY_MISSING,
-            LIBRARY.name,
-        )
+    if reason_without_library is None:
+        return
+    line = (
+        f'{_log.LIBRARY_MISSING} name={LIBRARY.name} slower="each call, by some microseconds; sums of CUDA tensors, '
+        'which the CPU converts" without="Flight Recorder, error_feedback_hook"'
+    )
+    logger.warning("%s", f'{line} reason="{reason_without_library}"' if reason_without_library else line)
 
 
 def _place(given: Any) -> Place:

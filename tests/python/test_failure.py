@@ -318,7 +318,7 @@ def abort_during_shutdown(rank, size):
         common.wait(["end"])  # says goodbye when this function returns
         return None
     store = backend._Process.groups[0]._kept[0]
-    watched = store._store = WatchedStore(store._store)
+    watched = store._calls.store = WatchedStore(store._calls.store)
     boxed = dist.group.WORLD.boxed()
     thread = threading.Thread(target=_native._operators.shutdown, args=(boxed,))
     thread.start()

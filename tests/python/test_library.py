@@ -4,13 +4,18 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
+import torch.distributed as dist
 
 import atp
+from atp import _library
+from atp._backends import LIBRARY
 
 PACKAGE = Path(atp.__file__).parent
 SUM = """
@@ -63,6 +68,16 @@ def test_unknown_torch_does_without_a_library_and_warns_once(tmp_path, before):
     assert "slower=" in warnings[0] and 'without="Flight Recorder, error_feedback_hook"' in warnings[0]
 
 
+def test_library_that_does_not_load_is_done_without(tmp_path):
+    unsuitable = tmp_path / LIBRARY.name
+    unsuitable.write_bytes(b"not a library")
+    ran = run_with(tmp_path, [*libatp(), unsuitable], SUM)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines() == ["[1.0, 1.0, 1.0] 1"] * 2
+    (warning,) = (line for line in ran.stderr.splitlines() if "library missing" in line)
+    assert f"library missing name={LIBRARY.name}" in warning and 'reason="it does not load: ' in warning
+
+
 def test_import_names_a_missing_libatp(tmp_path):
     ran = run_with(tmp_path, [], "import atp")
     assert ran.returncode == 1
@@ -99,3 +114,15 @@ def test_get_library_returns_the_one_that_the_package_loaded(tmp_path, into, new
 def test_version_is_the_one_of_the_project() -> None:
     text = (Path(__file__).parents[2] / "CMakeLists.txt").read_text()
     assert f"project(atp VERSION {atp.__version__} " in text
+
+
+def test_store_ends_with_its_last_user():
+    store = _library.Store(dist.HashStore())
+    store.set("key", b"value")
+    ended = weakref.ref(store)
+    gc.disable()
+    try:
+        del store
+        assert ended() is None
+    finally:
+        gc.enable()
