@@ -95,7 +95,7 @@ def _choose() -> tuple[Backends, str | None]:
         try:
             return cast(Backends, importlib.import_module("._native", __package__)), None
         except OSError as error:
-            reason = f"it does not load: {error}"
+            reason = f"it does not load: {error.__cause__ or error}"  # torch does not repeat what the loader said
     return cast(Backends, importlib.import_module("._fallback", __package__)), reason
 
 
