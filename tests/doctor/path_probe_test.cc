@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <future>
 #include <thread>
+#include <utility>
 
 #include "base/version.h"
 #include "doctor/path_checks.h"
@@ -116,6 +117,21 @@ TEST(PathProbe, DirectionThatLosesIsFound) {
         EXPECT_GE(train.lost(), 50U);
         EXPECT_EQ(lossy == Way::there ? train.lost_back() : train.lost_there(), 0U);
     }
+}
+
+TEST(PathProbe, LostReportIsAskedForAgain) {
+    const auto node = start_switch();
+    ASSERT_NE(node, nullptr);
+    // The first one behind the train, which has 1,000 packets.
+    const Relay relay(node->address(), [answers = 0U, lost = false](Way way, unsigned, std::size_t bytes) mutable {
+        if (way == Way::there) return Disposition::pass;
+        if (bytes == wire::least_question_bytes) ++answers;
+        const bool report = answers > 500 && bytes > wire::least_question_bytes;
+        return report && !std::exchange(lost, true) ? Disposition::lose : Disposition::pass;
+    });
+    const PathFacts facts = measure(relay.address());
+    ASSERT_TRUE(facts.short_packets);
+    EXPECT_TRUE(facts.short_packets->arrived);
 }
 
 TEST(PathProbe, RepeatedAndOvertakenAnswersAreCounted) {

@@ -164,12 +164,13 @@ std::optional<client::SwitchReport> read_report(client::SwitchClient& client, Du
 }
 
 // The switch counts all HELLOs that it receives. Those of others are few.
-std::optional<TrainReport> measure_train(client::SwitchClient& client, PathProbe& probe, std::uint32_t count,
-                                         std::uint32_t bytes, std::uint32_t per_millisecond, Duration longest_wait) {
-    const auto before = read_report(client, longest_wait);
+std::optional<TrainReport> measure_train(const std::function<std::optional<client::SwitchReport>()>& read,
+                                         PathProbe& probe, std::uint32_t count, std::uint32_t bytes,
+                                         std::uint32_t per_millisecond, Duration longest_wait) {
+    const auto before = read();
     auto train = probe.run_train(count, bytes, per_millisecond, longest_wait);
     if (!train) return std::nullopt;
-    const auto after = read_report(client, longest_wait);
+    const auto after = read();
     if (before && after && after->id == before->id && after->hellos > before->hellos) {
         const std::uint64_t arrived = after->hellos - before->hellos;
         train->arrived = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(arrived, train->answered, train->sent));
@@ -184,16 +185,18 @@ void measure_distances(PathFacts& facts, Duration longest_wait) {
     if (parent) facts.routers_to_parent = count_routers(*parent, longest_wait);
 }
 
-void measure_trains(client::SwitchClient& client, PathProbe& probe, Duration longest_wait, const Progress& progress,
-                    PathFacts& facts) {
+void measure_trains(client::SwitchClient& client, PathProbe& probe, Duration timeout, Duration longest_wait,
+                    const Progress& progress, PathFacts& facts) {
+    // A switch that has sent a report sends others: the direction of a loss is worth the whole timeout.
+    const auto read = [&] { return facts.report ? read_report(client, timeout) : std::nullopt; };
     const std::string name = to_string(facts.address);
     progress(fmt::format("{}: sending {} short packets", name, short_train));
     facts.short_packets =
-        measure_train(client, probe, short_train, wire::least_question_bytes, short_train_pace, longest_wait);
+        measure_train(read, probe, short_train, wire::least_question_bytes, short_train_pace, longest_wait);
     if (facts.found_payload_bytes == 0) return;
     progress(fmt::format("{}: sending {} packets of {} bytes", name, long_train, facts.found_payload_bytes));
     facts.long_packets =
-        measure_train(client, probe, long_train, facts.found_payload_bytes, long_train_pace, longest_wait);
+        measure_train(read, probe, long_train, facts.found_payload_bytes, long_train_pace, longest_wait);
 }
 
 }  // namespace
@@ -225,7 +228,7 @@ PathFacts measure_path(const wire::Address& address, Duration timeout, const Pro
     progress(fmt::format("{}: measuring the path MTU", name));
     find_payload(**client, timeout, longest_wait, facts);
     facts.reads_marks = (*probe)->reads_marks();
-    measure_trains(**client, **probe, longest_wait, progress, facts);
+    measure_trains(**client, **probe, timeout, longest_wait, progress, facts);
     // A switch that lost its parent meanwhile refuses each HELLO: the packets were not lost.
     if (const auto greeting = (*client)->hello(net::now() + timeout); !greeting) {
         facts.silence = greeting.error();
