@@ -75,7 +75,10 @@ def test_library_that_does_not_load_is_done_without(tmp_path):
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines() == ["[1.0, 1.0, 1.0] 1"] * 2
     (warning,) = (line for line in ran.stderr.splitlines() if "library missing" in line)
-    assert f"library missing name={LIBRARY.name}" in warning and f'reason="it does not load: {unsuitable}: file too short"' in warning
+    assert (
+        f"library missing name={LIBRARY.name}" in warning
+        and f'reason="it does not load: {unsuitable}: file too short"' in warning
+    )
 
 
 def test_import_names_a_missing_libatp(tmp_path):
