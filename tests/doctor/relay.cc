@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <stdexcept>
+#include <utility>
 
 namespace atp::test {
 namespace {
@@ -22,7 +23,7 @@ std::vector<std::byte> receive(int descriptor, wire::Address& from) {
     return bytes;
 }
 
-void send_to(int descriptor, const std::vector<std::byte>& bytes, const wire::Address& to) {
+void send_to(int descriptor, std::span<const std::byte> bytes, const wire::Address& to) {
     static_cast<void>(sendto(descriptor, bytes.data(), bytes.size(), 0, to.data(), to.size()));
 }
 
@@ -45,14 +46,22 @@ net::Descriptor open_on_loopback(wire::Address& address) {
     return socket;
 }
 
-Relay::Relay(const wire::Address& server, Rule rule)
-    : server_(server), rule_(std::move(rule)), front_(open_on_loopback(address_)) {
+Relay::Relay(const wire::Address& server, Rule rule, Tap tap)
+    : server_(server), rule_(std::move(rule)), tap_(std::move(tap)), front_(open_on_loopback(address_)) {
     thread_ = std::thread([this] { run(); });
 }
 
 Relay::~Relay() {
     stopping_ = true;
     thread_.join();
+}
+
+void Relay::send(Way way, const wire::Address& client, std::span<const std::byte> bytes) {
+    const std::lock_guard lock(backs_changing_);
+    const auto back = backs_.find(client);
+    if (back == backs_.end()) return;
+    if (way == Way::there) send_to(back->second.number(), bytes, server_);
+    if (way == Way::back) send_to(front_.number(), bytes, client);
 }
 
 void Relay::run() {
@@ -72,22 +81,25 @@ void Relay::pass_there() {
     for (auto bytes = receive(front_.number(), from); !bytes.empty(); bytes = receive(front_.number(), from)) {
         if (!backs_.contains(from)) {
             wire::Address ignored;
+            const std::lock_guard lock(backs_changing_);
             backs_[from] = open_on_loopback(ignored);
         }
         const int out = backs_[from].number();
-        treat(Way::there, std::move(bytes), [&](const auto& what) { send_to(out, what, server_); });
+        treat(Way::there, from, std::move(bytes), [&](const auto& what) { send_to(out, what, server_); });
     }
 }
 
 void Relay::pass_back(const wire::Address& client, const net::Descriptor& socket) {
     wire::Address from;
     for (auto bytes = receive(socket.number(), from); !bytes.empty(); bytes = receive(socket.number(), from)) {
-        treat(Way::back, std::move(bytes), [&](const auto& what) { send_to(front_.number(), what, client); });
+        if (from.with_port(0) != server_.with_port(0)) continue;  // what others send takes no path to the client
+        treat(Way::back, client, std::move(bytes), [&](const auto& what) { send_to(front_.number(), what, client); });
     }
 }
 
-void Relay::treat(Way way, std::vector<std::byte> bytes,
+void Relay::treat(Way way, const wire::Address& client, std::vector<std::byte> bytes,
                   const std::function<void(const std::vector<std::byte>&)>& send) {
+    if (tap_) tap_(way, client, bytes);
     Direction& direction = directions_[static_cast<std::size_t>(way)];
     const Disposition disposition = rule_(way, direction.number++, bytes.size());
     if (disposition == Disposition::delay) {

@@ -1,106 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a host outside a job can do with ordinary sockets, from an address of its own: listen to the group and forge
 // results, use a switch as an amplifier, and guess tokens.
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
 
-#include <array>
 #include <atomic>
-#include <cstring>
 #include <set>
 #include <thread>
 
 #include "control/branch.h"
 #include "fabric.h"
-#include "net/descriptor.h"
+#include "outsider.h"
 #include "values.h"
-#include "wire/joining_message.h"
 #include "wire/packet.h"
 
 namespace atp::test {
 namespace {
-
-using Bytes = std::vector<std::byte>;
-
-sockaddr_in ipv4(const char* host, std::uint16_t port) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    inet_pton(AF_INET, host, &address.sin_addr);
-    return address;
-}
-// A host beside those of the job. Its address on loopback is 127.0.0.2, theirs is 127.0.0.1.
-class Outsider {
-  public:
-    Outsider() : socket_(bound(ipv4("127.0.0.2", 0))) {
-        const in_addr loopback{htonl(INADDR_LOOPBACK)};
-        EXPECT_EQ(setsockopt(socket_.number(), IPPROTO_IP, IP_MULTICAST_IF, &loopback, sizeof loopback), 0);
-    }
-
-    void send(std::span<const std::byte> bytes, const wire::Address& to) {
-        sent_bytes += bytes.size();
-        EXPECT_GE(sendto(socket_.number(), bytes.data(), bytes.size(), 0, to.data(), to.size()), 0)
-            << std::strerror(errno);
-    }
-    // Empty: nothing arrived in time.
-    [[nodiscard]] Bytes receive(int at_most_ms) const { return receive(socket_, at_most_ms); }
-    // Joins the group by IGMP, as any host may.
-    [[nodiscard]] static net::Descriptor listener(const wire::Address& group) {
-        sockaddr_in at{};
-        std::memcpy(&at, group.data(), sizeof at);
-        net::Descriptor socket = bound(at);
-        const ip_mreq request{.imr_multiaddr = at.sin_addr, .imr_interface = {htonl(INADDR_LOOPBACK)}};
-        EXPECT_EQ(setsockopt(socket.number(), IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof request), 0);
-        return socket;
-    }
-    [[nodiscard]] static Bytes receive(const net::Descriptor& from, int at_most_ms) {
-        pollfd waiting{.fd = from.number(), .events = POLLIN, .revents = 0};
-        if (poll(&waiting, 1, at_most_ms) <= 0) return {};
-        Bytes bytes(65'535);
-        const ssize_t size = recv(from.number(), bytes.data(), bytes.size(), 0);
-        bytes.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
-        return bytes;
-    }
-    template <class Message>
-    void say(const Message& message, const wire::Address& to) {
-        Bytes bytes(2048);
-        bytes.resize(wire::encode(message, bytes));
-        send(bytes, to);
-    }
-    // Joins with the cookie that the switch sends to this address, and returns the answer.
-    [[nodiscard]] Bytes join(wire::Join join, const wire::Address& to) {
-        join.cookie = cookie_;
-        join.epoch = ++epoch_;
-        say(wire::JoiningMessage(join), to);
-        for (Bytes answer = receive(2000); !answer.empty(); answer = receive(2000)) {
-            const auto joined = wire::decode<wire::Joined>(answer);
-            if (joined && joined->token != join.terms.token) continue;  // the switch asks an earlier, silent member
-            const auto retry = wire::decode<wire::Retry>(answer);
-            if (!retry) return answer;
-            join.cookie = cookie_ = retry->cookie;
-            say(wire::JoiningMessage(join), to);
-        }
-        return {};
-    }
-
-    static net::Descriptor bound(const sockaddr_in& at) {
-        net::Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-        const int on = 1;
-        EXPECT_EQ(setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
-        EXPECT_EQ(bind(socket.number(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0) << std::strerror(errno);
-        return socket;
-    }
-
-    std::uint64_t sent_bytes = 0;
-
-  private:
-    net::Descriptor socket_;
-    std::uint64_t cookie_ = 0;
-    std::uint32_t epoch_ = 0;
-};
 
 // Reads the results of a job, and forges those of the next fragments.
 class Listener {
