@@ -161,8 +161,8 @@ struct atp_options {
     /* The first argument of log_receiver. Own. [NULL] */
     void* log_context;
     /*
-     * Key of the team, which seals what ranks tell each other while they form a job (a path). Own. [the file in
-     * ATP_KEY_FILE, otherwise none]
+     * Key of the team, which seals what ranks tell each other and proves to switches who joins (a path). Own. [the
+     * file in ATP_KEY_FILE, otherwise none]
      */
     const char* key_file;
     /*

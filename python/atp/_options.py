@@ -46,8 +46,8 @@ class Options:
             Variable ATP_TIMEOUT. [the timeout of init_process_group, 30 minutes unless given]
         trace: File that gets a line for each packet sent and received (a path, with %r for the rank, %p for the
             process and %h for the host). Variable ATP_TRACE. [none]
-        key_file: Key of the team, which seals what ranks tell each other while they form a job (a path).
-            Variable ATP_KEY_FILE. [none]
+        key_file: Key of the team, which seals what ranks tell each other and proves to switches who joins (a
+            path). Variable ATP_KEY_FILE. [none]
         seal: What ranks prove with their key: of each operation, that no switch changed its sums (none,
             operation). Variable ATP_SEAL. [none]
     """

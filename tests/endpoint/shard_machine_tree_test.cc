@@ -254,7 +254,7 @@ TEST(ShardMachine, ServerWithoutMemoryIsRefusedToItsMembersAndOtherJobsGoOn) {
     ASSERT_TRUE(refused);
     EXPECT_EQ(refused->reason, wire::Refusal::full);
     EXPECT_THAT(refused->text, HasSubstr("no memory for another parameter server of " +
-                                         std::to_string(control::server_bytes_of(large.terms) >> 20U) + " MB"));
+                                         std::to_string(control::server_bytes_of(large.terms) / 1'000'000) + " MB"));
     EXPECT_EQ(shard.machine.tree().channels(), 0U);
     wire::Join small = join_of(protocol::Membership::star(1)->place(0), 0);
     small.terms.job = job + 1;

@@ -116,7 +116,7 @@ class SwitchTenants(unittest.TestCase):
             report["tenants"], [{"name": "vision", "jobs": 8, "server_bytes": 32_000_000}, {"name": "speech"}]
         )
         self.assertFalse(report["open"])
-        self.assertRegex(self.atp("stats", address), r"vision +0 of 8 +0 +0 of 30\n")
+        self.assertRegex(self.atp("stats", address), r"vision +0 of 8 +0 +0 of 32\n")
 
         self.write("name = 'vision'\nkeys = 'vision-leaf-1.key'\njobs = many")
         switch.process.send_signal(signal.SIGHUP)

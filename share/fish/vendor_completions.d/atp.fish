@@ -90,7 +90,7 @@ complete -c atp -n '__fish_seen_subcommand_from bench' -l deadline -x -d 'Timeou
 complete -c atp -n '__fish_seen_subcommand_from bench' -l spin -x -d 'Time for which an I/O thread polls before it sleeps'
 complete -c atp -n '__fish_seen_subcommand_from bench' -l without -x -a 'mmsg gso gro' -d 'Disable features of the sockets'
 complete -c atp -n '__fish_seen_subcommand_from bench' -l trace -r -F -d 'File that gets a line for each packet sent and received'
-complete -c atp -n '__fish_seen_subcommand_from bench' -l key-file -r -F -d 'Key of the team, which seals what ranks tell each other while they form a job'
+complete -c atp -n '__fish_seen_subcommand_from bench' -l key-file -r -F -d 'Key of the team, which seals what ranks tell each other and proves to switches who joins'
 complete -c atp -n '__fish_seen_subcommand_from bench' -l seal -x -a 'none operation' -d 'What ranks prove with their key: of each operation, that no switch changed its sums'
 complete -c atp -n '__fish_seen_subcommand_from bench' -s h -d 'Print this help'
 complete -c atp -n '__fish_seen_subcommand_from bench' -l help -d 'Print this help'

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "base/units.h"
 #include "protocol/decide.h"
 #include "protocol/switch.h"
 #include "wire/job_text.h"
@@ -65,9 +66,9 @@ std::string uses_text(const client::SwitchReport& report) {
     std::string text = fmt::format("\n{:<20} {:>14} {:>14} {:>18}\n", "tenant", "jobs", "channels", "server MB");
     for (const client::TenantReport& tenant : report.tenants) {
         const TenantUse& use = uses[tenant.name];
-        const auto most = tenant.server_bytes ? std::optional(*tenant.server_bytes >> 20U) : std::nullopt;
+        const auto most = tenant.server_bytes ? std::optional(megabytes(*tenant.server_bytes)) : std::nullopt;
         text += fmt::format("{:<20} {:>14} {:>14} {:>18}\n", tenant.name, of_limit(use.jobs.size(), tenant.jobs),
-                            of_limit(use.channels, tenant.channels), of_limit(use.server_bytes >> 20U, most));
+                            of_limit(use.channels, tenant.channels), of_limit(megabytes(use.server_bytes), most));
     }
     return text;
 }

@@ -375,7 +375,7 @@ constexpr std::array rows{
               .flag = "--key-file",
               .placeholder = "FILE",
               .c_field = "key_file",
-              .help = "Key of the team, which seals what ranks tell each other while they form a job",
+              .help = "Key of the team, which seals what ranks tell each other and proves to switches who joins",
               .page = "operate/secure.md#keys",
               .note = "`atp key new` writes one; all ranks need copies of it"},
     OptionRow{.name = "seal",

@@ -110,8 +110,8 @@ struct Options {
     // File that gets a line for each packet sent and received (a path, with %r for the rank, %p for the process and %h
     // for the host). Own. [the file in ATP_TRACE, otherwise none]
     std::string trace;
-    // Key of the team, which seals what ranks tell each other while they form a job (a path). Own. [the file in
-    // ATP_KEY_FILE, otherwise none]
+    // Key of the team, which seals what ranks tell each other and proves to switches who joins (a path). Own. [the file
+    // in ATP_KEY_FILE, otherwise none]
     std::string key_file;
     // What ranks prove with their key: of each operation, that no switch changed its sums (none, operation). [none]
     Seal seal = Seal::none;

@@ -13,6 +13,8 @@ namespace atp {
 // Bytes. kB, MB and GB are powers of ten; KiB, MiB and GiB are powers of two. Examples: 4096, 4096B, 4kB, 1.5GB,
 // 25MiB. The result is rounded down to whole bytes.
 [[nodiscard]] std::optional<std::uint64_t> parse_size(std::string_view text);
+// Whole MB, for texts.
+[[nodiscard]] constexpr std::uint64_t megabytes(std::uint64_t bytes) { return bytes / 1'000'000; }
 inline constexpr std::string_view size_forms = "bytes, or a number with kB, MB, GB, KiB, MiB or GiB";
 
 // Bits per second, at least 1, with powers of ten. Examples: 9600, 500Mbit, 40Gbit/s, 100Gbps.

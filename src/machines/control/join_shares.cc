@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/units.h"
 #include "control/join_tree.h"
 #include "control/ticket.h"
 
@@ -200,13 +201,13 @@ std::string JoinTree::no_memory_for(const wire::ChannelTerms& terms, const Owner
             // errors.md, refused: the tenants file of the switch limits your team
             "tenant {} has {} of {} MB for parameter servers on this switch, {} MB needed: wait for a job to end, or "
             "have its operator raise server_memory",
-            owner.tenant, memory_of_owners()[owner] >> 20U, *memory_limit_of(owner) >> 20U, bytes >> 20U);
+            owner.tenant, megabytes(memory_of_owners()[owner]), megabytes(*memory_limit_of(owner)), megabytes(bytes));
     }
     return fmt::format(
         // errors.md, refused: or place the servers [elsewhere](../operate/run.md#parameter-servers)
         "no memory for another parameter server: {} of {} MB in use, {} MB needed: restart the switch with more "
         "--server-memory",
-        memory_.used() >> 20U, config_.server_bytes >> 20U, bytes >> 20U);
+        megabytes(memory_.used()), megabytes(config_.server_bytes), megabytes(bytes));
 }
 
 }  // namespace ATP_VARIANT

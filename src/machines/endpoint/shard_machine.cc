@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/units.h"
 #include "endpoint/branch_receivers.h"
 #include "endpoint/routing.h"
 #include "protocol/switch_event.h"
@@ -371,7 +372,7 @@ void ShardMachine::open_server(const control::Branch& branch) {
         key_of(branch),
         // errors.md, refused: the host of the switch has no memory left for this job's server
         fmt::format("no memory for another parameter server of {} MB: use a smaller window or fewer lanes",
-                    control::server_bytes_of(terms) >> 20U));
+                    megabytes(control::server_bytes_of(terms))));
 }
 
 // After a tree was restored: it names the channels whose servers this shard hosts.
