@@ -328,17 +328,106 @@ TEST_F(SealedOperation, ALieInAnyOperationIsReported) {
     }
 }
 
+// One of those in which ranks get different parts. `values` has several_windows elements for each rank.
+struct OfOwners {
+    const char* name;
+    std::function<Result<comm::Handle>(comm::Communicator&, std::vector<float>& values)> call;
+};
+
+std::vector<OfOwners> operations_of_owners() {
+    return {
+        {"reduce_scatter",
+         [](comm::Communicator& communicator, std::vector<float>& values) {
+             const std::vector<std::size_t> counts(communicator.world(), several_windows);
+             return communicator.reduce_scatter(values.data(), values.data() + communicator.rank() * counts[0], counts,
+                                                ElementType::float32, comm::Reduction::sum);
+         }},
+        {"all_gather",
+         [](comm::Communicator& communicator, std::vector<float>& values) {
+             const std::vector<std::size_t> bytes(communicator.world(), several_windows * sizeof(float));
+             return communicator.all_gather(values.data() + communicator.rank() * several_windows, values.data(),
+                                            bytes);
+         }},
+        {"reduce",
+         [](comm::Communicator& communicator, std::vector<float>& values) {
+             return communicator.reduce({values.data(), values.data(), values.size()}, ElementType::float32,
+                                        comm::Reduction::sum, 1);
+         }},
+        {"all_reduce of maxima", [](comm::Communicator& communicator, std::vector<float>& values) {
+             const comm::Buffer buffer{values.data(), values.data(), several_windows};
+             return communicator.all_reduce({&buffer, 1}, numeric::FoldType::float32, numeric::FoldOperation::maximum);
+         }}};
+}
+
+TEST_F(SealedOperation, EachOperationOfOwnersIsRightAndProven) {
+    const auto node = start_asking(small_switch());
+    for (const auto scaling : {tensor::Scaling::fixed, tensor::Scaling::dynamic}) {
+        for (const bool shares : {false, true}) {
+            Job job(4, {address_of(*node)}, sealed_options(scaling));
+            run_with(
+                job,
+                [&](std::uint32_t rank) {
+                    comm::Options options = job.options_of(rank);
+                    options.host_level = shares;
+                    options.host_name = "host " + std::to_string(rank / 2);
+                    return options;
+                },
+                [&](comm::Communicator& communicator) {
+                    work_through(communicator);
+                    const float own = static_cast<float>(communicator.rank()) + 0.25F;
+                    std::vector<float> whole(4 * several_windows, own);
+                    for (const OfOwners& operation : operations_of_owners()) {
+                        std::vector<float> values = whole;
+                        ASSERT_TRUE(succeeds(operation.call(communicator, values))) << operation.name;
+                        const std::string name = operation.name;
+                        const std::size_t first = communicator.rank() * several_windows;
+                        if (name == "reduce_scatter") {
+                            EXPECT_EQ(values[first + 77], 7.0F);
+                        }
+                        if (name == "all_gather") {
+                            EXPECT_EQ(values[3 * several_windows + 77], 3.25F);
+                        }
+                        if (name == "reduce") {
+                            EXPECT_EQ(values[77], communicator.rank() == 1 ? 7.0F : own);
+                        }
+                        if (name == "all_reduce of maxima") {
+                            EXPECT_EQ(values[77], 3.25F);
+                        }
+                    }
+                });
+        }
+    }
+}
+
+// Also of a packet that only one rank gets, as nobody else sees what is in it.
+TEST_F(SealedOperation, ALieInAnyOperationOfOwnersIsReportedByAllRanks) {
+    for (const OfOwners& operation : operations_of_owners()) {
+        for (const bool arrived : {true, false}) {
+            SCOPED_TRACE(std::string(operation.name) + (arrived ? ", as sent" : ", as received by one rank"));
+            std::atomic<unsigned> seen{0};
+            const auto node = start_asking(lying_switch([&](const Passing& passing) {
+                if (passing.arrived != arrived || !passing.is(arrived ? ATP_TYPE_GRADIENT : ATP_TYPE_ACK, 32)) return;
+                if (seen++ == 40) passing.add_to_lane(3, 1);
+            }));
+            const std::string address = address_of(*node);
+            Job job(world_, {address}, sealed_options());
+            job.run([&](comm::Communicator& communicator) {
+                std::vector<float> values(world_ * several_windows, 1.0F);
+                const Error error = error_of(operation.call(communicator, values));
+                EXPECT_EQ(error.reason, Reason::forged) << to_string(error);
+                EXPECT_EQ(error.address, address);
+                EXPECT_THAT(error_of(communicator.barrier()).text,
+                            HasSubstr("an earlier error closed this communicator"));
+            });
+            EXPECT_GT(seen, 40U);
+        }
+    }
+}
+
 TEST_F(SealedOperation, WhatCannotBeSealedIsRefused) {
     const auto node = start_asking(small_switch());
     Job job(world_, {address_of(*node)}, sealed_options());
     job.run([&](comm::Communicator& communicator) {
-        std::vector<float> values(world_, 1.0F);
-        const std::vector<std::size_t> counts(world_, 1);
-        EXPECT_TRUE(fails(communicator.reduce_scatter(values.data(), values.data(), counts, ElementType::float32,
-                                                      comm::Reduction::sum),
-                          {.operation = Operation::reduce_scatter,
-                           .reason = Reason::unsupported,
-                           .text = HasSubstr("cannot seal this reduce_scatter")}));
         std::vector<std::int32_t> large(10, std::numeric_limits<std::int32_t>::max());
         const Error error = error_of(sum_in_place(communicator, large));
         EXPECT_EQ(error.reason, Reason::unsupported) << to_string(error);

@@ -59,11 +59,6 @@ std::function<void(const tensor::NumberTally&)> report_to(std::shared_ptr<observ
     };
 }
 
-// An int64 has several lanes, which no cut may separate.
-std::uint64_t alignment_of(numeric::ElementType type) {
-    return type == numeric::ElementType::int64 ? tensor::lanes_of_int64 : 1;
-}
-
 // "5 + 7 float32 (average)": the elements of each tensor. Other ranks may read it if they called something else.
 std::string text_of(std::span<const std::unique_ptr<protocol::Tensor>> tensors, std::uint64_t elements,
                     numeric::ElementType type, const Summing& summing) {
@@ -97,6 +92,10 @@ std::string to_string(const Summing& summing) {
         case Reduction::scaled: break;
     }
     return fmt::format("sum times {:g}", summing.factor);
+}
+
+std::uint64_t alignment_of(numeric::ElementType type) {
+    return type == numeric::ElementType::int64 ? tensor::lanes_of_int64 : 1;
 }
 
 std::uint32_t detail_of(numeric::ElementType type, const Summing& summing) {

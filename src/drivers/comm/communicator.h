@@ -62,6 +62,8 @@ struct Summing {
 [[nodiscard]] std::uint16_t purpose_of(Operation operation, std::uint64_t elements, std::uint32_t detail);
 [[nodiscard]] std::uint32_t detail_of(numeric::ElementType type, const Summing& summing);
 [[nodiscard]] std::uint32_t detail_of(numeric::FoldType type, numeric::FoldOperation operation);
+// Lanes of an element, which no cut may separate.
+[[nodiscard]] std::uint64_t alignment_of(numeric::ElementType type);
 
 // Limit of a rank's bytes in an operation that the ranks fold: each rank receives those of all ranks.
 inline constexpr std::size_t longest_fold = std::size_t{64} << 10U;
@@ -240,9 +242,24 @@ class Communicator {
     // sealed.cc: operations of which the ranks prove the sums.
     void prepare_seal(const store::Rendezvous& rendezvous, const Meeting& meeting);
     [[nodiscard]] bool seals() const { return seal_keys_.has_value() && !formation_.on_host; }
-    // Under the lock `order_`. The check becomes the last step of the call.
+    // All under the lock `order_`. The check becomes the last step of the call, before the one that it has.
+    [[nodiscard]] std::shared_ptr<tensor::OperationSeal> seal_of(const OperationCall& call) const;
     [[nodiscard]] tensor::NumberFitter::Fitted fit_sealed(OperationCall& call,
                                                           std::unique_ptr<protocol::Tensor> tensor);
+    [[nodiscard]] tensor::NumberFitter::Fitted gather_sealed(OperationCall& call,
+                                                             std::vector<tensor::DealtTensor::Block> blocks,
+                                                             const tensor::DealtTensor::Rules& rules);
+    void prove(OperationCall& call, tensor::NumberFitter::Fitted& fitted,
+               const std::shared_ptr<tensor::OperationSeal>& seal);
+    // What this rank keeps of the sums of `in`.
+    struct PartOfSums {
+        const void* in = nullptr;
+        void* out = nullptr;
+        std::size_t first = 0;  // element
+        std::size_t elements = 0;
+    };
+    [[nodiscard]] Result<Handle> sum_sealed(OperationCall call, const PartOfSums& part, const Summing& summing,
+                                            Time deadline);
     [[nodiscard]] std::optional<Error> error_of_seal(tensor::OperationSeal::SealFinding proof, Operation operation,
                                                      const std::string& called) const;
 

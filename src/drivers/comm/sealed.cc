@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "comm/communicator.h"
 #include "tensor/sealed_tensor.h"
+#include "tensor/tensors.h"
 #include "wire/packet.h"
 
 namespace atp::comm {
@@ -38,19 +40,63 @@ void Communicator::prepare_seal(const store::Rendezvous& rendezvous, const Meeti
     std::erase(switches_, std::string());
 }
 
-tensor::NumberFitter::Fitted Communicator::fit_sealed(OperationCall& call, std::unique_ptr<protocol::Tensor> tensor) {
-    const bool is_sum = call.operation == Operation::all_reduce || call.operation == Operation::push;
-    const bool may_wrap = is_sum && call.type == numeric::ElementType::int32;
-    const tensor::SealedWords words{.kind = is_sum ? crypto::WordKind::balanced : crypto::WordKind::natural,
-                                    .may_wrap = may_wrap};
-    const auto seal = std::make_shared<tensor::OperationSeal>(
+std::shared_ptr<tensor::OperationSeal> Communicator::seal_of(const OperationCall& call) const {
+    return std::make_shared<tensor::OperationSeal>(
         tensor::OperationSeal::Rules{.operation = calls_ + 1,
                                      .rank = rank_,
                                      .ranks = world_,
                                      .call = call_of(call.operation, call.detail, call.elements),
                                      .keys = *seal_keys_,
                                      .feed = feed_});
+}
+
+tensor::NumberFitter::Fitted Communicator::fit_sealed(OperationCall& call, std::unique_ptr<protocol::Tensor> tensor) {
+    const bool is_sum = call.operation != Operation::broadcast && call.operation != Operation::barrier;
+    const bool may_wrap = is_sum && call.type == numeric::ElementType::int32;
+    const tensor::SealedWords words{.kind = is_sum ? crypto::WordKind::balanced : crypto::WordKind::natural,
+                                    .may_wrap = may_wrap};
+    const auto seal = seal_of(call);
     auto fitted = fitter_.fit_sealed(std::move(tensor), words, seal);
+    prove(call, fitted, seal);
+    return fitted;
+}
+
+tensor::NumberFitter::Fitted Communicator::gather_sealed(OperationCall& call,
+                                                         std::vector<tensor::DealtTensor::Block> blocks,
+                                                         const tensor::DealtTensor::Rules& rules) {
+    const auto seal = seal_of(call);
+    tensor::SealedBlock* own = nullptr;
+    for (tensor::DealtTensor::Block& block : blocks) {
+        auto sealed = std::make_unique<tensor::SealedBlock>(std::move(block.tensor), seal);
+        if (block.owner == rank_) own = sealed.get();
+        block.tensor = std::move(sealed);
+    }
+    own->note_own();
+    tensor::NumberFitter::Fitted fitted{.tensor = std::make_unique<tensor::DealtTensor>(std::move(blocks), rules)};
+    prove(call, fitted, seal);
+    return fitted;
+}
+
+// No rank can prove a sum that only another one got. So all ranks get all sums, of which each keeps its part once they
+// are proven. The tensor goes up as often as without a seal, and its sums come down on links that are as fast.
+Result<Handle> Communicator::sum_sealed(OperationCall call, const PartOfSums& part, const Summing& summing,
+                                        Time deadline) {
+    const std::size_t unit = numeric::bytes_of(call.type);
+    const auto sums = std::make_shared<std::vector<std::byte>>(call.elements * unit);
+    call.alignment = alignment_of(call.type);
+    call.last_step = [sums, part, unit]() -> std::optional<Error> {
+        if (part.elements != 0) std::memcpy(part.out, sums->data() + part.first * unit, part.elements * unit);
+        return std::nullopt;
+    };
+    const double by = numeric::is_integer(call.type) ? 1.0 : factor(summing);
+    auto tensor = tensor::make_sum_tensor(call.type, part.in, sums->data(), call.elements, scale(), by);
+    return submit(std::move(call), std::move(tensor), deadline);
+}
+
+// The words of all ranks follow the tensor. Its results count only once they are proven, and so does the last step that
+// the call had.
+void Communicator::prove(OperationCall& call, tensor::NumberFitter::Fitted& fitted,
+                         const std::shared_ptr<tensor::OperationSeal>& seal) {
     std::vector<tensor::DealtTensor::Block> blocks;
     for (std::uint32_t rank = 0; rank < world_; ++rank) {
         blocks.push_back(block_of(std::make_unique<tensor::SealWordTensor>(seal, rank), rank));
@@ -58,14 +104,16 @@ tensor::NumberFitter::Fitted Communicator::fit_sealed(OperationCall& call, std::
     fitted.after =
         std::make_unique<tensor::DealtTensor>(std::move(blocks), rules_of_deal(true, std::uint8_t{ATP_DTYPE_INT32}));
     call.last_step = [this, seal, sealed = fitted.sealed, operation = call.operation,
-                      called = fmt::format("{} as call {}", call.text, calls_ + 1)] {
+                      called = fmt::format("{} as call {}", call.text, calls_ + 1),
+                      then = std::move(call.last_step)]() -> std::optional<Error> {
         const SealFinding proof = seal->check();
-        if (proof == SealFinding::holds) sealed->store_extremes();
-        auto error = error_of_seal(proof, operation, called);
-        if (error) note_failed_proof(*error);
-        return error;
+        if (auto error = error_of_seal(proof, operation, called)) {
+            note_failed_proof(*error);
+            return error;
+        }
+        if (sealed != nullptr) sealed->store_extremes();
+        return then ? then() : std::nullopt;
     };
-    return fitted;
 }
 
 void Communicator::note_failed_proof(const Error& error) {

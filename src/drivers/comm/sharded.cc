@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "comm/communicator.h"
+#include "endpoint/channel_text.h"
 #include "net/clock.h"
 #include "tensor/tensors.h"
 
@@ -136,10 +137,8 @@ tensor::DealtTensor::Block Communicator::block_of(std::unique_ptr<protocol::Tens
 }
 
 Result<Handle> Communicator::submit_dealt(DealtCall call, Time deadline) {
-    if (seals()) {
-        return refuse(call.operation, Reason::unsupported,
-                      // errors.md, calls, unsupported: [sealed sums](../operate/secure.md#sealed-sums)
-                      fmt::format("cannot seal this {}: use seal=none, or a sum for all", to_string(call.operation)));
+    if (const auto failed = failed_proof()) {
+        return tl::unexpected(endpoint::error_after_end(*failed, call.operation));
     }
     const bool is_plain = call.gathers || numeric::is_integer(call.type);
     const std::uint8_t form = is_plain ? std::uint8_t{ATP_DTYPE_INT32} : fitter_.form_of(call.type, call.elements);
@@ -153,7 +152,9 @@ Result<Handle> Communicator::submit_dealt(DealtCall call, Time deadline) {
     const std::size_t blocks = call.blocks.size();
     const std::scoped_lock lock(order_);
     tensor::NumberFitter::Fitted fitted;
-    if (is_plain || !fits_numbers()) {
+    if (seals()) {
+        fitted = gather_sealed(own, std::move(call.blocks), rules);
+    } else if (is_plain || !fits_numbers()) {
         fitted.tensor = std::make_unique<tensor::DealtTensor>(std::move(call.blocks), rules);
     } else {
         fitted = fitter_.fit_dealt(std::move(call.blocks), rules, call.type, kind_of(own));
@@ -188,6 +189,10 @@ Result<Handle> Communicator::reduce_scatter(const void* in, void* out, std::span
                    .detail = detail_of_blocks(detail_of(type, summing), counts),
                    .called = fmt::format("{} of {} {} ({})", to_string(operation), text_of(counts), to_string(type),
                                          to_string(summing))};
+    if (seals()) {
+        const PartOfSums own{.in = in, .out = out, .first = sum_of(counts.first(rank_)), .elements = counts[rank_]};
+        return sum_sealed({operation, type, elements, call.detail, std::move(call.called)}, own, summing, deadline);
+    }
     const auto* block = static_cast<const std::byte*>(in);
     for (std::uint32_t owner = 0; owner < world_; ++owner) {
         void* const result = owner == rank_ ? out : nullptr;
@@ -250,6 +255,11 @@ Result<Handle> Communicator::reduce(const Buffer& buffer, numeric::ElementType t
                    .detail = mix(detail_of(type, summing) + root),
                    .called = fmt::format("{} of {} {} to root {} ({})", to_string(operation), buffer.elements,
                                          to_string(type), root, to_string(summing))};
+    if (seals()) {
+        const PartOfSums own{.in = buffer.in, .out = buffer.out, .elements = rank_ == root ? buffer.elements : 0};
+        return sum_sealed({operation, type, buffer.elements, call.detail, std::move(call.called)}, own, summing,
+                          deadline);
+    }
     void* const result = root == rank_ ? buffer.out : nullptr;
     call.blocks.push_back(
         block_of(tensor::make_sum_tensor(type, buffer.in, result, buffer.elements, scale(), by), root));

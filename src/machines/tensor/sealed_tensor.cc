@@ -125,6 +125,30 @@ void SealedTensor::store_all(std::uint64_t first, std::uint64_t end, float value
     }
 }
 
+void SealedBlock::note(std::uint64_t first, std::span<const std::byte> sent, std::span<const std::byte> got) {
+    seal_->note({.first = first_word_ + first, .sent = sent, .got = got, .words = {.kind = crypto::WordKind::natural}});
+}
+
+void SealedBlock::store(std::uint64_t first, std::span<const std::byte> lanes) {
+    tensor_->store(first, lanes);
+    while (!lanes.empty()) {
+        const auto part = lanes.first(std::min(lanes.size(), block_bytes));
+        note(first, {}, part);
+        first += part.size() / ATP_LANE_BYTES;
+        lanes = lanes.subspan(part.size());
+    }
+}
+
+void SealedBlock::note_own() {
+    std::array<std::byte, block_bytes> words;
+    for (std::uint64_t first = 0; first < size(); first += crypto::LinearCode::most_words) {
+        const std::uint64_t count = std::min<std::uint64_t>(size() - first, crypto::LinearCode::most_words);
+        const std::span<std::byte> own = std::span(words).first(count * ATP_LANE_BYTES);
+        load(first, own);
+        note(first, own, own);
+    }
+}
+
 void SealWordTensor::load(std::uint64_t first, std::span<std::byte> lanes) const {
     const auto word = seal_->own_word().subspan(first * ATP_LANE_BYTES);
     std::ranges::copy(word.first(lanes.size()), lanes.begin());

@@ -62,6 +62,35 @@ class SealedTensor final : public protocol::PlainTensor {
     std::uint64_t first_word_;
 };
 
+// A block of an all-gather. Only its owner sends words, and gets no copy of them, so to the seal it has got what it
+// sent.
+//
+// Ownership: owns the wrapped tensor, which is plain; shares the seal.
+// Calling order: note_own() once on the owner, after all blocks of the operation exist; otherwise that of
+//   protocol::Tensor. Threads: as the wrapped tensor. Failure: none: the check of the seal tells it.
+class SealedBlock final : public protocol::PlainTensor {
+  public:
+    SealedBlock(std::unique_ptr<protocol::Tensor> tensor, std::shared_ptr<OperationSeal> seal)
+        : tensor_(std::move(tensor)), seal_(std::move(seal)), first_word_(seal_->expect(tensor_->size())) {}
+
+    [[nodiscard]] std::uint64_t size() const override { return tensor_->size(); }
+    void store(std::uint64_t first, std::span<const std::byte> lanes) override;
+    void note_own();
+
+  protected:
+    void load(std::uint64_t first, std::span<std::byte> lanes) const override {
+        static_cast<void>(tensor_->load_integers(first, lanes));
+    }
+
+  private:
+    // Of at most LinearCode::most_words words.
+    void note(std::uint64_t first, std::span<const std::byte> sent, std::span<const std::byte> got);
+
+    std::unique_ptr<protocol::Tensor> tensor_;
+    std::shared_ptr<OperationSeal> seal_;
+    std::uint64_t first_word_;
+};
+
 // The word of one rank: a block of a gather.
 //
 // Ownership: shares the seal. Calling order: that of protocol::Tensor. Threads: as the seal. Failure: none.
