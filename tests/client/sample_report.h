@@ -46,6 +46,7 @@ inline ShardReport sample_thread() {
     number(shard.channels[0].server, 600);
     shard.channels[0].tenant = "vision";
     shard.channels[0].server_bytes = 42'000'000;
+    shard.slices = {{.tenant = "vision", .aggregators = 30'000, .held = 300}};
     shard.channels[1].job = 8;
     shard.channels[1].present = 1;
     shard.channels[1].expected = 2;

@@ -116,7 +116,7 @@ class SwitchTenants(unittest.TestCase):
             report["tenants"], [{"name": "vision", "jobs": 8, "server_bytes": 32_000_000}, {"name": "speech"}]
         )
         self.assertFalse(report["open"])
-        self.assertRegex(self.atp("stats", address), r"vision +0 of 8 +0 +0 of 32\n")
+        self.assertRegex(self.atp("stats", address), r"vision +0 of 8 +0 +0 of 32 +0 of 0\n")
 
         self.write("name = 'vision'\nkeys = 'vision-leaf-1.key'\njobs = many")
         switch.process.send_signal(signal.SIGHUP)
@@ -169,7 +169,7 @@ class SwitchTenants(unittest.TestCase):
         first = self.job([address] * 2, 1_000_000, ATP_KEY_FILE="vision.key")
         self.assertRegex(switch.line("job formed"), r"tenant=vision key=\d+ channels=1")
         switch.line("job ready")
-        self.assertRegex(self.atp("stats", address), r"vision +1 of 1 +\d+ +\d+\n")
+        self.assertRegex(self.atp("stats", address), r"vision +1 of 1 +\d+ +\d+ +\d+ of \d+\n")
 
         for text in self.outputs(self.job([address] * 2, 1, ATP_KEY_FILE="vision.key"), 1):
             self.assertIn("tenant vision has 1 of 1 jobs on this switch", text)

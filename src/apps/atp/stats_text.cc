@@ -27,9 +27,10 @@ std::string kernels_text(const client::SwitchReport& report) {
         }
         text += fmt::format(
             "\ninside the kernel: {}; {} aggregators of {} lanes; forwarded unaggregated: {} oversized and {} damaged "
-            "packets; {} JOINs not admitted; {} jobs forwarded unaggregated\n",
+            "packets; {} JOINs not admitted; {} jobs forwarded unaggregated{}\n",
             interfaces, shard.aggregators, shard.kernel->lanes, shard.kernel->oversized, shard.kernel->damaged,
-            shard.kernel->not_admitted, shard.kernel->passing_jobs.size());
+            shard.kernel->not_admitted, shard.kernel->passing_jobs.size(),
+            report.tenants.empty() ? "" : "; no slices: tenants share all aggregators");
     }
     return text;
 }
@@ -46,6 +47,8 @@ struct TenantUse {
     std::set<std::uint32_t> jobs{};
     std::uint64_t channels = 0;
     std::uint64_t server_bytes = 0;
+    std::uint64_t aggregators = 0;
+    std::uint64_t held = 0;
 };
 
 // Of each tenant what it uses, and its limits.
@@ -60,15 +63,25 @@ std::string uses_text(const client::SwitchReport& report) {
             use.server_bytes += channel.server_bytes;
         }
     }
-    const auto of_limit = [](auto used, const auto& limit) {
-        return limit ? fmt::format("{} of {}", used, *limit) : fmt::format("{}", used);
+    for (const client::ShardReport& shard : report.shards) {
+        for (const client::SliceReport& slice : shard.slices) {
+            uses[slice.tenant].aggregators += slice.aggregators;
+            uses[slice.tenant].held += slice.held;
+        }
+    }
+    const auto of_limit = [](std::uint64_t used, bool has_limit, std::uint64_t limit) {
+        return has_limit ? fmt::format("{} of {}", used, limit) : fmt::format("{}", used);
     };
-    std::string text = fmt::format("\n{:<20} {:>14} {:>14} {:>18}\n", "tenant", "jobs", "channels", "server MB");
+    std::string text =
+        fmt::format("\n{:<20} {:>14} {:>14} {:>18} {:>18}\n", "tenant", "jobs", "channels", "server MB", "aggregators");
     for (const client::TenantReport& tenant : report.tenants) {
         const TenantUse& use = uses[tenant.name];
-        const auto most = tenant.server_bytes ? std::optional(megabytes(*tenant.server_bytes)) : std::nullopt;
-        text += fmt::format("{:<20} {:>14} {:>14} {:>18}\n", tenant.name, of_limit(use.jobs.size(), tenant.jobs),
-                            of_limit(use.channels, tenant.channels), of_limit(megabytes(use.server_bytes), most));
+        text += fmt::format("{:<20} {:>14} {:>14} {:>18} {:>18}\n", tenant.name,
+                            of_limit(use.jobs.size(), tenant.jobs.has_value(), tenant.jobs.value_or(0)),
+                            of_limit(use.channels, tenant.channels.has_value(), tenant.channels.value_or(0)),
+                            of_limit(megabytes(use.server_bytes), tenant.server_bytes.has_value(),
+                                     megabytes(tenant.server_bytes.value_or(0))),
+                            of_limit(use.held, true, use.aggregators));
     }
     return text;
 }

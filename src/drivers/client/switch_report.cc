@@ -287,6 +287,13 @@ void describe(Archive& archive, Of<Archive, TenantReport> tenant) {
 }
 
 template <class Archive>
+void describe(Archive& archive, Of<Archive, SliceReport> slice) {
+    archive.value("tenant", slice.tenant);
+    archive.value("aggregators", slice.aggregators);
+    archive.value("held", slice.held);
+}
+
+template <class Archive>
 void describe(Archive& archive, Of<Archive, KernelReport> kernel) {
     archive.value("lanes", kernel.lanes);
     archive.value("level", kernel.level);
@@ -312,6 +319,7 @@ void describe(Archive& archive, Of<Archive, ShardReport> shard) {
     });
     archive.list("jobs", shard.jobs);
     archive.list("channels", shard.channels);
+    archive.list("slices", shard.slices);
     archive.optional("kernel", shard.kernel);
     archive.parts(shard.parts);
 }

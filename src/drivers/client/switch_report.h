@@ -58,6 +58,13 @@ struct TenantReport {
     std::optional<std::uint64_t> server_bytes{};
 };
 
+// What a tenant with jobs has of a table.
+struct SliceReport {
+    std::string tenant{};           // empty: it is not in the tenants file any more
+    std::uint32_t aggregators = 0;  // of its slice
+    std::uint32_t held = 0;         // by its fragments, also where its slice was before a change
+};
+
 struct JobReport {
     std::uint32_t job = 0;
     protocol::SwitchCounters counters{};
@@ -123,6 +130,7 @@ struct ShardReport {
     net::UdpReport features{};  // a report read from JSON has the texts only
     std::vector<JobReport> jobs = {};
     std::vector<ChannelReport> channels = {};
+    std::vector<SliceReport> slices = {};  // without tenants: none
     std::optional<KernelReport> kernel = {};
     std::vector<ReportPart> parts = {};
 };

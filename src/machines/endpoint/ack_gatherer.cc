@@ -31,8 +31,9 @@ bool goes_to_workers_only(const Downward& packet, const control::Branch& branch)
 
 // The aggregator of the fragment is free now, and it was the last one that it had.
 bool was_added_here(const atp_header& ack, const protocol::Switch& table) {
-    if (ack.index >= table.config().aggregators) return false;
-    const atp_aggregator& aggregator = table.aggregator(ack.index);
+    const auto place = table.place_of(ack);
+    if (!place) return false;
+    const atp_aggregator& aggregator = table.aggregator(*place);
     return aggregator.status == ATP_AGGREGATOR_FREE && atp_same_fragment(&ack, &aggregator) != 0;
 }
 

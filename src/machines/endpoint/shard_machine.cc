@@ -57,9 +57,11 @@ ShardMachine::ShardMachine(const ShardMachineConfig& config)
       gatekeeper_(config.tree.secret, config.clients, codes_.introduction(), codes_.cookie_period()),
       limit_(config.tree.secret),
       tree_(config.tree),
+      slices_({.aggregators = config.table.aggregators, .tables = config.tree.trees, .change = config.table.ageing}),
       acks_(config.ack_hold),
       scratch_(std::make_unique_for_overwrite<std::byte[]>(most_batch * ATP_MAX_PACKET_BYTES)) {
     packets_.reserve(most_batch);
+    slices_.set_tenants(config.tree.tenants);
 }
 
 // ----------------------------------------------------------------------------------------------------------- Arrivals
@@ -339,7 +341,8 @@ void ShardMachine::handle_timeout(wire::Outbox& out, Time now) {
 
 // If there is no room, the message is lost; members repeat control messages.
 void ShardMachine::drain_tree(wire::Outbox& out, Time now) {
-    while (const auto event = tree_.poll_event()) handle_event(*event);
+    while (const auto event = tree_.poll_event()) handle_event(*event, now);
+    slices_.handle_timeout(*this, now);
     while (auto transmit = tree_.poll_transmit()) {
         // The routes to members and to their group are equal, and may change while a job runs.
         if (transmit->to.is_multicast()) {
@@ -349,16 +352,22 @@ void ShardMachine::drain_tree(wire::Outbox& out, Time now) {
     }
 }
 
-void ShardMachine::handle_event(const control::TreeEvent& event) {
+void ShardMachine::handle_event(const control::TreeEvent& event, Time now) {
     switch (event.kind) {
         case control::TreeEvent::Kind::admitted:
             static_cast<void>(switch_.admit(event.job, event.token, event.level));
+            if (const control::Branch* branch = tree_.find(control::key_of(event)))
+                slices_.add({event.job, event.token}, branch->owner.tenant);
             break;
         case control::TreeEvent::Kind::opened:
             if (const control::Branch* branch = tree_.find(control::key_of(event))) open_server(*branch);
             break;
-        case control::TreeEvent::Kind::closed: close_channel(event); break;
+        case control::TreeEvent::Kind::closed: close_channel(event, now); break;
     }
+}
+
+void ShardMachine::set_slice(const control::JobKey& job, const atp_range& slice, std::uint32_t weight) {
+    switch_.set_slice(job.job, job.token, slice, weight);
 }
 
 void ShardMachine::open_server(const control::Branch& branch) {
@@ -388,9 +397,12 @@ void ShardMachine::match_servers() {
     });
 }
 
-void ShardMachine::close_channel(const control::TreeEvent& event) {
+void ShardMachine::close_channel(const control::TreeEvent& event, Time now) {
     const control::ChannelKey key = control::key_of(event);
-    if (event.last_of_job) switch_.dismiss(event.job, event.token);
+    if (event.last_of_job) {
+        switch_.dismiss(event.job, event.token);
+        slices_.remove({event.job, event.token}, now);
+    }
     std::erase_if(busy_, [&](const BusyServer& busy) { return busy.key == key; });
     servers_.erase(key);
     acks_.close(key);

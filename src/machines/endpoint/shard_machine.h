@@ -16,6 +16,7 @@
 #include "control/gatekeeper.h"
 #include "control/join_tree.h"
 #include "control/switch_codes.h"
+#include "control/table_slices.h"
 #include "endpoint/ack_gatherer.h"
 #include "endpoint/control_queue.h"
 #include "endpoint/hosted_server.h"
@@ -76,7 +77,7 @@ struct ShardMachineCounters {
 // Threads: none. Shards of one switch share only JoinTreeConfig::room.
 // Failure: the constructor throws std::bad_alloc. A packet without a receiver or room is dropped and counted. Hosted
 //   servers keep their answers until there is room.
-class ShardMachine {
+class ShardMachine final : public control::SlicedTable {
   public:
     static constexpr std::size_t most_batch = 64;  // datagrams of one handle_batch()
 
@@ -92,14 +93,20 @@ class ShardMachine {
     void handle_room(wire::Outbox& out, Time now);
     void handle_timeout(wire::Outbox& out, Time now);
     void set_tenants(std::shared_ptr<const control::Tenants> tenants, wire::Outbox& out, Time now);
+    // For the machine itself, which shares the table out among tenants, and for tests.
+    void set_slice(const control::JobKey& job, const atp_range& slice, std::uint32_t weight) override;
+    void end_changes() override { switch_.end_changes(); }
     std::optional<ShardEvent> poll_event();
     std::optional<control::TreeNotice> poll_notice() { return tree_.poll_notice(); }  // for the log
-    [[nodiscard]] Time poll_timeout() const { return std::min(tree_.poll_timeout(), acks_.poll_timeout()); }
+    [[nodiscard]] Time poll_timeout() const {
+        return std::min({tree_.poll_timeout(), acks_.poll_timeout(), slices_.poll_timeout()});
+    }
 
     [[nodiscard]] bool has_answers() const { return !busy_.empty() || acks_.blocked(); }  // which wait for room
     [[nodiscard]] bool reaches_groups() const { return config_.reaches_groups; }
     [[nodiscard]] const protocol::Switch& table() const { return switch_; }
     [[nodiscard]] const control::JoinTree& tree() const { return tree_; }
+    [[nodiscard]] const control::TableSlices& slices() const { return slices_; }
     [[nodiscard]] const control::Gatekeeper& gatekeeper() const { return gatekeeper_; }
     [[nodiscard]] const control::AnswerLimit& limit() const { return limit_; }
     // nullptr: the branch hosts no server.
@@ -152,10 +159,10 @@ class ShardMachine {
     void transmit_acks(wire::Outbox& out, Time now);
 
     void drain_tree(wire::Outbox& out, Time now);
-    void handle_event(const control::TreeEvent& event);
+    void handle_event(const control::TreeEvent& event, Time now);
     void open_server(const control::Branch& branch);
     void match_servers();
-    void close_channel(const control::TreeEvent& event);
+    void close_channel(const control::TreeEvent& event, Time now);
     void add_event(ShardEvent event);
 
     ShardMachineConfig config_;
@@ -164,6 +171,7 @@ class ShardMachine {
     control::Gatekeeper gatekeeper_;
     control::AnswerLimit limit_;
     control::JoinTree tree_;
+    control::TableSlices slices_;
     std::map<control::ChannelKey, std::unique_ptr<HostedServer>> servers_;
     std::vector<BusyServer> busy_;
     AckGatherer acks_;

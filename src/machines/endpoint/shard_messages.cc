@@ -60,6 +60,7 @@ void ShardMachine::handle_message(const ControlMessage& message, wire::Outbox& o
 
 void ShardMachine::set_tenants(std::shared_ptr<const control::Tenants> tenants, wire::Outbox& out, Time now) {
     codes_.set_tenants(tenants);
+    slices_.set_tenants(tenants);
     tree_.set_tenants(std::move(tenants), now);
     drain_tree(out, now);
 }

@@ -59,6 +59,9 @@
     X(harvest_unchecked, 63, "a pipeline takes the second half of a sum, whichever fragment is held")               \
     X(claim_unchecked, 63, "a pipeline claims in the second pass, whichever fragment is held by then")              \
     X(pass_decides_again, 18, "a pipeline decides about a packet with half of a sum as if it had just arrived")     \
+    X(index_beyond_slice, 103, "the switch takes the index of a packet as it is, beyond the slice of the job")      \
+    X(change_slice_at_once, 104, "a change of slices applies at once, in the middle of fragments")                  \
+    X(recall_evicts, 104, "a change of slices frees the aggregators of the range before")                           \
     X(version_bit_alone, 37, "SwitchML's switch distinguishes phases by one bit only, as published")
 
 #ifdef ATP_BREAKABLE

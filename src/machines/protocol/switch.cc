@@ -101,6 +101,7 @@ bool Switch::admit(std::uint32_t job, std::uint64_t token, std::uint8_t level) {
     std::size_t at = mix(job) & (jobs_.size() - 1);
     while (jobs_[at].token != 0) at = (at + 1) & (jobs_.size() - 1);
     jobs_[at] = Job{.token = token, .job = job, .level = level, .counters = {}};
+    jobs_[at].slice.now.size = config_.aggregators;
     last_ = nullptr;
     return true;
 }
@@ -120,7 +121,50 @@ void Switch::dismiss(std::uint32_t job, std::uint64_t token) {
     }
 }
 
-void Switch::clear() { std::ranges::fill(table_, atp_aggregator{}); }
+void Switch::set_slice(std::uint32_t job, std::uint64_t token, const atp_range& slice, std::uint32_t weight) {
+    Job* const entry = find_job(job, token);
+    if (entry == nullptr) return;
+    entry->slice.weight = weight;
+    if (entry->slice.is_shared == 0) {
+        entry->slice.is_shared = 1;
+        entry->slice.now = slice;
+    }
+    if (entry->slice.now.base == slice.base && entry->slice.now.size == slice.size) return;
+    atp_slice_change(&entry->slice, slice, 0);
+    if (ATP_BREAK(recall_evicts)) {
+        for (std::uint32_t at = entry->slice.before.base; at < entry->slice.before.base + entry->slice.before.size;
+             ++at)
+            table_[at].status = ATP_AGGREGATOR_FREE;
+    }
+}
+
+void Switch::end_changes() {
+    for (Job& job : jobs_) atp_slice_end_change(&job.slice);
+}
+
+std::uint32_t Switch::held_by(std::uint32_t job, std::uint64_t token) const {
+    const Job* entry = find_job(job, token);
+    return entry == nullptr ? 0 : entry->held;
+}
+
+const atp_slice* Switch::slice_of(std::uint32_t job, std::uint64_t token) const {
+    const Job* entry = find_job(job, token);
+    return entry == nullptr ? nullptr : &entry->slice;
+}
+
+std::optional<std::uint32_t> Switch::place_of(const atp_header& header) const {
+    const Job* entry = find_job(header.job, header.token);
+    if (entry == nullptr || header.index >= config_.aggregators) return std::nullopt;
+    std::uint32_t size = 0;
+    atp_slice slice = entry->slice;
+    const std::uint32_t place = atp_slice_index(&slice, &header, &size);
+    return size == 0 ? std::nullopt : std::optional(place);
+}
+
+void Switch::clear() {
+    std::ranges::fill(table_, atp_aggregator{});
+    for (Job& job : jobs_) job.held = 0;
+}
 
 const SwitchCounters* Switch::job_counters(std::uint32_t job, std::uint64_t token) const {
     const Job* entry = find_job(job, token);
@@ -145,48 +189,45 @@ Switch::Job* Switch::find_job(std::uint32_t job, std::uint64_t token) {
 }
 
 void Switch::handle_packet(PacketBuffer& packet_buffer, Time now) {
-    wire::Packet packet;
-    if (Job* job = receive(packet_buffer, packet)) decide(packet_buffer, packet, *job, now);
+    Received received;
+    receive(packet_buffer, received);
+    if (received.job != nullptr) decide(packet_buffer, received, now);
 }
 
 void Switch::handle_batch(std::span<PacketBuffer> packet_buffers, Time now) {
     if (packet_buffers.size() == 1) return handle_packet(packet_buffers.front(), now);
-    struct Received {
-        wire::Packet packet;
-        Job* job = nullptr;
-    };
     std::array<Received, batch_packets> received;
     for (const PacketBuffer& first : packet_buffers.first(std::min(packet_buffers.size(), batch_packets))) {
         prefetch_packet(first);
     }
     while (!packet_buffers.empty()) {
         const std::span<PacketBuffer> batch = packet_buffers.first(std::min(packet_buffers.size(), batch_packets));
-        for (std::size_t i = 0; i < batch.size(); ++i) {
-            received[i].job = receive(batch[i], received[i].packet);
-        }
+        for (std::size_t i = 0; i < batch.size(); ++i) receive(batch[i], received[i]);
         for (std::size_t i = 0; i < batch.size(); ++i) {
             // Prefetches the next batch while this one is added.
             if (batch.size() + i < packet_buffers.size()) prefetch_packet(packet_buffers[batch.size() + i]);
-            if (received[i].job != nullptr) decide(batch[i], received[i].packet, *received[i].job, now);
+            if (received[i].job != nullptr) decide(batch[i], received[i], now);
         }
         packet_buffers = packet_buffers.subspan(batch.size());
     }
 }
 
-// Decodes the packet, checks its job and prefetches the aggregator. nullptr: the packet is dropped.
-Switch::Job* Switch::receive(PacketBuffer& packet_buffer, wire::Packet& packet) {
+// Decodes the packet, checks its job, finds the aggregator and prefetches it. Without a job, the packet is dropped.
+void Switch::receive(PacketBuffer& packet_buffer, Received& received) {
+    wire::Packet& packet = received.packet;
+    received.job = nullptr;
     packet_buffer.verdict = Verdict{};
     const wire::DecodeError error = wire::decode({packet_buffer.data, packet_buffer.size}, packet);
     if (error != wire::DecodeError::none) {
         ++counters_.refused[static_cast<std::size_t>(error)];
-        return nullptr;
+        return;
     }
     Job* job = last_;
     if (job == nullptr || job->job != packet.header.job || job->token != packet.header.token) {
         job = find_job(packet.header.job, packet.header.token);
         if (job == nullptr) {
             ++counters_.forged;
-            return nullptr;
+            return;
         }
         last_ = job;
     }
@@ -194,8 +235,9 @@ Switch::Job* Switch::receive(PacketBuffer& packet_buffer, wire::Packet& packet) 
     if (packet_buffer.is_stranger) {
         ++counters_.strangers;
         ++job->counters.strangers;
-        return nullptr;
+        return;
     }
+    received.job = job;
     if (packet_buffer.congested) {
         // An ACK keeps the mark in its IP header. A flag would reach only the workers behind this link, but the windows
         // of all workers must stay equal. These workers report the mark with their next gradients (H32,
@@ -204,19 +246,30 @@ Switch::Job* Switch::receive(PacketBuffer& packet_buffer, wire::Packet& packet) 
         ++counters_.ecn;
         ++job->counters.ecn;
     }
-    if (packet.header.index < config_.aggregators) {
-        const atp_aggregator* aggregator = &table_[packet.header.index];
-        __builtin_prefetch(aggregator, 1);
-        __builtin_prefetch(&aggregator->touched_us, 1);  // may be in the next cache line
-        const std::int32_t* lanes = lanes_of(packet.header.index).data();
-        for (std::size_t lane = 0; lane < packet.lane_count() && lane < config_.lanes; lane += 16) {
-            __builtin_prefetch(lanes + lane, 1);
-        }
-    }
-    return job;
+    find_place(received);
 }
 
-void Switch::decide(PacketBuffer& packet_buffer, wire::Packet& packet, Job& job, Time now) {
+void Switch::find_place(Received& received) {
+    received.place = no_place;
+    const wire::Packet& packet = received.packet;
+    if (packet.header.index >= config_.aggregators) return;
+    std::uint32_t size = 0;
+    const std::uint32_t place = atp_slice_index(&received.job->slice, &packet.header, &size);
+    if (size == 0) return;
+    received.place = place;
+    const atp_aggregator* aggregator = &table_[place];
+    __builtin_prefetch(aggregator, 1);
+    __builtin_prefetch(&aggregator->touched_us, 1);  // may be in the next cache line
+    const std::int32_t* lanes = lanes_of(place).data();
+    for (std::size_t lane = 0; lane < packet.lane_count() && lane < config_.lanes; lane += 16) {
+        __builtin_prefetch(lanes + lane, 1);
+    }
+}
+
+void Switch::decide(PacketBuffer& packet_buffer, Received& received, Time now) {
+    wire::Packet& packet = received.packet;
+    Job& job = *received.job;
+    const std::uint32_t place = received.place;
     atp_header& header = packet.header;
     // Sums of other switches belong to the next level, if any. Here they would wait for units whose packets never pass.
     // A switch of level 2 aggregates nothing.
@@ -225,32 +278,32 @@ void Switch::decide(PacketBuffer& packet_buffer, wire::Packet& packet, Job& job,
         finish(packet_buffer, packet, atp_decision_of(ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_PASSED), job);
         return;
     }
-    if (header.index >= config_.aggregators || packet.lane_count() > config_.lanes) {
+    if (place == no_place || packet.lane_count() > config_.lanes) {
         pass_without_aggregator(packet_buffer, packet, job);
         return;
     }
     const bool flush_here = header.type == ATP_TYPE_FLUSH && header.hop == job.level;
-    if (flush_here && flush_needs(header) > packet_buffer.capacity) {
+    if (flush_here && flush_needs(place) > packet_buffer.capacity) {
         ++counters_.no_room;
         ++job.counters.no_room;
         return;
     }
-    atp_aggregator& aggregator = table_[header.index];
-    const std::uint32_t index = header.index;
+    atp_aggregator& aggregator = table_[place];
     const std::uint32_t contribution = atp_contribution(&header);
-    const std::uint32_t touched_us = aggregator.touched_us;
+    const atp_aggregator before = aggregator;
     const atp_decision decision =
         atp_decide(&header, static_cast<std::uint16_t>(packet.lane_count()), flush_here ? 1 : 0, &aggregator,
                    microseconds(now), clamp_to_u31(config_.ageing.count() / 1000));
+    if (job.slice.is_shared != 0) count_held(before, aggregator);
     if (decision.event == ATP_EVENT_COMPLETED) {
         packet_buffer.verdict.completed_by = contribution;
-        packet_buffer.verdict.alone_us = microseconds(now) - touched_us;
+        packet_buffer.verdict.alone_us = microseconds(now) - before.touched_us;
     }
     if (decision.packet == ATP_PACKET_RETURN) {
         packet_buffer.size = static_cast<std::uint32_t>(ATP_HEADER_BYTES + aggregator.lanes * ATP_LANE_BYTES);
         packet.lanes = {packet_buffer.data + ATP_HEADER_BYTES, std::size_t{aggregator.lanes} * ATP_LANE_BYTES};
     }
-    if (decision.lanes != ATP_LANES_NONE && move_lanes(packet, decision.lanes, index)) {
+    if (decision.lanes != ATP_LANES_NONE && move_lanes(packet, decision.lanes, place)) {
         ++counters_.overflows;
         ++job.counters.overflows;
         atp_overflowed(&header, decision, &aggregator);
@@ -258,13 +311,24 @@ void Switch::decide(PacketBuffer& packet_buffer, wire::Packet& packet, Job& job,
     finish(packet_buffer, packet, decision, job);
 }
 
-// Length of the packet that the FLUSH becomes, in bytes.
-std::uint32_t Switch::flush_needs(const atp_header& header) const {
-    return ATP_HEADER_BYTES + table_[header.index].lanes * ATP_LANE_BYTES;
+// The holder of before may be a job that has ended, or of another tenant whose aggregator was abandoned.
+void Switch::count_held(const atp_aggregator& before, const atp_aggregator& after) {
+    const bool was_held = before.status != ATP_AGGREGATOR_FREE;
+    const bool is_held = after.status != ATP_AGGREGATOR_FREE;
+    if (was_held == is_held && before.job == after.job && before.token == after.token) return;
+    if (Job* const holder = was_held ? find_job(before.job, before.token) : nullptr) {
+        if (holder->held != 0) --holder->held;
+    }
+    if (Job* const holder = is_held ? find_job(after.job, after.token) : nullptr) ++holder->held;
 }
 
-// For an index or a number of lanes beyond this table: forwards a gradient alone, absorbs a FLUSH of this level, and
-// forwards any other packet unchanged.
+// Length of the packet that the FLUSH becomes, in bytes.
+std::uint32_t Switch::flush_needs(std::uint32_t place) const {
+    return ATP_HEADER_BYTES + table_[place].lanes * ATP_LANE_BYTES;
+}
+
+// For an index or a number of lanes beyond this table, and for a job whose slice is empty: forwards a gradient alone,
+// absorbs a FLUSH of this level, and forwards any other packet unchanged.
 void Switch::pass_without_aggregator(PacketBuffer& packet_buffer, wire::Packet& packet, Job& job) {
     const bool flush_here = packet.header.type == ATP_TYPE_FLUSH && packet.header.hop == job.level;
     atp_decision decision =
@@ -277,10 +341,10 @@ void Switch::pass_without_aggregator(PacketBuffer& packet_buffer, wire::Packet& 
 }
 
 // True if an addition overflowed.
-bool Switch::move_lanes(const wire::Packet& packet, std::uint8_t action, std::uint32_t index) {
+bool Switch::move_lanes(const wire::Packet& packet, std::uint8_t action, std::uint32_t place) {
     const std::size_t tail = tail_lanes(packet.header);
     const std::size_t count = packet.lane_count() - tail;
-    std::int32_t* lanes = lanes_of(index).data();
+    std::int32_t* lanes = lanes_of(place).data();
     std::byte* wire_lanes = packet.lanes.data();
     const std::uint8_t type = atp_lanes_type(&packet.header);
     const bool overflowed = type == ATP_DTYPE_INT32 ? move_integers(wire_lanes, count, action, lanes)

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "base/time.h"
 #include "protocol/archive.h"
 #include "protocol/decide.h"
+#include "protocol/slice.h"
 #include "protocol/variant.h"
 #include "wire/packet.h"
 
@@ -102,11 +104,13 @@ struct PacketBuffer {
     Verdict verdict;  // output
 };
 
-// Software switch: a table of aggregators that all admitted jobs share, and atp_decide() on it.
+// Software switch: a table of aggregators that all admitted jobs share, and atp_decide() on it. With tenants, each job
+// has a slice of the table (protocol/slice.h); without, each has all of it.
 //
 // Ownership: owns the table, allocated at construction; it never grows. Borrows packet buffers for the duration of a
 //   call.
-// Calling order: admit() jobs; pass received packets to handle_batch() or handle_packet(); forward each packet as its
+// Calling order: admit() jobs, then set_slice() if they share the table with other tenants; pass received packets to
+// handle_batch() or handle_packet(); forward each packet as its
 //   verdict requires. Each packet gives at most one packet, in the same buffer. The switch has no timers.
 // Threads: none. For several threads, give each a switch of its own, and send all packets of one channel to one
 //   thread.
@@ -121,6 +125,14 @@ class Switch {
     // admitted with another level.
     [[nodiscard]] bool admit(std::uint32_t job, std::uint64_t token, std::uint8_t level);
     void dismiss(std::uint32_t job, std::uint64_t token);
+    // The first call gives an admitted job its slice. One with another slice begins a change, which end_changes() ends.
+    // An aggregator in use stays where it is until it is free.
+    void set_slice(std::uint32_t job, std::uint64_t token, const atp_range& slice, std::uint32_t weight);
+    void end_changes();
+    // Aggregators that fragments of a job with a slice are in, abandoned ones included.
+    [[nodiscard]] std::uint32_t held_by(std::uint32_t job, std::uint64_t token) const;
+    // nullptr if the job is not admitted.
+    [[nodiscard]] const atp_slice* slice_of(std::uint32_t job, std::uint64_t token) const;
 
     void handle_batch(std::span<PacketBuffer> packet_buffers, Time now);
     void handle_packet(PacketBuffer& packet_buffer, Time now);
@@ -139,7 +151,9 @@ class Switch {
         }
     }
     [[nodiscard]] std::uint32_t occupied() const;  // scans the whole table: for tests and statistics
-    [[nodiscard]] const atp_aggregator& aggregator(std::uint32_t index) const { return table_[index]; }
+    [[nodiscard]] const atp_aggregator& aggregator(std::uint32_t at) const { return table_[at]; }
+    // Where the packet's aggregator is now; nullopt: the packet has none here.
+    [[nodiscard]] std::optional<std::uint32_t> place_of(const atp_header& header) const;
 
     template <class Archive>
     void persist(Archive& archive) {
@@ -152,6 +166,11 @@ class Switch {
             archive.value(a.purpose), archive.value(a.flags), archive.stamp_us(a.touched_us);
             archive.bytes(std::as_writable_bytes(lanes_of(i).first(a.lanes)));
         }
+        for (Job& job : jobs_) {
+            if (job.token == 0) continue;
+            archive.value(job.slice.is_shared);
+            if (job.slice.is_shared != 0) persist_slice(job.slice, archive);
+        }
     }
 
   private:
@@ -159,19 +178,40 @@ class Switch {
         std::uint64_t token = 0;  // 0: empty entry
         std::uint32_t job = 0;
         std::uint8_t level = 0;
+        std::uint32_t held = 0;  // aggregators; counted while the job has a slice
+        atp_slice slice{};
         SwitchCounters counters;
     };
+    static constexpr std::uint32_t no_place = 0xFFFFFFFF;
+
+    template <class Archive>
+    static void persist_slice(atp_slice& slice, Archive& archive) {
+        for (atp_range* range : {&slice.now, &slice.before}) archive.value(range->base), archive.value(range->size);
+        archive.value(slice.passed), archive.value(slice.has_from);
+        for (std::uint32_t stream = 0; stream < ATP_SLICE_STREAMS; ++stream) {
+            if ((slice.passed >> stream & 1U) != 0) archive.value(slice.reach[stream]);
+            if ((slice.has_from >> stream & 1U) != 0) archive.value(slice.from[stream]);
+        }
+    }
 
     [[nodiscard]] Job* find_job(std::uint32_t job, std::uint64_t token);
     [[nodiscard]] const Job* find_job(std::uint32_t job, std::uint64_t token) const;
-    Job* receive(PacketBuffer& packet_buffer, wire::Packet& packet);
-    void decide(PacketBuffer& packet_buffer, wire::Packet& packet, Job& job, Time now);
+    // A packet of an admitted job, and where its aggregator is.
+    struct Received {
+        wire::Packet packet;
+        Job* job = nullptr;
+        std::uint32_t place = no_place;
+    };
+    void receive(PacketBuffer& packet_buffer, Received& received);
+    void find_place(Received& received);
+    void decide(PacketBuffer& packet_buffer, Received& received, Time now);
+    void count_held(const atp_aggregator& before, const atp_aggregator& after);
     void pass_without_aggregator(PacketBuffer& packet_buffer, wire::Packet& packet, Job& job);
-    [[nodiscard]] std::uint32_t flush_needs(const atp_header& header) const;
-    bool move_lanes(const wire::Packet& packet, std::uint8_t action, std::uint32_t index);
+    [[nodiscard]] std::uint32_t flush_needs(std::uint32_t place) const;
+    bool move_lanes(const wire::Packet& packet, std::uint8_t action, std::uint32_t place);
     void finish(PacketBuffer& packet_buffer, const wire::Packet& packet, atp_decision decision, Job& job);
-    [[nodiscard]] std::span<std::int32_t> lanes_of(std::uint32_t index) const {
-        return {lanes_.get() + std::size_t{index} * lane_stride_, config_.lanes};
+    [[nodiscard]] std::span<std::int32_t> lanes_of(std::uint32_t place) const {
+        return {lanes_.get() + std::size_t{place} * lane_stride_, config_.lanes};
     }
 
     struct FreeLanes {

@@ -34,8 +34,12 @@ TEST(StatsText, ShowsSwitchKernelJobsAndChannels) {
         HasSubstr("job 00000007 channel 1 of tenant vision: level 1, 3 of 3 joined, server here, results by multicast; "
                   "waits 41.2 % of the time "
                   "for rank 3 (99 % of all waiting; last in 97 % of the fragments)\n"));
-    EXPECT_THAT(text, HasSubstr("\nvision                       1 of 8        1 of 64         40 of 2048\n"));
-    EXPECT_THAT(text, HasSubstr("\nspeech                            0              0                  0\n"));
+    EXPECT_THAT(
+        text,
+        HasSubstr("\nvision                       1 of 8        1 of 64         40 of 2048        300 of 30000\n"));
+    EXPECT_THAT(
+        text,
+        HasSubstr("\nspeech                            0              0                  0             0 of 0\n"));
     client::SwitchReport open = client::sample_report();
     open.is_open = true;
     EXPECT_THAT(stats_text(open, {}, 0), HasSubstr("[2001:db8::1]:4790, open: no tenants\n"));
