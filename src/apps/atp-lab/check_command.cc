@@ -210,7 +210,8 @@ Json to_json(const check::Configuration& configuration) {
                                       {"ageings", check::Fault::ageing},
                                       {"restarts", check::Fault::restart},
                                       {"marks", check::Fault::mark},
-                                      {"crashes", check::Fault::crash}}) {
+                                      {"crashes", check::Fault::crash},
+                                      {"changes", check::Fault::change}}) {
         faults[name] = unsigned{configuration.budget_of(fault)};
     }
     return {{"name", configuration.name}, {"what", configuration.what}, {"faults", faults}};
@@ -227,10 +228,10 @@ int list_configurations(const CheckOptions& options) {
         const auto left = [&](check::Fault fault) { return unsigned{configuration->budget_of(fault)}; };
         fmt::print(
             "{:<20} {}\n{:20}   faults: {} losses, {} duplicates, {} timeouts, {} ageings, {} restarts, {} marks, "
-            "{} crashes\n",
+            "{} crashes, {} changes\n",
             configuration->name, configuration->what, "", left(check::Fault::loss), left(check::Fault::duplicate),
             left(check::Fault::timeout), left(check::Fault::ageing), left(check::Fault::restart),
-            left(check::Fault::mark), left(check::Fault::crash));
+            left(check::Fault::mark), left(check::Fault::crash), left(check::Fault::change));
     }
     return exit_passed;
 }

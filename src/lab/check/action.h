@@ -18,6 +18,7 @@ struct Action {
         crash,
         deadline,  // used in healed runs only
         tick,      // with a clock: time passes for all nodes
+        change,    // of the slices of a switch
     };
     Kind kind = Kind::deliver;
     std::uint16_t at = 0;  // index among the packets in flight, or number of the node

@@ -160,10 +160,11 @@ FragmentPlace Machines::place_of(std::uint64_t token, std::uint32_t seq) const {
     return {static_cast<std::uint8_t>(job_of(token)), static_cast<std::int8_t>(truth_.offset_of(seq))};
 }
 
-void Machines::assess_switch(NodeState& at, const atp_header& header, const atp_aggregator& before, Input input,
+void Machines::assess_switch(NodeState& at, const atp_header& header, std::uint32_t place, Input input,
                              std::uint8_t event, Step& step) {
-    const atp_aggregator& after = table_of(at).aggregator(header.index);
-    FragmentId& released = at.released[header.index];
+    const atp_aggregator& before = seen_[place];
+    const atp_aggregator& after = table_of(at).aggregator(place);
+    FragmentId& released = at.released[place];
     const FragmentId mine = id_of(header);
     if (header.type == ATP_TYPE_ACK_LIST && (event != ATP_EVENT_PASSED || after.status != before.status))
         step.violate("a switch did more with a list of ACKs than to forward it");
@@ -171,6 +172,10 @@ void Machines::assess_switch(NodeState& at, const atp_header& header, const atp_
     const std::int32_t ahead = protocol::distance(before.seq, header.seq);
 
     if (is_claim(event)) {
+        const atp_slice* const slice = table_of(at).slice_of(header.job, header.token);
+        const auto has = [&](const atp_range& range) { return place - range.base < range.size; };
+        if (slice != nullptr && !has(slice->now) && !has(slice->before))
+            step.violate("a fragment claimed an aggregator beyond the slice of its job");
         if (released == mine) step.violate("a fragment claimed again an aggregator that had released it");
         released = {};
         step.claims.claimed = place_of(header.token, header.seq);
@@ -260,6 +265,7 @@ void Machines::summarise_table(NodeState& at, Step& step) const {
         if (!reclaimable(aggregator, index)) step.violate("a held aggregator can never be reclaimed");
     }
     if (!at.servers.empty()) summary.untouched = true;
+    if (configuration_.slices) summarise_slices(at, step);
 }
 
 // True if a held aggregator can be claimed in both ways: after ageing by any fragment (here the one before the holder),

@@ -22,11 +22,12 @@ enum class Fault : std::uint8_t {
     restart,    // a switch clears every aggregator
     mark,       // a packet is delivered with a congestion mark
     crash,      // a worker stops for good
+    change,     // a switch begins or ends a change of slices
 };
 // With a clock (Configuration::has_clock), some budgets have another meaning. timeout: so many ticks pass until the
 // faults stop. ageing: so many of them pass while packets are in flight. crash: also of switches.
-inline constexpr std::size_t fault_count = 7;
-using FaultBudget = std::array<std::uint8_t, fault_count>;  // indexed by Fault; each budget is at most 15
+inline constexpr std::size_t fault_count = 8;
+using FaultBudget = std::array<std::uint8_t, fault_count>;  // indexed by Fault; each budget is at most 15, of changes 7
 
 // The values that workers add.
 enum class Values : std::uint8_t {
@@ -79,6 +80,7 @@ struct Configuration {
     std::uint8_t pipelines = 0;        // bit mask of the switches that are pipelines, by number
     bool earlier_incarnation = false;  // packets of another token are in flight from the start
     bool stale_packets = false;        // packets of the fragment before the first are in flight from the start
+    bool slices = false;               // each job is a tenant, and its slice of the table changes and changes back
     bool strangers = false;            // a packet from an address that may not send it is in flight from the start
     int mismatched_worker = -1;        // rank that performs another operation; -1: none
     int marked_worker = -1;            // rank whose gradients are all marked; -1: none
@@ -113,10 +115,13 @@ inline constexpr unsigned max_jobs = 2;
 
 // FaultBudget for designated initialisers.
 struct Budget {
-    std::uint8_t losses = 0, duplicates = 0, timeouts = 0, ageings = 0, restarts = 0, marks = 0, crashes = 0;
+    std::uint8_t losses = 0, duplicates = 0, timeouts = 0, ageings = 0, restarts = 0, marks = 0, crashes = 0,
+                 changes = 0;
 
     // NOLINTNEXTLINE(google-explicit-constructor): the struct exists for this conversion
-    constexpr operator FaultBudget() const { return {losses, duplicates, timeouts, ageings, restarts, marks, crashes}; }
+    constexpr operator FaultBudget() const {
+        return {losses, duplicates, timeouts, ageings, restarts, marks, crashes, changes};
+    }
 };
 
 // Selects one of two budgets for each configuration. full: all explorations take some minutes. quick: all explorations

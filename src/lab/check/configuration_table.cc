@@ -50,6 +50,7 @@ constexpr auto settings = std::to_array<Setting>({
     {"pipelines", set<&Configuration::pipelines>},
     {"earlier_incarnation", set<&Configuration::earlier_incarnation>},
     {"stale_packets", set<&Configuration::stale_packets>},
+    {"slices", set<&Configuration::slices>},
     {"strangers", set<&Configuration::strangers>},
     {"mismatched", set<&Configuration::mismatched_worker>},
     {"marked", set<&Configuration::marked_worker>},
@@ -67,7 +68,7 @@ constexpr std::array<std::string_view, 8> value_names{
     "small",           "too_large", "not_finite", "saturating", "saturating_and_too_large",
     "owner_too_large", "one_large", "wide_sums"};
 constexpr std::array<std::string_view, fault_count> fault_names{"losses",   "duplicates", "timeouts", "ageings",
-                                                                "restarts", "marks",      "crashes"};
+                                                                "restarts", "marks",      "crashes",  "changes"};
 
 template <class Names>
 std::size_t position_of(std::string_view name, const Names& names) {

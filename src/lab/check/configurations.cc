@@ -49,6 +49,13 @@ jobs2-levels: two jobs share one aggregator at each of two levels
   units 2+direct, jobs 2, tensors 1 | timeouts 1 | losses 1
 jobs2-ageing: aggregators count as abandoned, both correctly and by mistake
   units 2, jobs 2, tensors 1 | losses 1, timeouts 1, ageings 2 | losses 1, timeouts 1, ageings 1
+slices: the slice of a job shrinks and grows again while its fragments are on their way
+  units 2, window 2, tensors 3, aggregators 2, slices
+    | losses 1, timeouts 1, changes 2 | losses 1, changes 3
+slices-jobs: two jobs with a slice each, and one aggregator goes from one to the other
+  units 2, jobs 2, tensors 1+1, aggregators 3, slices | losses 1, duplicates 1, changes 2 | duplicates 1, changes 2
+slices-levels: slices change at both levels
+  units 2+direct, window 2, tensors 2, aggregators 2, slices | losses 1, changes 2 | changes 2
 restart: a switch restarts empty
   units 2+direct, tensors 1+1 | losses 1, duplicates 1, timeouts 1, restarts 1 | losses 1, timeouts 1, restarts 1
 crash: a worker ends early: the others end with an error at their deadline

@@ -202,7 +202,9 @@ void Machines::step(unsigned node, std::span<const std::byte> before, Input inpu
     load(node, input == Input::restart ? at.initial : before);
     if (input == Input::restart) return save(node, Input::packet, step);
     const Flight flight = packet.empty() ? Flight{} : Flight::of(packet);
-    if (!at.tensors.empty()) {
+    if (input == Input::change) {
+        step_change(at, step);
+    } else if (!at.tensors.empty()) {
         step_worker(node, input, flight, step);
     } else if (at.rank) {
         step_server(node, input, flight, step);
@@ -317,8 +319,9 @@ void Machines::note_passage(unsigned node, Input input, std::string_view what, s
     const atp_header& header = packet.header;
     const std::uint8_t event = event_named(what);
     const bool in_batch = configuration_.ack_lists != 0;  // the whole batch has passed the table
-    if (!in_batch) assess_switch(at, header, seen_[header.index], input, event, step);
-    seen_[header.index] = table_of(at).aggregator(header.index);
+    const std::uint32_t place = table_of(at).place_of(header).value_or(header.index);
+    if (!in_batch) assess_switch(at, header, place, input, event, step);
+    seen_[place] = table_of(at).aggregator(place);
     if (absorbs(what, event)) return;
     assess_gradient(bytes, step);
     if (in_batch && is_empty_ack(bytes)) at.owed.take(bytes);
@@ -363,7 +366,7 @@ void Machines::step_in_path(unsigned node, Input input, const Flight& flight, St
                                   .verdict = {}};
     static_cast<void>(at.in_path->handle_packet(buffer, layout_.address_of(flight.from), layout_.address_of(flight.to),
                                                 time_of(input)));
-    assess_switch(at, packet.header, seen_[packet.header.index], input, buffer.verdict.event, step);
+    assess_switch(at, packet.header, packet.header.index, input, buffer.verdict.event, step);
     if (buffer.verdict.route != protocol::Route::drop) pass_on(node, flight, {buffer.data, buffer.size}, step);
 }
 

@@ -118,6 +118,10 @@ class Machines final : public Processes {
     void hand_over_batch(unsigned node, std::span<const Flight> flights, Step& step);
     void step_in_path(unsigned node, Input input, const Flight& flight, Step& step);
     void step_pipeline(unsigned node, Input input, const Flight& flight, Step& step);
+    // Defined in machines_slices.cc.
+    void cut_table(NodeState& at, bool changed);
+    void step_change(NodeState& at, Step& step);
+    void summarise_slices(const NodeState& at, Step& step) const;
     void take_sent(unsigned node, Step& step);
     void pass_on(unsigned node, const Flight& flight, std::span<const std::byte> bytes, Step& step);
 
@@ -140,8 +144,9 @@ class Machines final : public Processes {
     void assess_answer(std::span<const std::byte> packet, Step& step);
     void assess_gradient(std::span<const std::byte> packet, Step& step);
     void assess_flush(unsigned node, std::span<const std::byte> packet, Step& step) const;
-    void assess_switch(NodeState& at, const atp_header& header, const atp_aggregator& before, Input input,
-                       std::uint8_t event, Step& step);
+    // `place`: of the aggregator that the packet met.
+    void assess_switch(NodeState& at, const atp_header& header, std::uint32_t place, Input input, std::uint8_t event,
+                       Step& step);
     [[nodiscard]] FragmentPlace place_of(std::uint64_t token, std::uint32_t seq) const;
     [[nodiscard]] bool complete(Summaries after, FragmentPlace fragment) const;
     [[nodiscard]] bool indices_agree(unsigned node, Summaries after) const;

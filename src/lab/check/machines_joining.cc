@@ -22,6 +22,9 @@ void Machines::join() {
             waiting -= deliver(packet, now, flying);
         }
     }
+    for (NodeState& at : states_) {
+        if (configuration_.slices && at.process) cut_table(at, false);
+    }
     for (unsigned node = 0; node < nodes(); ++node) write(node, now, states_[node].initial);
 }
 

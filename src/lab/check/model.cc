@@ -22,6 +22,7 @@ Strike strike_of(Action::Kind kind) {
         case Action::Kind::timeout: return {Input::timeout, Fault::timeout};
         case Action::Kind::restart: return {Input::restart, Fault::restart};
         case Action::Kind::crash: return {Input::crash, Fault::crash};
+        case Action::Kind::change: return {Input::change, Fault::change};
         case Action::Kind::deadline: return {Input::deadline, std::nullopt};
         case Action::Kind::tick: return {Input::timeout, Fault::timeout};
         default: return {Input::packet, std::nullopt};
@@ -39,6 +40,7 @@ std::string_view verb_of(Action::Kind kind) {
         case Action::Kind::restart: return "restart";
         case Action::Kind::crash: return "crash";
         case Action::Kind::tick: return "50 ms pass";
+        case Action::Kind::change: return "change of slices";
         default: return "deadline passes";
     }
 }

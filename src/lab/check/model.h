@@ -22,7 +22,7 @@ using Words = std::vector<std::uint32_t>;
 
 // Ghost bit beside the budgets: a late copy claimed an aggregator for a fragment that was already complete.
 inline constexpr std::uint32_t late_claim = 1U << 31U;
-static_assert(fault_count * 4 < 31);
+static_assert(fault_count * 4 <= 32);  // the budget of the last fault leaves the bit free
 
 // The system of one configuration as a graph of states.
 //
@@ -99,7 +99,7 @@ class Model {
     }
     [[nodiscard]] unsigned target_of(std::uint32_t packet) const { return targets_[packet]; }
     [[nodiscard]] static unsigned left(std::uint32_t budget, Fault fault) {
-        return budget >> (4U * static_cast<unsigned>(fault)) & 0xfU;
+        return (budget & ~late_claim) >> (4U * static_cast<unsigned>(fault)) & 0xfU;
     }
     static std::uint32_t spend(std::uint32_t budget, Fault fault) {
         return budget - (1U << (4U * static_cast<unsigned>(fault)));
@@ -156,6 +156,7 @@ void Model::for_each_action(std::span<const std::uint32_t> state, Visit visit) {
         const NodeKind kind = system_->kind(node);
         if (kind == NodeKind::aggregating_switch) {
             if (left(budget, Fault::restart) != 0 && !summary(state, node).untouched) visit(Action{Kind::restart, at});
+            if (left(budget, Fault::change) != 0 && summary(state, node).may_change) visit(Action{Kind::change, at});
             const bool may_crash = configuration_.switches_crash && !summary(state, node).crashed;
             if (may_crash && left(budget, Fault::crash) != 0) visit(Action{Kind::crash, at});
         } else if (kind == NodeKind::worker && !summary(state, node).done) {

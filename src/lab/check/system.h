@@ -30,6 +30,7 @@ enum class Input : std::uint8_t {
     deadline,
     restart,
     crash,
+    change,
 };
 
 // The time of the input: late enough for its timer, deadline or age to have expired.
@@ -55,8 +56,9 @@ struct Summary {
     // Hosts of servers:
     std::array<std::uint32_t, max_jobs> completed{};  // by job: bit mask of fragments
     // Switches:
-    bool untouched = true;  // equals the state after a restart
-    std::uint8_t held = 0;  // aggregators that are not free; joining: channels
+    bool untouched = true;    // equals the state after a restart
+    bool may_change = false;  // its slices: no change is under way, or no older fragment is left
+    std::uint8_t held = 0;    // aggregators that are not free; joining: channels
     // Joining. Ranks: started, and whether the tree is or was ready. Switches: whether the tree is ready.
     bool started = false;
     bool ready = false;

@@ -43,6 +43,8 @@ class SwitchHost {
     [[nodiscard]] Time poll_timeout() const { return shard_.poll_timeout(); }
 
     [[nodiscard]] const endpoint::ShardMachine& shard() const { return shard_; }
+    // Whose slices a test changes by itself.
+    [[nodiscard]] control::SlicedTable& sliced() { return shard_; }
     [[nodiscard]] const endpoint::NodeMachine& node() const { return node_; }
     [[nodiscard]] const wire::Address& address() const { return address_; }
 

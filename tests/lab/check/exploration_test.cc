@@ -108,6 +108,14 @@ TEST(Exploration, EachAllowedFaultAddsStates) {
     }
 }
 
+TEST(Exploration, ChangesOfSlicesAddStates) {
+    Configuration configuration = *find_configuration("slices", Extent::quick);
+    configuration.budget = Budget{};
+    const std::uint64_t without = shipped::explore(configuration, {}).states;
+    configuration.budget = Budget{.changes = 1};
+    EXPECT_GT(shipped::explore(configuration, {}).states, without);
+}
+
 TEST(Suite, ReportsKeepTheOrderOfTasksOnAnyNumberOfThreads) {
     std::vector<Task> tasks;
     for (const Configuration& configuration : configurations(Extent::quick)) {
