@@ -178,6 +178,8 @@ TEST_F(TableSlicesTest, JobsOfARemovedTenantKeepAShare) {
 
 TEST_F(TableSlicesTest, AnOpenSwitchHasNoSlices) {
     slices = TableSlices({.aggregators = 1000});
+    slices.set_tenants(nullptr);
+    EXPECT_EQ(slices.poll_timeout(), never);
     add(1, "");
     add(2, "");
     remove(2);

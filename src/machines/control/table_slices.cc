@@ -62,7 +62,7 @@ void TableSlices::set_tenants(std::shared_ptr<const Tenants> tenants) {
     least_ = Guarantees(tenants_.get(), config_.aggregators, [this](const Tenant& tenant) {
         return tenant.aggregators ? std::optional(*tenant.aggregators / config_.tables) : std::nullopt;
     });
-    is_due_ = true;
+    is_due_ = !jobs_.empty();
 }
 
 void TableSlices::add(const JobKey& job, std::string_view tenant) {
