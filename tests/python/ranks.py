@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import tempfile
 import time
 import traceback
@@ -53,6 +54,7 @@ def _rank_main(
     import torch.distributed as dist
 
     os.environ.update(environment)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs that ignore it
     begin = time.monotonic()
     try:
         if options.get("in_group", True):
