@@ -97,13 +97,13 @@ TEST_F(OnTheWire, WithoutAKeyAForgedPacketEndsAJob) {
     const auto ranks = Job(2, {tap.address()}, options_of("")).formed();
     ASSERT_EQ(ranks.size(), 2U);
     expect_sums(ranks, 1);
-    const auto [client, join] = tap.last<wire::Join>().front();
+    const std::pair<wire::Address, wire::Join> member = tap.last<wire::Join>().front();
     std::atomic<bool> failed{false};
     const std::jthread forger([&](const std::stop_token& stop) {
         while (!stop.stop_requested()) {
-            const Target target = shown_by(join, tap.last_gradient()->seq);
+            const Target target = shown_by(member.second, tap.last_gradient()->seq);
             for (const Forgery& forgery : packet_forgeries(target, false)) {
-                if (forgery.name == "WAIT 1") tap.send({Way::back, client, forgery.bytes});
+                if (forgery.name == "WAIT 1") tap.send({Way::back, member.first, forgery.bytes});
             }
         }
     });
