@@ -81,7 +81,8 @@ class Loader {
 
     template <std::integral T>
     void value(T& field) {
-        field = static_cast<T>(fields_.at(next_++));
+        // The job has no slice.
+        field = static_cast<T>(next_ == fields_.size() ? 0 : fields_[next_++]);
     }
     void stamp_us(std::uint32_t& field) { value(field); }
     void unread(std::uint8_t& field) { value(field); }
