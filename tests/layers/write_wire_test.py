@@ -20,7 +20,8 @@ from tools_test import COMPILER, ToolTest, Written  # noqa: E402
 
 DEFINITION = "src/machines/wire/wire.toml"
 SOURCES = ("format.h", "check.h", "bytes.h", "packet.h", "packet.cc", "control.h", "control.cc", "join_messages.h",
-           "query_messages.h", "formation_messages.h", "messages.cc", "message_rules.h", "message_rules.cc")  # fmt: skip
+           "query_messages.h", "formation_messages.h", "messages.cc", "message_code.h", "message_rules.h",
+           "message_rules.cc")  # fmt: skip
 READERS = ("src/machines/wire/format.h", "src/machines/wire/packet.h", "tools/atp.lua", "p4/headers.p4",
            "docs/spec/packet.md")  # fmt: skip
 # The reader in Python reads the definition itself.
