@@ -146,7 +146,10 @@ class Sender {
         // Answers are not read: a short buffer keeps them cheap.
         const int none = 1;
         if (forges_) ::setsockopt(socket_.number(), SOL_SOCKET, SO_RCVBUF, &none, sizeof none);
-        if (!forges_) ::connect(socket_.number(), reinterpret_cast<const sockaddr*>(&to_), sizeof to_);
+        // What fails here fails again when it sends.
+        if (!forges_) {
+            static_cast<void>(::connect(socket_.number(), reinterpret_cast<const sockaddr*>(&to_), sizeof to_));
+        }
     }
 
     [[nodiscard]] bool valid() const { return socket_.valid(); }

@@ -308,9 +308,9 @@ TEST_F(SealedOperation, NeedlessDemandsAreReportedByAllRanksWhichNameTheSwitch) 
 TEST_F(SealedOperation, ALieInAnyOperationIsReported) {
     constexpr std::uint32_t ranks = 2;
     const char* const variable = std::getenv("ATP_SEALED_OPERATIONS");
-    const int operations = variable == nullptr ? 12 : std::atoi(variable);
+    const auto operations = variable == nullptr ? 12UL : std::strtoul(variable, nullptr, 10);
     std::uint32_t draw = 1;
-    for (unsigned number = 0; number < static_cast<unsigned>(operations); ++number) {
+    for (unsigned number = 0; number < operations; ++number) {
         std::atomic<unsigned> seen{0};
         draw = mix(draw + number);
         const unsigned kind = number % (demands_ + 1);

@@ -178,7 +178,7 @@ void add_refusals(Table& table) {
     }
 }
 
-void add_good(Table& table) {
+void add_good_joins(Table& table) {
     table.accepted("a worker joins at the switch of its rack", encoded(join_of_worker()));
     table.accepted("a rack's switch, which was ready before, joins at the root", encoded(join_of_rack()));
     table.accepted("a direct worker joins at the root", encoded(join_of_direct_worker()));
@@ -209,6 +209,10 @@ void add_good(Table& table) {
     table.accepted("a rack's switch joins, and its member 3 is the last", join_of_rack(), [](auto& join) {
         join.pace = {.share_percent = 99, .last_percent = 97, .unit = 2, .member = 3, .waited_permille = 412};
     });
+}
+
+void add_good(Table& table) {
+    add_good_joins(table);
     table.accepted("the others wait for a unit", joined, [](auto& message) {
         message.pace = {
             .share_percent = 100, .last_percent = 100, .unit = 31, .whole_unit = true, .waited_permille = 1000};

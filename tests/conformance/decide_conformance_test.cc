@@ -70,6 +70,8 @@ DecideLanes as_held(DecideLanes lanes, const atp_aggregator& aggregator) {
 // visits the fields.
 class Loader {
   public:
+    static constexpr bool reads = true;
+
     Loader(std::uint32_t index, const atp_aggregator& aggregator, const DecideLanes& held) : held_(held) {
         for (std::uint32_t before = 0; before < index; ++before) fields_.insert(fields_.end(), 5, 0);
         fields_.insert(fields_.end(),
@@ -100,6 +102,8 @@ class Loader {
 
 // Reads the lanes of the only aggregator in use.
 struct LaneReader {
+    static constexpr bool reads = false;
+
     DecideLanes held;
 
     void value(const auto&) {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -166,10 +167,24 @@ class Switch {
             archive.value(a.purpose), archive.value(a.flags), archive.stamp_us(a.touched_us);
             archive.bytes(std::as_writable_bytes(lanes_of(i).first(a.lanes)));
         }
-        for (Job& job : jobs_) {
-            if (job.token == 0) continue;
-            archive.value(job.slice.is_shared);
-            if (job.slice.is_shared != 0) persist_slice(job.slice, archive);
+        // A job is named, because an archive may come before its reader admits the jobs. Those without a slice of their
+        // own have nothing to keep.
+        auto shared = static_cast<std::uint32_t>(std::ranges::count_if(
+            jobs_, [](const Job& entry) { return entry.token != 0 && entry.slice.is_shared != 0; }));
+        archive.value(shared);
+        for (std::size_t at = 0; shared != 0; --shared) {
+            Job unknown;
+            if (!Archive::reads) {
+                while (jobs_[at].token == 0 || jobs_[at].slice.is_shared == 0) ++at;
+                unknown = jobs_[at++];
+            }
+            archive.value(unknown.job), archive.value(unknown.token);
+            unknown.slice.is_shared = 1;
+            persist_slice(unknown.slice, archive);
+            Job* const entry = Archive::reads ? find_job(unknown.job, unknown.token) : nullptr;
+            if (entry == nullptr) continue;
+            unknown.slice.weight = entry->slice.weight;
+            entry->slice = unknown.slice;
         }
     }
 

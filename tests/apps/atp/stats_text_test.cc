@@ -36,7 +36,7 @@ TEST(StatsText, ShowsSwitchKernelJobsAndChannels) {
                   "for rank 3 (99 % of all waiting; last in 97 % of the fragments)\n"));
     EXPECT_THAT(
         text,
-        HasSubstr("\nvision                       1 of 8        1 of 64         40 of 2048        300 of 30000\n"));
+        HasSubstr("\nvision                       1 of 8        1 of 64         42 of 2147       300 of 30000\n"));
     EXPECT_THAT(
         text,
         HasSubstr("\nspeech                            0              0                  0             0 of 0\n"));
