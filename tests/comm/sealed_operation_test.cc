@@ -34,10 +34,13 @@ struct Passing {
     bool arrived = false;
     wire::Address peer{};
 
+    // One that is sent for the first time: its receiver may have no use for others, and a lie would not matter.
     [[nodiscard]] bool is(std::uint8_t type, unsigned least_lanes) const {
         wire::Packet packet;
         if (wire::decode(bytes, packet) != wire::DecodeError::none) return false;
-        return packet.header.type == type && packet.lane_count() >= least_lanes;
+        const bool is_again = type == ATP_TYPE_ACK ? packet.header.worker != ATP_WORKER_ALL
+                                                   : (packet.header.flags & ATP_FLAG_RESEND) != 0;
+        return packet.header.type == type && packet.lane_count() >= least_lanes && !is_again;
     }
     [[nodiscard]] std::uint16_t flags() const { return wire::load_u16(bytes.data() + ATP_OFFSET_FLAGS); }
     void set_flags(std::uint16_t flags) const { wire::store_u16(bytes.data() + ATP_OFFSET_FLAGS, flags); }

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <ranges>
 #include <utility>
 
 #include "client/switch_client.h"
@@ -66,8 +67,8 @@ std::vector<Wiretap::Datagram> Wiretap::recorded() const {
 
 std::optional<atp_header> Wiretap::last_gradient() const {
     const std::lock_guard lock(changing_);
-    for (auto each = recorded_.rbegin(); each != recorded_.rend(); ++each) {
-        Bytes bytes = each->bytes;
+    for (const Datagram& each : std::views::reverse(recorded_)) {
+        Bytes bytes = each.bytes;
         wire::Packet packet;
         if (wire::decode(bytes, packet) != wire::DecodeError::none) continue;
         if (packet.header.type == ATP_TYPE_GRADIENT) return packet.header;
