@@ -12,17 +12,27 @@ constexpr Duration kept_after_last_job = std::chrono::seconds(1);
 
 bool operator==(const atp_range& a, const atp_range& b) { return a.base == b.base && a.size == b.size; }
 
+// What claims without their least divide, by their weights.
+struct Divided {
+    std::uint64_t rest = 0;
+    std::uint64_t weights = 0;
+};
+
+Divided divided(std::uint32_t aggregators, std::span<const SliceClaim> claims, const std::vector<bool>& is_bound) {
+    Divided all{.rest = aggregators};
+    for (std::size_t i = 0; i < claims.size(); ++i) {
+        if (is_bound[i]) all.rest -= std::min(all.rest, claims[i].least);
+        if (!is_bound[i]) all.weights += claims[i].weight;
+    }
+    return all;
+}
+
 // Claims that by weight would get less than their least get exactly that, and the others divide the rest.
 std::vector<bool> bound_by_least(std::uint32_t aggregators, std::span<const SliceClaim> claims) {
     std::vector<bool> is_bound(claims.size());
     for (bool again = true; again;) {
         again = false;
-        std::uint64_t rest = aggregators;
-        std::uint64_t weights = 0;
-        for (std::size_t i = 0; i < claims.size(); ++i) {
-            if (is_bound[i]) rest -= std::min(rest, claims[i].least);
-            if (!is_bound[i]) weights += claims[i].weight;
-        }
+        const auto [rest, weights] = divided(aggregators, claims, is_bound);
         for (std::size_t i = 0; i < claims.size(); ++i) {
             if (is_bound[i] || claims[i].least * weights <= rest * claims[i].weight) continue;
             is_bound[i] = again = true;
@@ -35,12 +45,7 @@ std::vector<bool> bound_by_least(std::uint32_t aggregators, std::span<const Slic
 
 std::vector<atp_range> slices_of(std::uint32_t aggregators, std::span<const SliceClaim> claims, SliceSize size) {
     const std::vector<bool> is_bound = bound_by_least(aggregators, claims);
-    std::uint64_t rest = aggregators;
-    std::uint64_t weights = 0;
-    for (std::size_t i = 0; i < claims.size(); ++i) {
-        if (is_bound[i]) rest -= std::min(rest, claims[i].least);
-        if (!is_bound[i]) weights += claims[i].weight;
-    }
+    const auto [rest, weights] = divided(aggregators, claims, is_bound);
     std::vector<atp_range> slices;
     std::uint64_t base = 0;
     std::uint64_t weight_before = 0;

@@ -70,7 +70,8 @@ class TableSlices {
   public:
     explicit TableSlices(const TableSlicesConfig& config) : config_(config) {}
 
-    // nullptr: the switch is open. Jobs of a tenant that is no more form one without a guarantee, of weight 1.
+    // nullptr: the switch is open. Jobs whose tenants the file no longer names share one slice, of weight 1 and
+    // without a guarantee.
     void set_tenants(std::shared_ptr<const Tenants> tenants);
     void add(const JobKey& job, std::string_view tenant);
     void remove(const JobKey& job, Time now);

@@ -173,18 +173,18 @@ class Switch {
             jobs_, [](const Job& entry) { return entry.token != 0 && entry.slice.is_shared != 0; }));
         archive.value(shared);
         for (std::size_t at = 0; shared != 0; --shared) {
-            Job unknown;
+            Job kept;
             if (!Archive::reads) {
                 while (jobs_[at].token == 0 || jobs_[at].slice.is_shared == 0) ++at;
-                unknown = jobs_[at++];
+                kept = jobs_[at++];
             }
-            archive.value(unknown.job), archive.value(unknown.token);
-            unknown.slice.is_shared = 1;
-            persist_slice(unknown.slice, archive);
-            Job* const entry = Archive::reads ? find_job(unknown.job, unknown.token) : nullptr;
+            archive.value(kept.job), archive.value(kept.token);
+            kept.slice.is_shared = 1;
+            persist_slice(kept.slice, archive);
+            Job* const entry = Archive::reads ? find_job(kept.job, kept.token) : nullptr;
             if (entry == nullptr) continue;
-            unknown.slice.weight = entry->slice.weight;
-            entry->slice = unknown.slice;
+            kept.slice.weight = entry->slice.weight;
+            entry->slice = kept.slice;
         }
     }
 
