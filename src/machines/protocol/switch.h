@@ -169,9 +169,10 @@ class Switch {
         }
         // A job is named, because an archive may come before its reader admits the jobs. Those without a slice of their
         // own have nothing to keep.
-        auto shared = static_cast<std::uint32_t>(std::ranges::count_if(
+        auto shared = static_cast<std::uint64_t>(std::ranges::count_if(
             jobs_, [](const Job& entry) { return entry.token != 0 && entry.slice.is_shared != 0; }));
         archive.value(shared);
+        shared = std::min<std::uint64_t>(shared, jobs_.size());  // a broken archive has any number
         for (std::size_t at = 0; shared != 0; --shared) {
             Job kept;
             if (!Archive::reads) {

@@ -303,6 +303,16 @@ TEST(Persist, EveryValueOfAStateChangesItsArchive) {
     EXPECT_GT(switch_values, 100U);
 }
 
+TEST(Persist, EveryValueOfASliceChangesItsArchive) {
+    Shadowed system(3);
+    protocol::Switch& table = system.aggregating_switch();
+    const auto make = [&] { return system.fixture().aggregating_switch(); };
+    const std::size_t without = expect_every_value_to_count(table, make);
+    table.set_slice(job_number(0), job_token(0, false), {.base = 1, .size = 2}, 1);
+    EXPECT_EQ(expect_every_value_to_count(table, make), without + 7)
+        << "the job, base and size of both ranges, and which streams passed";
+}
+
 TEST(Persist, EveryValueOfListsThatWaitChangesTheirArchive) {
     const Fixture fixture;
     wire::Join join;
