@@ -21,6 +21,36 @@ elseif(ATP_WARNINGS_AS_ERRORS)
   target_compile_options(atp_flags INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endif()
 
+# A wheel runs on hosts without the packages of its build. fmt is header-only in every target; libbpf, libelf and zlib
+# are linked statically (AtpXdp.cmake); src/machines/numeric/highway_targets.cc replaces libhwy.
+option(ATP_SELF_CONTAINED "Link no shared library that is neither of the compiler, the C library nor torch" OFF)
+
+# What makes an error in memory end the process instead of serving an attacker: writes behind the end of an array on the
+# stack, or behind an object whose size a call of the C library shows; on x86-64, jumps to where no function begins. Tables
+# of functions are read-only once a program or library is loaded. With sanitizers, these find more.
+add_library(atp_hardening INTERFACE)
+if(NOT ATP_SANITIZE)
+  set(ATP_FORTIFY 2) # 3 also where the size is known only at run time
+  if((CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12)
+     OR (CMAKE_CXX_COMPILER_ID MATCHES Clang AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13))
+    set(ATP_FORTIFY 3)
+  endif()
+  target_compile_options(atp_hardening INTERFACE
+    $<$<COMPILE_LANGUAGE:C,CXX>:-fstack-protector-strong>
+    # It needs optimisation, and distributions' compilers may have another value.
+    $<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<CONFIG:Release,RelWithDebInfo>>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=${ATP_FORTIFY}>)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    target_compile_options(atp_hardening INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-fcf-protection>)
+  endif()
+  target_link_options(atp_hardening INTERFACE LINKER:-z,relro,-z,now)
+endif()
+# Also checks of indices and of empty containers by the standard library, for modules that are not on the path of
+# packets. Not in a wheel: with gcc 12 and later they need a libstdc++ that some of its hosts lack.
+add_library(atp_checks INTERFACE)
+if(NOT ATP_SELF_CONTAINED)
+  target_compile_definitions(atp_checks INTERFACE $<$<COMPILE_LANGUAGE:CXX>:_GLIBCXX_ASSERTIONS>)
+endif()
+
 # Inline functions that no source of a machine calls also count, so machines keep them (AtpModule.cmake). Some of these
 # functions need symbols that no library has, and the linker drops them.
 if(ATP_COVERAGE)
@@ -60,9 +90,6 @@ function(atp_group target)
   endif()
 endfunction()
 
-# A wheel runs on hosts without the packages of its build. fmt is header-only in every target; libbpf, libelf and zlib
-# are linked statically (AtpXdp.cmake); src/machines/numeric/highway_targets.cc replaces libhwy.
-option(ATP_SELF_CONTAINED "Link no shared library that is neither of the compiler, the C library nor torch" OFF)
 if(ATP_SELF_CONTAINED)
   find_package(HWY REQUIRED)
   add_library(atp_highway_targets STATIC ${CMAKE_SOURCE_DIR}/src/machines/numeric/highway_targets.cc)
