@@ -256,15 +256,19 @@ TEST(JoinShares, LeavingAndJoiningInALoopSwitchesNoProtectionOff) {
         star.drain();
         star.forget();
     };
-    for (std::uint32_t number = 1; number <= Departures::most_entries; ++number) loop(number);
+    for (std::uint32_t number = 1; number <= Departures::most_of_host; ++number) loop(number);
     star.tree.handle_join(but(join_of_member(0, 2, 1), [](auto& join) { join.epoch = 1; }), worker(1), star.now);
     star.drain();
-    EXPECT_EQ(star.tree.find(key)->at({.bit = 1}), nullptr) << "nobody takes an empty position now";
+    EXPECT_EQ(star.tree.find(key)->at({.bit = 1}), nullptr) << "its host takes no empty position now";
     star.tree.handle_leave({.job = job, .token = token, .channel = channel, .epoch = 0x7FFFFFFF}, worker(0), star.now);
     star.tree.handle_join(but(join_of_member(0, 2, 0), [](auto& join) { join.epoch = 0x7FFFFFFF; }), worker(0),
                           star.now);
     star.drain();
     EXPECT_EQ(star.tree.find(key), nullptr) << "the JOIN from before does not bring it back";
+    const wire::Join of_another = but(of_job(501, join_of_member(0, 2, 1)), [](auto& join) { join.epoch = 1; });
+    star.tree.handle_join(of_another, worker(2), star.now);
+    star.drain();
+    EXPECT_NE(star.tree.find(key_of(of_another)), nullptr) << "others join";
     star.pass(JoinTreeConfig{}.hold);
     star.join(join_of_member(0, 2, 1), worker(1));
     EXPECT_NE(star.tree.find(key), nullptr);

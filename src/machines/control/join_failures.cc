@@ -81,7 +81,7 @@ bool JoinTree::detach(Branch& branch, const Branch::Position& position, std::uin
     // Whoever recorded a JOIN with a right code may repeat it while its cookie is valid.
     const bool open = is_open(config_.tenants.get());
     const Time until = now + (open ? config_.hold : 2 * Gatekeeper::short_period(config_.hold));
-    departures_.note(key_of(branch.terms), position.key(), removed.nonce, epoch, until);
+    departures_.note(key_of(branch.terms), position.key(), HostKey::of(removed.address), removed.nonce, epoch, until);
     wake_at(until);
     branch.failures.note_child(position.key(), edge);
     // It may hear this switch, although this switch does not hear it.

@@ -65,7 +65,7 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
     }
     if (refuse_barred(join, from)) return;
     const bool is_new = branch == nullptr || branch->at(Branch::position_of(join)) == nullptr;
-    if (is_new && !departures_.has_room()) {
+    if (is_new && !departures_.has_room(HostKey::of(from))) {
         ++counters_.deferred;
         return;
     }

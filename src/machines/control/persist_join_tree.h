@@ -46,6 +46,7 @@ template <protocol::Archive Archive>
 void Departures::persist(Archive& archive) {
     persist_map(entries_, archive, [&](std::pair<ChannelKey, std::uint16_t>& place, Departed& departed) {
         persist_key(place.first, archive), archive.value(place.second);
+        archive.value(departed.host.family), archive.bytes(departed.host.host);
         archive.value(departed.nonce), archive.value(departed.epoch), archive.time(departed.until);
     });
     if constexpr (Archive::reads) sort_expiries();
