@@ -64,6 +64,7 @@ class Programs(unittest.TestCase):
             ("host_level", "--bytes", "6"),
             ("one_machine", "--rounds", "0"),
             ("many_jobs", "--jobs", "0"),
+            ("many_jobs", "--ranks", "1024"),
         ):
             ran = self.run_program(name, flag, value)
             self.assertEqual(ran.returncode, 2, name)

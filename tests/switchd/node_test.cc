@@ -5,7 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/switch_client.h"
@@ -222,6 +226,32 @@ TEST(SwitchNode, ServersGetAtMostAQuarterOfTheHostUnlessAsked) {
     EXPECT_EQ(MemoryOfHost({.ram = 8'000'000'000}).usual_server_bytes(), 2'000'000'000U);
     EXPECT_EQ(MemoryOfHost({.ram = 400'000'000'000}).usual_server_bytes(), std::uint64_t{4} << 30U);
     EXPECT_LE(SwitchNodeConfig().server_bytes, std::max(MemoryOfHost::of_this_host().ram / 4, std::uint64_t{1}));
+}
+
+TEST(SwitchNode, MemoryOfAContainerIsItsLowestLimit) {
+    std::string folder = (std::filesystem::temp_directory_path() / "atp-limits-XXXXXX").string();
+    ASSERT_NE(mkdtemp(folder.data()), nullptr);
+    const std::string root = folder + "/root";
+    const auto put = [](const std::string& path, std::string_view text) {
+        std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+        std::ofstream(path) << text << '\n';
+    };
+    const std::string groups = folder + "/groups";
+    put(groups, "9:name=systemd:/\n4:memory:/old\n0::/slice/unit");
+    constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
+    EXPECT_EQ(memory_limit(groups, root), none);
+    put(root + "/slice/unit/memory.max", "max");
+    EXPECT_EQ(memory_limit(groups, root), none);
+    put(root + "/memory/memory.limit_in_bytes", "9000");
+    EXPECT_EQ(memory_limit(groups, root), 9000U);
+    put(root + "/slice/memory.max", "8000");
+    EXPECT_EQ(memory_limit(groups, root), 8000U) << "of the group around it";
+    put(root + "/memory/old/memory.limit_in_bytes", "7000");
+    EXPECT_EQ(memory_limit(groups, root), 7000U);
+    put(root + "/memory.max", "6000");
+    EXPECT_EQ(memory_limit(groups, root), 6000U) << "in a container, of the root that it sees";
+    EXPECT_EQ(memory_limit(folder + "/nothing", root), none);
+    std::filesystem::remove_all(folder);
 }
 
 TEST(SwitchNode, StartFailsWithTheReason) {

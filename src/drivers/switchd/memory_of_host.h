@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 namespace atp::switchd {
 
 // 0: not known.
 struct MemoryOfHost {
-    std::uint64_t ram = 0;
+    std::uint64_t ram = 0;  // that this process may use: a container may have a limit
     std::uint64_t swap = 0;
 
     [[nodiscard]] static MemoryOfHost of_this_host();
@@ -19,5 +20,9 @@ struct MemoryOfHost {
         return ram == 0 ? most : std::min(most, ram / 4);
     }
 };
+
+// The lowest limit of the control groups that `groups` names, a file as /proc/self/cgroup, with their files under `root`.
+// The highest number: none of them has a limit.
+[[nodiscard]] std::uint64_t memory_limit(const std::string& groups, const std::string& root);
 
 }  // namespace atp::switchd
