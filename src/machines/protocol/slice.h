@@ -40,7 +40,7 @@ struct atp_slice {
     uint8_t passed;                    /* streams of which packets passed, as bits */
     uint8_t has_from;                  /* streams with older fragments */
     uint8_t is_shared;                 /* other tenants have other parts of the table. 0: `now` is all of it, always */
-    uint8_t unused;
+    uint8_t window_log2;               /* the largest that passed */
     uint32_t weight; /* of its tenant against others, for links. The table does not read it: `now` follows from it */
 };
 ATP_STATIC_ASSERT(sizeof(struct atp_slice) == 88u, "no padding");
@@ -75,6 +75,7 @@ static inline uint32_t atp_slice_index(struct atp_slice* slice, const struct atp
             (!(slice->passed >> stream & 1u) || (int32_t)(reach - slice->reach[stream]) > 0)) {
             slice->reach[stream] = reach;
             slice->passed = (uint8_t)(slice->passed | 1u << stream);
+            if (packet->window_log2 > slice->window_log2) slice->window_log2 = packet->window_log2;
         }
     }
     *size = range.size;
@@ -91,7 +92,22 @@ static inline void atp_slice_change(struct atp_slice* slice, struct atp_range ne
     slice->before = slice->now;
     slice->now = next;
     slice->has_from = slice->before.size != 0 ? slice->passed : 0;
-    for (stream = 0; stream < ATP_SLICE_STREAMS; ++stream) slice->from[stream] = slice->reach[stream] + margin;
+    for (stream = 0; stream < ATP_SLICE_STREAMS; ++stream)
+        slice->from[stream] = slice->reach[stream] + (margin << (slice->window_log2 & 31u));
+}
+
+/*
+ * The first call gives the job its slice, at once. A later one with another range begins a change with this margin, and
+ * returns 1.
+ */
+static inline int atp_slice_set(struct atp_slice* slice, struct atp_range range, uint32_t weight, uint32_t margin) {
+    int is_first = !slice->is_shared;
+    slice->weight = weight;
+    slice->is_shared = 1;
+    if (is_first) slice->now = range;
+    if (slice->now.base == range.base && slice->now.size == range.size) return 0;
+    atp_slice_change(slice, range, margin);
+    return 1;
 }
 
 static inline void atp_slice_end_change(struct atp_slice* slice) {

@@ -124,14 +124,8 @@ void Switch::dismiss(std::uint32_t job, std::uint64_t token) {
 void Switch::set_slice(std::uint32_t job, std::uint64_t token, const atp_range& slice, std::uint32_t weight) {
     Job* const entry = find_job(job, token);
     if (entry == nullptr) return;
-    entry->slice.weight = weight;
-    if (entry->slice.is_shared == 0) {
-        entry->slice.is_shared = 1;
-        entry->slice.now = slice;
-    }
-    if (entry->slice.now.base == slice.base && entry->slice.now.size == slice.size) return;
-    atp_slice_change(&entry->slice, slice, 0);
-    if (ATP_BREAK(recall_evicts)) {
+    const bool changes = atp_slice_set(&entry->slice, slice, weight, 0) != 0;
+    if (changes && ATP_BREAK(recall_evicts)) {
         for (std::uint32_t at = entry->slice.before.base; at < entry->slice.before.base + entry->slice.before.size;
              ++at)
             table_[at].status = ATP_AGGREGATOR_FREE;
