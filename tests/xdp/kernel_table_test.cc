@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // State of the kernel program: jobs, counters, copies of control messages, pins, and additions of two processors.
-#include <sys/mount.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <string>
 #include <thread>
@@ -10,6 +7,7 @@
 
 #include "job_in_the_kernel.h"
 #include "processors.h"
+#include "wire/message_code.h"
 
 namespace atp::test {
 namespace {
@@ -61,7 +59,8 @@ std::vector<Bytes> control_messages_of(xdp::KernelTable& machine) {
     return messages;
 }
 
-static_assert(ATP_XDP_QUEUED_MESSAGE_BYTES >= 771, "the longest JOIN of a unit: tests/control/in_path_agent_test");
+static_assert(ATP_XDP_QUEUED_MESSAGE_BYTES >= 771 + wire::longest_code_bytes,
+              "the longest JOIN of a unit, in_path_agent_test, and its code");
 
 TEST_F(SwitchInTheKernel, CopiesOfControlMessagesTellTheirSenderAndReceiver) {
     if (machine == nullptr) return;
@@ -97,25 +96,6 @@ TEST_F(SwitchInTheKernel, ControlMessagesAreCopiedToUserSpaceAndPass) {
     EXPECT_EQ(control_messages_of(*machine), (std::vector<Bytes>{message, message, shortest})) << "without the padding";
     EXPECT_EQ(control_messages_of(*machine), std::vector<Bytes>{});
 }
-
-// A folder for the pinned maps of a program. The destructor removes the folder.
-class PinFolder {
-  public:
-    PinFolder() : mounted_(mkdtemp(path_.data()) != nullptr && mount("bpf", path_.c_str(), "bpf", 0, nullptr) == 0) {}
-    ~PinFolder() {
-        if (mounted_) umount(path_.c_str());
-        rmdir(path_.c_str());
-    }
-    PinFolder(const PinFolder&) = delete;
-    PinFolder& operator=(const PinFolder&) = delete;
-
-    [[nodiscard]] bool mounted() const { return mounted_; }
-    [[nodiscard]] const std::string& path() const { return path_; }
-
-  private:
-    std::string path_ = "/tmp/atp-pins-XXXXXX";
-    bool mounted_;
-};
 
 TEST_F(SwitchInTheKernel, PinnedStateSurvivesARestart) {
     if (machine == nullptr) return;

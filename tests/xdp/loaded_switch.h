@@ -2,8 +2,12 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "base/result.h"
@@ -23,6 +27,25 @@ class LoadedSwitch : public testing::Test {
     }
 
     std::unique_ptr<xdp::KernelTable> machine;
+};
+
+// A folder for the pinned maps of a program. The destructor removes the folder.
+class PinFolder {
+  public:
+    PinFolder() : mounted_(mkdtemp(path_.data()) != nullptr && mount("bpf", path_.c_str(), "bpf", 0, nullptr) == 0) {}
+    ~PinFolder() {
+        if (mounted_) umount(path_.c_str());
+        rmdir(path_.c_str());
+    }
+    PinFolder(const PinFolder&) = delete;
+    PinFolder& operator=(const PinFolder&) = delete;
+
+    [[nodiscard]] bool mounted() const { return mounted_; }
+    [[nodiscard]] const std::string& path() const { return path_; }
+
+  private:
+    std::string path_ = "/tmp/atp-pins-XXXXXX";
+    bool mounted_;
 };
 
 }  // namespace atp::test

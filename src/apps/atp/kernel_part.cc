@@ -13,6 +13,9 @@ class XdpPart final : public KernelPart {
     explicit XdpPart(std::unique_ptr<xdp::Agent> machine) : machine_(std::move(machine)) {}
     [[nodiscard]] client::ShardReport snapshot() const override { return machine_->snapshot(); }
     void commit() override { machine_->commit(); }
+    void set_tenants(const std::shared_ptr<const control::Tenants>& tenants) override {
+        machine_->set_tenants(tenants);
+    }
     [[nodiscard]] std::vector<Error> stop() override { return machine_->stop(); }
 
   private:
@@ -36,6 +39,7 @@ Result<std::unique_ptr<KernelPart>> start_kernel_part(const KernelPartConfig& co
                                       .port = node.udp.local.port(),
                                       .ageing = node.ageing,
                                       .hold = node.hold,
+                                      .tenants = node.tenants,
                                       .pins = config.pins});
     if (!machine) return tl::unexpected(machine.error());
     return std::make_unique<XdpPart>(*std::move(machine));

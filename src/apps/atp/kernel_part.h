@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "client/switch_report.h"
+#include "control/tenants.h"
 #include "switchd/config.h"
 
 namespace atp::apps {
@@ -24,13 +25,15 @@ struct KernelPartConfig {
 
 // A running switch in the path.
 //
-// Calling order: commit() when nothing else of the start can fail; then stop(), which returns the interfaces where it
+// Calling order: commit() when nothing else of the start can fail; set_tenants() when they change; then stop(), which
+// returns the interfaces where it
 //   failed. If the object is destroyed before commit(), the jobs and programs of an earlier start stay as they were.
 class KernelPart {
   public:
     virtual ~KernelPart() = default;
     [[nodiscard]] virtual client::ShardReport snapshot() const = 0;
     virtual void commit() = 0;
+    virtual void set_tenants(const std::shared_ptr<const control::Tenants>& tenants) = 0;
     [[nodiscard]] virtual std::vector<Error> stop() = 0;
 
   protected:

@@ -11,6 +11,7 @@ class PipelinePart final : public KernelPart {
     explicit PipelinePart(std::unique_ptr<p4agent::PipelineAgent> agent) : agent_(std::move(agent)) {}
     [[nodiscard]] client::ShardReport snapshot() const override { return agent_->snapshot(); }
     void commit() override {}
+    void set_tenants(const std::shared_ptr<const control::Tenants>& /*tenants*/) override {}
     [[nodiscard]] std::vector<Error> stop() override {
         agent_->stop();
         return {};

@@ -17,6 +17,10 @@
 namespace atp::apps {
 namespace {
 
+bool is_pipeline(const client::KernelReport& kernel) {
+    return !kernel.interfaces.empty() && kernel.interfaces.front().second == "p4";
+}
+
 std::string kernels_text(const client::SwitchReport& report) {
     std::string text;
     for (const client::ShardReport& shard : report.shards) {
@@ -30,7 +34,7 @@ std::string kernels_text(const client::SwitchReport& report) {
             "packets; {} JOINs not admitted; {} jobs forwarded unaggregated{}\n",
             interfaces, shard.aggregators, shard.kernel->lanes, shard.kernel->oversized, shard.kernel->damaged,
             shard.kernel->not_admitted, shard.kernel->passing_jobs.size(),
-            report.tenants.empty() ? "" : "; no slices: tenants share all aggregators");
+            report.tenants.empty() || !is_pipeline(*shard.kernel) ? "" : "; no slices: tenants share all aggregators");
     }
     return text;
 }
@@ -49,6 +53,7 @@ struct TenantUse {
     std::uint64_t server_bytes = 0;
     std::uint64_t aggregators = 0;
     std::uint64_t held = 0;
+    bool is_held_known = true;
 };
 
 // Of each tenant what it uses, and its limits.
@@ -66,7 +71,8 @@ std::string uses_text(const client::SwitchReport& report) {
     for (const client::ShardReport& shard : report.shards) {
         for (const client::SliceReport& slice : shard.slices) {
             uses[slice.tenant].aggregators += slice.aggregators;
-            uses[slice.tenant].held += slice.held;
+            uses[slice.tenant].held += slice.held.value_or(0);
+            uses[slice.tenant].is_held_known &= slice.held.has_value();
         }
     }
     const auto of_limit = [](std::uint64_t used, bool has_limit, std::uint64_t limit) {
@@ -76,12 +82,13 @@ std::string uses_text(const client::SwitchReport& report) {
         fmt::format("\n{:<20} {:>14} {:>14} {:>18} {:>18}\n", "tenant", "jobs", "channels", "server MB", "aggregators");
     for (const client::TenantReport& tenant : report.tenants) {
         const TenantUse& use = uses[tenant.name];
-        text += fmt::format("{:<20} {:>14} {:>14} {:>18} {:>18}\n", tenant.name,
-                            of_limit(use.jobs.size(), tenant.jobs.has_value(), tenant.jobs.value_or(0)),
-                            of_limit(use.channels, tenant.channels.has_value(), tenant.channels.value_or(0)),
-                            of_limit(megabytes(use.server_bytes), tenant.server_bytes.has_value(),
-                                     megabytes(tenant.server_bytes.value_or(0))),
-                            of_limit(use.held, true, use.aggregators));
+        text += fmt::format(
+            "{:<20} {:>14} {:>14} {:>18} {:>18}\n", tenant.name,
+            of_limit(use.jobs.size(), tenant.jobs.has_value(), tenant.jobs.value_or(0)),
+            of_limit(use.channels, tenant.channels.has_value(), tenant.channels.value_or(0)),
+            of_limit(megabytes(use.server_bytes), tenant.server_bytes.has_value(),
+                     megabytes(tenant.server_bytes.value_or(0))),
+            use.is_held_known ? of_limit(use.held, true, use.aggregators) : fmt::format("of {}", use.aggregators));
     }
     return text;
 }

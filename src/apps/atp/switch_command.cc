@@ -186,12 +186,13 @@ observe::LogConfig log_config(const SwitchOptions& options) {
 }
 
 // Counts of suppressed lines appear within a second after their period.
-void wait_for_stop(const StopSignals& signals, TenantsPart& tenants, switchd::SwitchNode& node, observe::Log& log) {
+void wait_for_stop(const StopSignals& signals, TenantsPart& tenants, switchd::SwitchNode& node, KernelPart* in_path,
+                   observe::Log& log) {
     constexpr Duration between_polls = std::chrono::seconds(1);
     while (true) {
         const auto signal = signals.wait_for(between_polls);
         if (signal && *signal != SIGHUP) return;
-        if (signal) tenants.reload(node, log);
+        if (signal) tenants.reload(node, in_path, log);
         log.poll();
     }
 }
@@ -236,7 +237,7 @@ int run_switch(SwitchOptions options) {
     if (!show_output()) return exit_failed;
     if (*kernel != nullptr) (*kernel)->commit();
     log_start(log, **node, log_config(options), options.trace);
-    wait_for_stop(signals, *tenants, **node, log);
+    wait_for_stop(signals, *tenants, **node, kernel->get(), log);
     std::vector<Error> failures;
     if (const auto failure = (*node)->failure()) failures.push_back(*failure);
     (*node)->stop();

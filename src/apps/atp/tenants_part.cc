@@ -22,7 +22,7 @@ Result<TenantsPart> TenantsPart::open(const std::string& path) {
     return part;
 }
 
-void TenantsPart::reload(switchd::SwitchNode& node, observe::Log& log) {
+void TenantsPart::reload(switchd::SwitchNode& node, KernelPart* in_path, observe::Log& log) {
     if (path_.empty()) {
         log.write(LogEvent::tenants_kept, {{"reason", "nothing to reload: the switch runs without --tenants"}});
         return;
@@ -44,6 +44,7 @@ void TenantsPart::reload(switchd::SwitchNode& node, observe::Log& log) {
     if (changes.empty()) changes.emplace_back("nothing differs");
     tenants_ = *std::move(tenants);
     node.set_tenants(tenants_);
+    if (in_path != nullptr) in_path->set_tenants(tenants_);
     for (const std::string& change : changes) {
         log.write(LogEvent::tenants_changed, {{"file", path_}, {"reason", change}});
     }

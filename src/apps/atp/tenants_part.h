@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "apps/atp/kernel_part.h"
 #include "base/result.h"
 #include "control/tenants.h"
 #include "observe/log.h"
@@ -13,7 +14,7 @@ namespace atp::apps {
 
 // The file of `--tenants`, which SIGHUP lets the switch read again.
 //
-// Ownership: borrows the log and the node.
+// Ownership: borrows the log, the node and the switch in the path.
 // Calling order: open(), then reload() as often as the operator asks.
 // Threads: one. Failure: open() returns the reason; reload() logs it, and the switch goes on with what it has.
 class TenantsPart {
@@ -23,7 +24,8 @@ class TenantsPart {
 
     // nullptr: the switch is open.
     [[nodiscard]] const std::shared_ptr<const control::Tenants>& tenants() const { return tenants_; }
-    void reload(switchd::SwitchNode& node, observe::Log& log);
+    // `in_path`: nullptr: none.
+    void reload(switchd::SwitchNode& node, KernelPart* in_path, observe::Log& log);
 
   private:
     explicit TenantsPart(std::string path) : path_(std::move(path)) {}

@@ -9,6 +9,7 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -290,7 +291,7 @@ template <class Archive>
 void describe(Archive& archive, Of<Archive, SliceReport> slice) {
     archive.value("tenant", slice.tenant);
     archive.value("aggregators", slice.aggregators);
-    archive.value("held", slice.held);
+    archive.value_if_known("held", slice.held);
 }
 
 template <class Archive>
@@ -410,6 +411,20 @@ std::optional<double> emulated_loss(const SwitchReport& report) {
     const Json json = Json::parse(part->json, nullptr, false);
     if (!json.is_object() || !json.contains("loss") || !json["loss"].is_number()) return 0;
     return json["loss"].get<double>();
+}
+
+std::vector<SliceReport> slices_in(const control::TableSlices& slices,
+                                   const std::function<std::uint32_t(const control::JobKey&)>& held_by) {
+    std::map<std::string_view, SliceReport> by_tenant;
+    slices.for_each([&](const control::JobKey& job, std::string_view tenant, const atp_range& slice) {
+        SliceReport& of_tenant = by_tenant[tenant];
+        of_tenant.tenant = tenant;
+        of_tenant.aggregators = slice.size;
+        if (held_by) of_tenant.held = of_tenant.held.value_or(0) + held_by(job);
+    });
+    std::vector<SliceReport> reports;
+    for (auto& [tenant, slice] : by_tenant) reports.push_back(std::move(slice));
+    return reports;
 }
 
 }  // namespace atp::client

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 
 #include "base/counters.h"
 #include "control/join_tree.h"
+#include "control/table_slices.h"
 #include "net/udp_report.h"
 #include "protocol/server.h"
 #include "protocol/switch.h"
@@ -62,8 +64,13 @@ struct TenantReport {
 struct SliceReport {
     std::string tenant{};           // empty: it is not in the tenants file any more
     std::uint32_t aggregators = 0;  // of its slice
-    std::uint32_t held = 0;         // by its fragments, also where its slice was before a change
+    // by its fragments, also where its slice was before a change; nullopt: a switch in the path does not count them
+    std::optional<std::uint32_t> held{};
 };
+
+// Of each tenant with jobs in this table. `held_by`: aggregators of a job; null: not known.
+[[nodiscard]] std::vector<SliceReport> slices_in(
+    const control::TableSlices& slices, const std::function<std::uint32_t(const control::JobKey&)>& held_by = {});
 
 struct JobReport {
     std::uint32_t job = 0;

@@ -34,6 +34,8 @@ class PipelinePlane final : public control::DataPlane {
     void dismiss(const control::JobKey& job) override;
     void learn_place(const control::JobKey& job, const control::AdmittedPlace& place) override;
     void learn_group(const control::ChannelKey& channel, std::uint64_t group_number) override;
+    void set_slice(const control::JobKey& /*job*/, const atp_range& /*slice*/, std::uint32_t /*weight*/) override {}
+    void end_changes() override {}
     void set_level(const control::JobKey& job, std::uint8_t level) override;
     [[nodiscard]] std::vector<control::AdmittedJob> jobs() const override;
     [[nodiscard]] std::optional<protocol::SwitchCounters> packets_of(const control::JobKey& job) const override;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Report of a shard, for readers on other threads.
 #include <bit>
-#include <map>
-#include <string_view>
 #include <utility>
 
 #include "switchd/shard_driver.h"
@@ -30,14 +28,8 @@ void ShardDriver::publish() {
     machine_.table().for_each_job([&](std::uint32_t job, const protocol::SwitchCounters& counters) {
         snapshot.jobs.push_back({.job = job, .counters = counters});
     });
-    std::map<std::string_view, client::SliceReport> slices;
-    machine_.slices().for_each([&](const control::JobKey& job, std::string_view tenant, const atp_range& slice) {
-        client::SliceReport& of_tenant = slices[tenant];
-        of_tenant.tenant = tenant;
-        of_tenant.aggregators = slice.size;
-        of_tenant.held += machine_.table().held_by(job.job, job.token);
-    });
-    for (auto& [tenant, slice] : slices) snapshot.slices.push_back(std::move(slice));
+    snapshot.slices = client::slices_in(
+        machine_.slices(), [this](const control::JobKey& job) { return machine_.table().held_by(job.job, job.token); });
     machine_.tree().for_each([&](const control::Branch& branch) {
         client::ChannelReport channel{.job = branch.terms.job,
                                       .channel = branch.terms.channel,

@@ -17,7 +17,7 @@ class KernelPlane final : public control::DataPlane {
     explicit KernelPlane(KernelTable& kernel) : kernel_(kernel) {}
 
     [[nodiscard]] bool admit(const control::AdmittedJob& job) override {
-        return kernel_.admit(job.job, job.token, job.level);
+        return kernel_.admit(job.job, job.token, job.level, job.key_id);
     }
     void dismiss(const control::JobKey& job) override {
         kernel_.dismiss(job);
@@ -30,6 +30,13 @@ class KernelPlane final : public control::DataPlane {
             known->second = group_number;
         }
         if (!kernel_.learn_group(channel.of_job(), group_number)) groups_.erase(known);
+    }
+    void set_slice(const control::JobKey& job, const atp_range& slice, std::uint32_t weight) override {
+        kernel_.set_slice(job, slice, weight);
+    }
+    void end_changes() override { kernel_.end_changes(); }
+    [[nodiscard]] std::optional<atp_range> slice_of(const control::JobKey& job) const override {
+        return kernel_.slice_of(job);
     }
     void set_level(const control::JobKey& job, std::uint8_t level) override { kernel_.set_level(job, level); }
     [[nodiscard]] std::vector<control::AdmittedJob> jobs() const override { return kernel_.jobs(); }
@@ -69,7 +76,15 @@ Agent::Agent(const AgentConfig& config, PinFolder folder, std::unique_ptr<Kernel
       folder_(std::move(folder)),
       kernel_(std::move(kernel)),
       plane_(std::make_unique<KernelPlane>(*kernel_)),
-      jobs_(*plane_, config.jobs, config.hold, config.level) {}
+      jobs_(*plane_, config.jobs, config.hold, config.level,
+            {.aggregators = aggregators_of(config), .change = config.ageing}) {
+    jobs_.set_tenants(config.tenants);
+}
+
+void Agent::set_tenants(std::shared_ptr<const control::Tenants> tenants) {
+    const std::scoped_lock lock(mutex_);
+    jobs_.set_tenants(std::move(tenants));
+}
 
 void Agent::commit() {
     std::unique_lock lock(mutex_);
@@ -150,6 +165,7 @@ client::ShardReport Agent::snapshot() const {
     snapshot.address = to_string(wire::Address());  // it has none
     snapshot.aggregators = aggregators_of(config_);
     snapshot.packets = counters.packets;
+    snapshot.slices = client::slices_in(jobs_.slices());
     snapshot.kernel = {.lanes = ATP_XDP_LANES,
                        .level = config_.level,
                        .interfaces = {},

@@ -20,14 +20,15 @@
 namespace atp::xdp {
 
 struct AgentConfig {
-    std::vector<std::string> interfaces;               // the program inspects frames that arrive on these
-    std::uint64_t memory_bytes = 64'000'000;           // of all aggregators
-    std::uint32_t jobs = 64;                           // admitted at the same time, at most
-    std::uint8_t level = 0;                            // 0: next to workers; 1: where racks meet
-    std::uint16_t port = 4790;                         // UDP port of either end
-    Duration ageing = std::chrono::milliseconds(500);  // as protocol::SwitchConfig
-    Duration hold = control::timing.hold;              // a job without a JOIN for this long is removed
-    std::string pins = "/sys/fs/bpf/atp";              // folder on a bpffs; keeps the maps between starts
+    std::vector<std::string> interfaces;                // the program inspects frames that arrive on these
+    std::uint64_t memory_bytes = 64'000'000;            // of all aggregators
+    std::uint32_t jobs = 64;                            // admitted at the same time, at most
+    std::uint8_t level = 0;                             // 0: next to workers; 1: where racks meet
+    std::uint16_t port = 4790;                          // UDP port of either end
+    Duration ageing = std::chrono::milliseconds(500);   // as protocol::SwitchConfig
+    Duration hold = control::timing.hold;               // a job without a JOIN for this long is removed
+    std::shared_ptr<const control::Tenants> tenants{};  // nullptr: all jobs share the table
+    std::string pins = "/sys/fs/bpf/atp";               // folder on a bpffs; keeps the maps between starts
 };
 
 // As many aggregators as a switch in user space has with the same memory. A packet carries an index into the table of
@@ -44,7 +45,7 @@ struct AgentConfig {
 //   detaches the program and removes all state. If the process is killed, the program stays attached and aggregates,
 //   and the next start() with the same pins continues with its state. If the object is destroyed before commit(), the
 //   jobs and programs of an earlier start stay as they were. Only empty clsact qdiscs stay of this start.
-// Threads: one thread calls start(), commit() and stop(). Any thread calls snapshot().
+// Threads: one thread calls start(), commit(), set_tenants() and stop(). Any thread calls snapshot().
 // Failure: start() returns the reason and leaves the state of an earlier start unchanged. stop() returns the interfaces
 //   from which the program could not be detached. The program absorbs nothing there, and the next start() with the same
 //   pins takes it over.
@@ -53,6 +54,7 @@ class Agent {
     [[nodiscard]] static Result<std::unique_ptr<Agent>> start(const AgentConfig& config);
     ~Agent();
     void commit();
+    void set_tenants(std::shared_ptr<const control::Tenants> tenants);
     Agent(const Agent&) = delete;
     Agent& operator=(const Agent&) = delete;
 

@@ -13,15 +13,13 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <numeric>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 #include "control/branch.h"
 #include "kernel_switch_program.skel.h"
-#include "net/descriptor.h"
+#include "xdp/pinned_maps.h"
 
 namespace atp::xdp {
 namespace {
@@ -113,41 +111,6 @@ wire::Address address_of(const atp_xdp_queued_message& queued_message, unsigned 
     return control::address_of(endpoint);
 }
 
-// Names in a bpffs have no dot.
-std::string pin_name(std::string_view map) { return fmt::format("{}_layout{}", map, ATP_XDP_LAYOUT); }
-
-// An earlier start may have left maps of another layout, whose bytes mean something else (H88).
-Result<void> check_layout(const std::string& folder, std::string_view map) {
-    std::error_code code;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, code)) {
-        const std::string name = entry.path().filename().string();
-        if (!name.starts_with(map) || name == pin_name(map)) continue;
-        return fail(
-            Operation::open, Reason::mismatched, entry.path().string(),
-            // errors.md, starts, mismatched: how to [clean up by hand](../operate/kernel-switch.md#stop-and-start)
-            "a kernel switch of another version left this state: stop that version with SIGTERM, or remove its "
-            "program and this file");
-    }
-    return {};
-}
-
-// The maps of an earlier start are usable if their sizes are equal.
-Result<void> check_pinned(const std::string& path, const bpf_map* requested) {
-    const net::Descriptor pinned(bpf_obj_get(path.c_str()));
-    bpf_map_info found{};
-    std::uint32_t size = sizeof found;
-    if (!pinned.valid() || bpf_obj_get_info_by_fd(pinned.number(), &found, &size) != 0) return {};
-    if (found.max_entries == bpf_map__max_entries(requested) && found.value_size == bpf_map__value_size(requested))
-        return {};
-    return fail(
-        Operation::open, Reason::mismatched, path,
-        // errors.md, starts, mismatched: how to [clean up by hand](../operate/kernel-switch.md#stop-and-start)
-        fmt::format("has {} entries of {} bytes, but {} of {} are required: use --memory and --jobs of the switch that "
-                    "left it, or remove the file",
-                    found.max_entries, found.value_size, bpf_map__max_entries(requested),
-                    bpf_map__value_size(requested)));
-}
-
 }  // namespace
 
 struct KernelTable::Skeleton {
@@ -166,8 +129,10 @@ struct KernelTable::Skeleton {
     [[nodiscard]] int jobs() const { return bpf_map__fd(program->maps.atp_jobs); }
     [[nodiscard]] int counters() const { return bpf_map__fd(program->maps.atp_counters); }
     [[nodiscard]] int aggregators() const { return bpf_map__fd(program->maps.atp_aggregators); }
-    [[nodiscard]] std::array<bpf_map*, 3> kept() const {
-        return {program->maps.atp_aggregators, program->maps.atp_jobs, program->maps.atp_counters};
+    [[nodiscard]] int slices() const { return bpf_map__fd(program->maps.atp_slices); }
+    [[nodiscard]] std::array<bpf_map*, 4> kept() const {
+        return {program->maps.atp_aggregators, program->maps.atp_jobs, program->maps.atp_slices,
+                program->maps.atp_counters};
     }
     static int open_queued_message(void* self, void* data, std::size_t) {
         const auto& queued_message = *static_cast<const atp_xdp_queued_message*>(data);
@@ -202,9 +167,11 @@ Result<std::unique_ptr<KernelTable>> KernelTable::load(const KernelTableConfig& 
     if (program == nullptr) return fail_with_errno(Operation::open, errno, "XDP program");
     program->rodata->atp_port_be = htons(config.port);
     program->rodata->atp_ageing_us = ageing_us(config.ageing);
+    program->rodata->atp_aggregator_count = config.aggregators;
     program->rodata->atp_clock_is_fixed = config.clock_is_fixed ? 1 : 0;
     bpf_map__set_max_entries(program->maps.atp_aggregators, config.aggregators);
     bpf_map__set_max_entries(program->maps.atp_jobs, most_job_keys(config.jobs));
+    bpf_map__set_max_entries(program->maps.atp_slices, config.jobs + 1);
     bpf_map__set_max_entries(program->maps.atp_counters, config.jobs + 1);
     if (auto pinned = loaded->pin(); !pinned) return tl::unexpected(pinned.error());
     std::vector<char> log(verifier_log_bytes);
@@ -224,10 +191,8 @@ Result<std::unique_ptr<KernelTable>> KernelTable::load(const KernelTableConfig& 
 Result<void> KernelTable::pin() {
     if (config_.pins.empty()) return {};
     for (bpf_map* map : skeleton_->kept()) {
-        const char* const name = bpf_map__name(map);
-        if (auto checked = check_layout(config_.pins, name); !checked) return checked;
-        const std::string path = config_.pins + "/" + pin_name(name);
-        if (auto checked = check_pinned(path, map); !checked) return checked;
+        if (auto checked = check_pinned(config_.pins, map); !checked) return checked;
+        const std::string path = pin_path(config_.pins, map);
         took_over_ = took_over_ || access(path.c_str(), F_OK) == 0;
         const int code = bpf_map__set_pin_path(map, path.c_str());
         if (code != 0) return fail_with_errno(Operation::open, -code, path);
@@ -266,7 +231,9 @@ void KernelTable::for_each_job(VisitJob&& visit) const {
 std::vector<control::AdmittedJob> KernelTable::jobs() const {
     std::vector<control::AdmittedJob> found;
     for_each_job([&](const atp_xdp_job_key& key, const atp_xdp_job& entry) {
-        if (key.token == entry.token) found.push_back({.job = key.job, .token = key.token, .level = entry.level});
+        if (key.token == entry.token) {
+            found.push_back({.job = key.job, .token = key.token, .level = entry.level, .key_id = entry.key});
+        }
     });
     return found;
 }
@@ -281,14 +248,17 @@ int KernelTable::descriptor() const { return skeleton_->code(); }
 
 int KernelTable::egress_descriptor() const { return skeleton_->egress_code(); }
 
-bool KernelTable::admit(std::uint32_t job, std::uint64_t token, std::uint8_t level) {
+bool KernelTable::admit(std::uint32_t job, std::uint64_t token, std::uint8_t level, std::uint32_t key_id) {
     if (token == 0) return false;
     const atp_xdp_job_key key{.job = job, .zero = 0, .token = token};
     atp_xdp_job entry{};
     if (bpf_map_lookup_elem(skeleton_->jobs(), &key, &entry) == 0) return entry.token == token && entry.level == level;
     if (free_slots_.empty()) return false;
-    entry = {.token = token, .slot = free_slots_.back(), .level = level, .unused = {}};
+    entry = {.token = token, .slot = free_slots_.back(), .key = key_id, .level = level, .unused = {}};
     clear_counters(entry.slot);
+    atp_slice whole{};
+    whole.now.size = config_.aggregators;
+    put_slice(entry.slot, whole);
     if (bpf_map_update_elem(skeleton_->jobs(), &key, &entry, BPF_NOEXIST) != 0) return false;
     free_slots_.pop_back();
     return true;
@@ -334,13 +304,53 @@ void KernelTable::set_level(const control::JobKey& job, std::uint8_t level) {
     });
 }
 
-KernelCounters KernelTable::counters() const { return counters_in(slot_of_all); }
-
-std::optional<KernelCounters> KernelTable::job_counters(const control::JobKey& job) const {
+std::optional<std::uint32_t> KernelTable::slot_of(const control::JobKey& job) const {
     const atp_xdp_job_key key{.job = job.job, .zero = 0, .token = job.token};
     atp_xdp_job entry{};
     if (bpf_map_lookup_elem(skeleton_->jobs(), &key, &entry) != 0) return std::nullopt;
-    return counters_in(entry.slot);
+    return entry.slot;
+}
+
+std::optional<atp_slice> KernelTable::slice_in(std::uint32_t slot) const {
+    atp_xdp_slice found{};
+    if (bpf_map_lookup_elem_flags(skeleton_->slices(), &slot, &found, BPF_F_LOCK) != 0) return std::nullopt;
+    return found.state;
+}
+
+void KernelTable::put_slice(std::uint32_t slot, const atp_slice& slice) {
+    const atp_xdp_slice value{.lock = 0, .unused = 0, .state = slice};
+    bpf_map_update_elem(skeleton_->slices(), &slot, &value, BPF_F_LOCK);
+}
+
+void KernelTable::set_slice(const control::JobKey& job, const atp_range& slice, std::uint32_t weight,
+                            std::uint32_t margin) {
+    const auto slot = slot_of(job);
+    auto entry = slot ? slice_in(*slot) : std::nullopt;
+    if (!entry) return;
+    const bool is_new = entry->is_shared == 0 || entry->weight != weight;
+    if (atp_slice_set(&*entry, slice, weight, margin) != 0 || is_new) put_slice(*slot, *entry);
+}
+
+void KernelTable::end_changes() {
+    for_each_job([&](const atp_xdp_job_key& key, const atp_xdp_job& job) {
+        auto entry = key.token == job.token ? slice_in(job.slot) : std::nullopt;
+        if (!entry || (entry->before.size == 0 && entry->has_from == 0)) return;
+        atp_slice_end_change(&*entry);
+        put_slice(job.slot, *entry);
+    });
+}
+
+std::optional<atp_range> KernelTable::slice_of(const control::JobKey& job) const {
+    const auto slot = slot_of(job);
+    const auto entry = slot ? slice_in(*slot) : std::nullopt;
+    return entry && entry->is_shared != 0 ? std::optional(entry->now) : std::nullopt;
+}
+
+KernelCounters KernelTable::counters() const { return counters_in(slot_of_all); }
+
+std::optional<KernelCounters> KernelTable::job_counters(const control::JobKey& job) const {
+    const auto slot = slot_of(job);
+    return slot ? std::optional(counters_in(*slot)) : std::nullopt;
 }
 
 KernelCounters KernelTable::counters_in(std::uint32_t slot) const {

@@ -57,13 +57,17 @@ struct Outcome {
 // Failure: load() reports what the kernel lacks or forbids, with the verifier's text if there is one.
 class KernelTable {
   public:
+    // May pass between the moments at which user space reads and writes a slice.
+    static constexpr std::uint32_t windows_meanwhile = 3;
+
     [[nodiscard]] static Result<std::unique_ptr<KernelTable>> load(const KernelTableConfig& config);
     ~KernelTable();
     KernelTable(const KernelTable&) = delete;
     KernelTable& operator=(const KernelTable&) = delete;
 
     // As protocol::Switch::admit().
-    [[nodiscard]] bool admit(std::uint32_t job, std::uint64_t token, std::uint8_t level);
+    // `key`: id of its tenant's key, for a later start; 0: none.
+    [[nodiscard]] bool admit(std::uint32_t job, std::uint64_t token, std::uint8_t level, std::uint32_t key = 0);
     void dismiss(const control::JobKey& job);
     // Results by group carry this number instead of the job's token. False if the job is not admitted, or if there is
     // no room: the tokens of all jobs keep theirs.
@@ -71,6 +75,12 @@ class KernelTable {
     void forget_group(const control::JobKey& job, std::uint64_t group_number);
     // Sets the level of an admitted job. At level ATP_LEVELS, its packets are forwarded unaggregated.
     void set_level(const control::JobKey& job, std::uint8_t level);
+    // As protocol::Switch::set_slice() and end_changes(). A change begins `margin` windows later.
+    void set_slice(const control::JobKey& job, const atp_range& slice, std::uint32_t weight,
+                   std::uint32_t margin = windows_meanwhile);
+    void end_changes();
+    // Nullopt: the job has the whole table.
+    [[nodiscard]] std::optional<atp_range> slice_of(const control::JobKey& job) const;
 
     [[nodiscard]] std::vector<control::AdmittedJob> jobs() const;
 
@@ -112,11 +122,14 @@ class KernelTable {
     void for_each_job(VisitJob&& visit) const;
     [[nodiscard]] KernelCounters counters_in(std::uint32_t slot) const;
     void clear_counters(std::uint32_t slot);
+    [[nodiscard]] std::optional<std::uint32_t> slot_of(const control::JobKey& job) const;
+    [[nodiscard]] std::optional<atp_slice> slice_in(std::uint32_t slot) const;
+    void put_slice(std::uint32_t slot, const atp_slice& slice);
 
     KernelTableConfig config_;
     std::unique_ptr<Skeleton> skeleton_;
     bool took_over_ = false;
-    std::vector<std::uint32_t> free_slots_;  // slots of counters that no job has
+    std::vector<std::uint32_t> free_slots_;  // slots of counters and slices that no job has
     std::uint32_t group_keys_ = 0;           // keys that are no tokens
 };
 

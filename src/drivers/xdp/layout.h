@@ -4,13 +4,14 @@
 #define ATP_XDP_LAYOUT_H
 
 #include "protocol/decide.h"
+#include "protocol/slice.h"
 #include "wire/check.h"
 
 /*
  * Number of this layout, in the names of the pinned maps: a start takes over the maps of its own layout only (H88). Add
  * 1 if any byte of a kept map gets another meaning, in struct atp_aggregator too.
  */
-#define ATP_XDP_LAYOUT 1
+#define ATP_XDP_LAYOUT 2
 
 /* Lanes of one aggregator: as many as an MTU of 1,500 bytes allows over IPv4. The server adds longer packets. */
 #define ATP_XDP_LANES 352u
@@ -34,15 +35,24 @@ struct atp_xdp_job_key {
 
 struct atp_xdp_job {
     uint64_t token; /* of the job, whatever its packets carry */
-    uint32_t slot;  /* of its counters */
+    uint32_t slot;  /* of its counters and its slice */
+    uint32_t key;   /* id of its tenant's key; 0: none */
     uint8_t level;  /* the hop that this switch serves for the job */
-    uint8_t unused[3];
+    uint8_t unused[7];
+};
+
+/* The aggregators of a job, by the slot of its counters. Packets and user space change it under the lock. */
+struct atp_xdp_slice {
+    uint32_t lock; /* the kernel's struct bpf_spin_lock */
+    uint32_t unused;
+    struct atp_slice state;
 };
 
 /* A control message that passed. User space learns from it which jobs to admit. */
-/* The longest useful message, a JOIN of the 32 members of a unit with four edges and four statements, has 771 bytes. */
-/* Padding follows in a JOIN that is as long as the packets of its channel. The rest of a longer message is cut off. */
-#define ATP_XDP_QUEUED_MESSAGE_BYTES 784u
+/* The longest useful message, a JOIN of the 32 members of a unit with four edges and four statements, has 771 bytes,
+   and its code 89. Padding follows in a JOIN that is as long as the packets of its channel. The rest of a longer
+   message is cut off. */
+#define ATP_XDP_QUEUED_MESSAGE_BYTES 864u
 #define ATP_XDP_MESSAGE_QUEUE_BYTES (512u * 1024u)
 struct atp_xdp_queued_message {
     uint32_t bytes;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* Maps that the kernel switch and user space share (xdp/layout.h): aggregators, jobs, counters, control messages.
+/* Maps that the kernel switch and user space share (xdp/layout.h): aggregators, jobs, slices, counters, control
+   messages.
    kernel_table.cc sets each max_entries of 1 before it loads them. */
 #ifndef ATP_XDP_MAPS_BPF_H
 #define ATP_XDP_MAPS_BPF_H
@@ -23,6 +24,20 @@ struct {
     __type(value, struct atp_locked_aggregator);
     __uint(max_entries, 1);
 } atp_aggregators SEC(".maps");
+
+struct atp_locked_slice {
+    struct bpf_spin_lock lock;
+    uint32_t unused;
+    struct atp_slice state;
+};
+_Static_assert(sizeof(struct atp_locked_slice) == sizeof(struct atp_xdp_slice), "user space reads it");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __type(key, uint32_t);
+    __type(value, struct atp_locked_slice);
+    __uint(max_entries, 1);
+} atp_slices SEC(".maps");
 
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);

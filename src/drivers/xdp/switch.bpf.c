@@ -23,6 +23,7 @@
 /* Set before the program is loaded. */
 const volatile uint16_t atp_port_be = 0;
 const volatile uint32_t atp_ageing_us = 0;
+const volatile uint32_t atp_aggregator_count = 0;
 const volatile uint8_t atp_clock_is_fixed = 0; /* for tests: user space sets the time */
 
 uint32_t atp_standing_now_us = 0;
@@ -37,9 +38,9 @@ struct atp_notes {
     struct atp_header header;
     struct atp_decision decision;
     uint8_t level; /* of the job */
-    uint32_t slot; /* of the job's counters */
+    uint32_t slot; /* of the job's counters and slice */
     uint32_t lanes;
-    uint32_t index;      /* of the aggregator, as it arrived */
+    uint32_t place;      /* number of the aggregator */
     uint64_t header_sum; /* of the checksum, as it arrived */
     uint64_t lanes_sum;
     uint32_t checksum; /* enum atp_checksum */
@@ -127,7 +128,6 @@ static inline int atp_open_frame(struct xdp_md* context, struct atp_notes* notes
 static inline uint8_t atp_check_packet(struct atp_notes* notes, uint32_t bytes) {
     atp_swap_header(&notes->header);
     notes->lanes = (bytes - ATP_HEADER_BYTES) / ATP_LANE_BYTES;
-    notes->index = notes->header.index;
     uint8_t refusal = atp_check_bytes(notes->header.version, bytes);
     return refusal != ATP_REFUSED_NOT ? refusal : atp_check_header(&notes->header, notes->lanes);
 }
@@ -151,6 +151,23 @@ static inline int atp_find_job(struct atp_notes* notes) {
     notes->header.token = job->token;
     notes->level = job->level;
     return 1;
+}
+
+/*
+ * True if the packet has an aggregator: notes->place. An open switch takes no lock here, since its jobs have no slices.
+ */
+__noinline int atp_find_place(void) {
+    struct atp_notes* notes = atp_notes_of_packet();
+    if (!notes || notes->header.index >= atp_aggregator_count) return 0;
+    struct atp_locked_slice* slice = bpf_map_lookup_elem(&atp_slices, &notes->slot);
+    if (!slice) return 0;
+    notes->place = notes->header.index;
+    if (!*(const volatile uint8_t*)&slice->state.is_shared) return 1;
+    uint32_t size = 0;
+    bpf_spin_lock(&slice->lock);
+    notes->place = atp_slice_index(&slice->state, &notes->header, &size);
+    bpf_spin_unlock(&slice->lock);
+    return size != 0;
 }
 
 static inline void atp_count_forged(const struct atp_notes* notes) {
@@ -333,7 +350,8 @@ int atp_switch(struct xdp_md* context) {
         notes->decision = atp_decision_of(ATP_PACKET_FORWARD, ATP_LANES_NONE, ATP_EVENT_PASSED);
         return atp_leave(context, 0);
     }
-    struct atp_locked_aggregator* aggregator = bpf_map_lookup_elem(&atp_aggregators, &notes->index);
+    struct atp_locked_aggregator* aggregator =
+        atp_find_place() ? bpf_map_lookup_elem(&atp_aggregators, &notes->place) : NULL;
     if (!aggregator) {
         notes->decision = atp_decide_without_aggregator(&notes->header, flush_here);
         return atp_leave(context, 0);
@@ -345,15 +363,11 @@ int atp_switch(struct xdp_md* context) {
 /* ---- results of servers on this host, which leave it without having arrived */
 
 /*
- * `wire`: a header in wire format. True for a result whose aggregator is free already: it is a further copy, or it was
- * handled when it arrived at this host. A packet that claims the aggregator meanwhile has another fragment, so the race
- * is harmless.
+ * True for a result whose aggregator is free already: it is a further copy, or it was handled when it arrived at this
+ * host. A packet that claims the aggregator meanwhile has another fragment, so the race is harmless.
  */
-static inline int atp_is_freed(const struct atp_header* wire) {
-    if (wire->type != ATP_TYPE_ACK) return 0;
-    uint32_t index = bpf_ntohl(wire->index);
-    const struct atp_locked_aggregator* aggregator = bpf_map_lookup_elem(&atp_aggregators, &index);
-    return aggregator && *(const volatile uint8_t*)&aggregator->state.status == ATP_AGGREGATOR_FREE;
+static inline int atp_is_freed(const struct atp_header* header, const struct atp_locked_aggregator* aggregator) {
+    return header->type == ATP_TYPE_ACK && *(const volatile uint8_t*)&aggregator->state.status == ATP_AGGREGATOR_FREE;
 }
 
 /*
@@ -364,11 +378,10 @@ __noinline int atp_release_by(struct __sk_buff* context, uint32_t at, uint32_t b
     struct atp_notes* notes = atp_notes_of_packet();
     if (!notes || bytes < ATP_HEADER_BYTES) return 0;
     if (bpf_skb_load_bytes(context, at, &notes->header, ATP_HEADER_BYTES) != 0) return 0;
-    if (atp_is_freed(&notes->header)) return 0;
     if (atp_check_packet(notes, bytes) != ATP_REFUSED_NOT || notes->header.type == ATP_TYPE_GRADIENT) return 0;
-    if (!atp_find_job(notes) || notes->level >= ATP_LEVELS) return 0;
-    struct atp_locked_aggregator* aggregator = bpf_map_lookup_elem(&atp_aggregators, &notes->index);
-    if (!aggregator) return 0;
+    if (!atp_find_job(notes) || notes->level >= ATP_LEVELS || !atp_find_place()) return 0;
+    struct atp_locked_aggregator* aggregator = bpf_map_lookup_elem(&atp_aggregators, &notes->place);
+    if (!aggregator || atp_is_freed(&notes->header, aggregator)) return 0;
     uint32_t now_us = atp_now_us();
     bpf_spin_lock(&aggregator->lock);
     uint8_t before = aggregator->state.status;

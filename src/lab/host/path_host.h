@@ -62,6 +62,10 @@ class PathHost final : private control::DataPlane {
     [[nodiscard]] bool admit(const control::AdmittedJob& job) override;
     void dismiss(const control::JobKey& job) override;
     void learn_group(const control::ChannelKey& channel, std::uint64_t group_number) override;
+    void set_slice(const control::JobKey& job, const atp_range& slice, std::uint32_t weight) override {
+        table_.set_slice(job.job, job.token, slice, weight);
+    }
+    void end_changes() override { table_.end_changes(); }
     void set_level(const control::JobKey& job, std::uint8_t level) override;
     [[nodiscard]] std::vector<control::AdmittedJob> jobs() const override;
     [[nodiscard]] std::optional<protocol::SwitchCounters> packets_of(const control::JobKey& job) const override;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "control/channel_key.h"
+#include "control/table_slices.h"
 #include "protocol/switch.h"
 
 namespace atp::control {
@@ -14,7 +15,8 @@ namespace atp::control {
 struct AdmittedJob {
     std::uint32_t job = 0;
     std::uint64_t token = 0;
-    std::uint8_t level = 0;  // level at which the switch aggregates for the job: the hop of its packets
+    std::uint8_t level = 0;    // level at which the switch aggregates for the job: the hop of its packets
+    std::uint32_t key_id = 0;  // of its tenant's key; 0: none
 
     [[nodiscard]] JobKey key() const { return {job, token}; }
     bool operator==(const AdmittedJob&) const = default;
@@ -34,7 +36,7 @@ struct AdmittedPlace {
 //
 // Threads: one at a time. Failure: a call that fails changes nothing. The next JOINs of the job repeat it, or the job
 //   stays unaggregated.
-class DataPlane {
+class DataPlane : public SlicedTable {
   public:
     virtual ~DataPlane() = default;
 
@@ -47,6 +49,8 @@ class DataPlane {
     // Results of this channel by group carry this number instead of the job's token, and no earlier number any more. No
     // effect if the job is not admitted.
     virtual void learn_group(const ChannelKey& channel, std::uint64_t group_number) = 0;
+    // Of a job that an earlier process admitted. Nullopt: all of the table.
+    [[nodiscard]] virtual std::optional<atp_range> slice_of(const JobKey& /*job*/) const { return std::nullopt; }
     // Sets the level of an admitted job. At level ATP_LEVELS, its packets are forwarded unaggregated.
     virtual void set_level(const JobKey& job, std::uint8_t level) = 0;
     [[nodiscard]] virtual std::vector<AdmittedJob> jobs() const = 0;

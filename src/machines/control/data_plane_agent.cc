@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/data_plane_agent.h"
 
+#include <utility>
+
 namespace atp::control {
 namespace {
 
@@ -9,18 +11,41 @@ constexpr std::chrono::seconds time_between_checks(1);
 
 }  // namespace
 
+void DataPlaneAgent::set_tenants(std::shared_ptr<const Tenants> tenants) {
+    tenants_ = std::move(tenants);
+    slices_.set_tenants(tenants_);
+}
+
+std::string_view DataPlaneAgent::tenant_of(const AdmittedJob& job) const {
+    const auto found = is_open(tenants_.get()) ? std::nullopt : tenants_->find(job.key_id);
+    return found ? std::string_view(found->tenant->name) : std::string_view();
+}
+
+// No packet of a job reaches an aggregator before the job has its slice.
+bool DataPlaneAgent::admit(const AdmittedJob& job, Time now) {
+    AdmittedJob first = job;
+    if (!is_open(tenants_.get())) first.level = ATP_LEVELS;
+    if (!plane_.admit(first)) return false;
+    slices_.add(job.key(), tenant_of(job));
+    slices_.handle_timeout(plane_, now);
+    if (first.level != job.level) plane_.set_level(job.key(), job.level);
+    return true;
+}
+
 // A job that was forwarded unaggregated gets another try.
 void DataPlaneAgent::take_over(Time now) {
     for (AdmittedJob job : plane_.jobs()) {
         plane_.set_level(job.key(), job.level = level_);
         admission_.remember(job, now);
+        slices_.take_over(job.key(), tenant_of(job), plane_.slice_of(job.key()), now);
     }
+    slices_.handle_timeout(plane_, now);
 }
 
 void DataPlaneAgent::handle_message(const PassingMessage& message, Time now) {
     const InPathAgent::AgentChange change = admission_.handle_message(message, now);
     if (change.change == InPathAgent::Change::admit) {
-        if (!plane_.admit(change.job)) return admission_.reject(change.job.key());
+        if (!admit(change.job, now)) return admission_.reject(change.job.key());
     } else if (change.change == InPathAgent::Change::learn_group) {
         plane_.learn_group({change.job.job, change.job.token, change.place.channel}, change.group_number);
     }
@@ -30,8 +55,10 @@ void DataPlaneAgent::handle_message(const PassingMessage& message, Time now) {
 void DataPlaneAgent::poll(Time now) {
     while (const auto job = admission_.poll_expired(now)) {
         plane_.dismiss(job->key());
+        slices_.remove(job->key(), now);
         coverage_.forget(job->job);
     }
+    slices_.handle_timeout(plane_, now);
     if (now < checks_next_) return;
     checks_next_ = now + time_between_checks;
     assess(now);

@@ -2,10 +2,20 @@
 #include "control/in_path_agent.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
+
+#include "wire/message_code.h"
 
 namespace atp::control {
 namespace {
+
+// Whose job a JOIN says it is. Whether its key is right, the answering switch knows.
+std::uint32_t key_id_of(std::span<const std::byte> join) {
+    const auto coded = wire::code_of<wire::JoinCode>(join);
+    if (!coded) return 0;
+    return coded->part.charged != 0 ? coded->part.charged : coded->part.key;
+}
 
 // Time for the JOINs of the other members after a LEAVE, and for control messages that arrive late.
 constexpr Duration time_after_leave = std::chrono::milliseconds(2500);
@@ -45,7 +55,7 @@ void InPathAgent::handle_join(const wire::Join& join, const PassingMessage& mess
     const ChannelKey key = key_of(join);
     const auto known = known_jobs_.find(key.of_job());
     if (known != known_jobs_.end()) known->second.until = std::max(known->second.until, now + hold_);
-    questions_.ask(message, join.nonce, key, place_of(join), now);
+    questions_.ask(message, join.nonce, key, {.place = place_of(join), .key_id = key_id_of(message.bytes)}, now);
 }
 
 InPathAgent::AgentChange InPathAgent::handle_joined(const wire::Joined& joined, const PassingMessage& message,
@@ -53,8 +63,8 @@ InPathAgent::AgentChange InPathAgent::handle_joined(const wire::Joined& joined, 
     const ChannelKey key = key_of(joined);
     const auto answered = questions_.answer(message, joined.nonce, key, now);
     if (!answered) return {};
-    const AdmittedPlace place = *answered;
-    const AdmittedJob job{.job = key.job, .token = key.token, .level = level_};
+    const AdmittedPlace place = answered->place;
+    const AdmittedJob job{.job = key.job, .token = key.token, .level = level_, .key_id = answered->key_id};
     auto known = known_jobs_.find(key.of_job());
     if (known == known_jobs_.end()) {
         if (known_jobs_.size() >= jobs_limit_) {

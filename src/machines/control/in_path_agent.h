@@ -17,9 +17,9 @@ namespace atp::control {
 // Decides which jobs a switch in the path serves. Such a switch has no address. It learns jobs from the control
 // messages that it forwards, as a bridge learns the members of a multicast group. It serves the jobs whose JOINs go to
 // its own level, and those whose workers join a higher level separately. A JOIN counts when the JOINED that repeats its
-// nonce comes back from the host to which it went (PassingQuestions). Jobs are soft state: members repeat their JOINs,
-// and a job without a JOIN for `hold` expires. A LEAVE concerns one member and one channel. After it, a job expires
-// unless another JOIN of the job arrives within 2.5 s.
+// nonce comes back from the host to which it went (PassingQuestions). The first of a job names its tenant's key. Jobs
+// are soft state: members repeat their JOINs, and a job without a JOIN for `hold` expires. A LEAVE concerns one member
+// and one channel. After it, a job expires unless another JOIN of the job arrives within 2.5 s.
 //
 // Calling order: handle_message() for each control message, which returns the change; reject() if the data plane has no
 //   room for an admitted job; poll_expired() until it returns nothing.

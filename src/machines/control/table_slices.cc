@@ -75,6 +75,13 @@ void TableSlices::add(const JobKey& job, std::string_view tenant) {
     is_due_ = true;
 }
 
+void TableSlices::take_over(const JobKey& job, std::string_view tenant, const std::optional<atp_range>& slice,
+                            Time now) {
+    jobs_.try_emplace(job, SlicedJob{.tenant = std::string(tenant), .slice = slice});
+    is_due_ = true;
+    if (slice) change_ends_ = now + config_.change;
+}
+
 void TableSlices::remove(const JobKey& job, Time now) {
     const auto found = jobs_.find(job);
     if (found == jobs_.end()) return;

@@ -74,6 +74,8 @@ class TableSlices {
     // without a guarantee.
     void set_tenants(std::shared_ptr<const Tenants> tenants);
     void add(const JobKey& job, std::string_view tenant);
+    // Of a table of an earlier process, in which a change may be under way. nullopt: the job had the whole table.
+    void take_over(const JobKey& job, std::string_view tenant, const std::optional<atp_range>& slice, Time now);
     void remove(const JobKey& job, Time now);
     void handle_timeout(SlicedTable& table, Time now);
     [[nodiscard]] Time poll_timeout() const;
