@@ -41,10 +41,11 @@ ProcessGroupAtp* backend_for(const Group& group, c10::DeviceType device) {
 }
 
 ProcessGroupAtp& backend_of(const Group& group) {
-    for (const auto device : {c10::DeviceType::CPU, c10::DeviceType::CUDA}) {
-        if (auto* backend = backend_for(group, device)) return *backend;
-    }
-    throw std::invalid_argument("the process group does not use the backend 'atp'");
+    auto* backend = backend_for(group, c10::DeviceType::CPU);
+    if (backend == nullptr) backend = backend_for(group, c10::DeviceType::CUDA);
+    // Not std::invalid_argument, which an operator of torch 2.15 raises as RuntimeError.
+    TORCH_CHECK_VALUE(backend != nullptr, "the process group does not use the backend 'atp'");
+    return *backend;
 }
 
 // Handles and functions of C come from Python as numbers.
