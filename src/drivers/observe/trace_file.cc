@@ -246,7 +246,8 @@ std::uint64_t TraceFile::write_text() {
 void TraceFile::cut(std::size_t bytes) const {
     struct stat state {};
     if (bytes == 0 || fstat(file_.number(), &state) != 0 || !S_ISREG(state.st_mode)) return;
-    // Where it fails, that beginning stays, and there is nothing else to try. (A cast to void does not silence gcc here.)
+    // Where it fails, that beginning stays, and there is nothing else to try. (A cast to void does not silence gcc
+    // here.)
     [[maybe_unused]] const int status = ftruncate(file_.number(), state.st_size - static_cast<off_t>(bytes));
 }
 

@@ -21,8 +21,8 @@ struct MemoryOfHost {
     }
 };
 
-// The lowest limit of the control groups that `groups` names, a file as /proc/self/cgroup, with their files under `root`.
-// The highest number: none of them has a limit.
+// The lowest limit of the control groups that `groups` names, a file as /proc/self/cgroup, with their files under
+// `root`. The highest number: none of them has a limit.
 [[nodiscard]] std::uint64_t memory_limit(const std::string& groups, const std::string& root);
 
 }  // namespace atp::switchd

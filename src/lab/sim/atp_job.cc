@@ -11,6 +11,7 @@
 #include "endpoint/channel_text.h"
 #include "sim/counters.h"
 #include "sim/gradients.h"
+#include "sim/tenant_keys.h"
 #include "sim/truth.h"
 
 namespace atp::sim {
@@ -93,6 +94,7 @@ endpoint::ChannelMachineConfig AtpJob::config_of(unsigned channel, unsigned rank
     config.membership = site().membership;
     config.nonce = random_.next();
     config.secret = {random_.next(), random_.next()};
+    config.key = key_of_job(scenario, index_);
     config.hosts_server = site().server_rank == rank;
     config.has_group = scenario.groups;
     if (site().server_rank) config.server_rank = static_cast<std::uint16_t>(*site().server_rank);

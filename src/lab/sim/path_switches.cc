@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "protocol/switch_event.h"
+#include "wire/bytes.h"
 #include "wire/control.h"
+#include "wire/message_code.h"
 
 namespace atp::sim {
 
@@ -47,12 +49,10 @@ bool PathSwitches::pass(Arrival& arrival, const wire::Address& from, const wire:
 
 void PathSwitches::mark_join(Arrival& arrival) const {
     PacketPool& pool = shared_.network.pool();
-    auto join = wire::decode<wire::Join>(pool.bytes(arrival.packet));
-    if (!join) return;
-    join->int32_path = true;
+    if (!wire::decode<wire::Join>(pool.bytes(arrival.packet))) return;
     arrival.packet = pool.exclusive(arrival.packet);
-    const std::size_t bytes = wire::encode(*join, pool.room(arrival.packet), pool.size(arrival.packet));
-    pool.resize(arrival.packet, bytes);
+    // In place: a code at the end of the JOIN holds for every other byte.
+    wire::store_u8(pool.bytes(arrival.packet).data() + wire::int32_path_at, 1);
 }
 
 void PathSwitches::crash(NodeId at, Time starts_again) {

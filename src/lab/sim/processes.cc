@@ -8,7 +8,6 @@
 #include <cstring>
 #include <utility>
 
-#include "control/address_range.h"
 #include "control/branch.h"
 #include "control/group_range.h"
 #include "random/random.h"
@@ -129,10 +128,7 @@ ProcessId Processes::start_switch(const SwitchPlace& place) {
     host::SwitchHostConfig config{.address = process_at(process).address};
     config.shard.table = table_of(scenario);
     if (place.only_serves) config.shard.table.aggregators = 0;
-    config.shard.tree.jobs = incarnations_kept * scenario.jobs;
-    config.shard.tree.channels = incarnations_kept * scenario.jobs * scenario.channels;
-    config.shard.tree.server_bytes = ~std::uint64_t{0} >> 1U;
-    config.shard.tree.groups = *control::parse_ranges("239.0.0.0/8");
+    config.shard.tree = tree_of(scenario, shared_.fabric.nodes[place.node].name);
     config.shard.indices = indices();
     if (!scenario.ack_lists) config.shard.ack_hold = Duration::zero();
     process_at(process).at_switch =

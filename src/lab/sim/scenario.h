@@ -205,6 +205,7 @@ struct Scenario {
     // Switches have no address, and ranks join the switch or the host of the server. Switches add packets that pass.
     bool in_path = false;
     bool groups = false;  // results go to a multicast group of each channel
+    bool keys = false;    // each job is a tenant with a key, and switches ask for it
     Placement placement = Placement::shared;
 
     // Links. Switches have bounded queues. The queue of a host has no bound of its own, but the window of each sender

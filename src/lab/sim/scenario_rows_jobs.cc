@@ -295,6 +295,9 @@ void add_number_rows(Rows& rows) {
     rows.push_back(toggle<&Scenario::groups>(network, "--groups", true,
                                              "results go to a multicast group of each channel",
                                              [](Random& random, Scenario& s) { s.groups = random.chance(0.2); }));
+    rows.push_back(toggle<&Scenario::keys>(jobs, "--keys", true,
+                                           "each job is a tenant: switches ask for its key and share their memory out",
+                                           [](Random& random, Scenario& s) { s.keys = random.chance(0.25); }));
 }
 
 }  // namespace atp::sim

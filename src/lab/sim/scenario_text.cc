@@ -245,6 +245,7 @@ std::string text_of(const Scenario& scenario) {
     add(scenario.aggregation == Aggregation::nowhere, "switches only forward");
     add(scenario.in_path, "switches in the path");
     add(scenario.groups, "results by group");
+    add(scenario.keys, "keys");
     add(scenario.placement == Placement::separate && scenario.jobs > 1, "hosts apart");
     add(!scenario.systems.empty(), "SwitchML");
     add(scenario.first_seq != 0, fmt::format("first sequence number {:#x}", scenario.first_seq));

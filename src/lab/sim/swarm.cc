@@ -89,7 +89,14 @@ Scenario draw_outage_scenario(std::uint64_t seed, bool calm) {
         scenario.ranks_of_host = static_cast<unsigned>(random.between(2, 3));
     }
     scenario.groups = random.chance(0.2);
+    scenario.keys = random.chance(0.25);
     return scenario;
+}
+
+// Each window of a tensor takes a round trip, also without faults.
+Duration fault_free_time(const Scenario& scenario) {
+    const std::uint64_t fragments = scenario.bytes / sizeof(float) / scenario.payload_lanes();
+    return (fragments >> scenario.window_log2) * std::chrono::microseconds(200);
 }
 
 }  // namespace
@@ -109,7 +116,10 @@ Scenario draw_scenario(std::uint64_t seed, SwarmProfile profile) {
         for (const ScenarioRow& row : scenario_table()) {
             if (row.draw != nullptr) row.draw(random, scenario);
         }
-        if (!problem_of(scenario)) return scenario;
+        if (!problem_of(scenario)) {
+            if (scenario.deadline) *scenario.deadline += fault_free_time(scenario);
+            return scenario;
+        }
     }
 }
 

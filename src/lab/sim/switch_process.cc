@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/switch_process.h"
 
+#include "control/address_range.h"
+#include "sim/tenant_keys.h"
 #include "wire/ack_list.h"
 #include "wire/packet.h"
 
@@ -11,6 +13,17 @@ protocol::SwitchConfig table_of(const Scenario& scenario) {
             .lanes = scenario.lanes,
             .jobs = incarnations_kept * scenario.jobs,
             .ageing = scenario.ageing};
+}
+
+control::JoinTreeConfig tree_of(const Scenario& scenario, const std::string& name) {
+    control::JoinTreeConfig tree;
+    tree.jobs = incarnations_kept * scenario.jobs;
+    tree.channels = tree.jobs * scenario.channels;
+    tree.server_bytes = ~std::uint64_t{0} >> 1U;
+    tree.groups = *control::parse_ranges("239.0.0.0/8");
+    tree.tenants = tenants_of(scenario, name);
+    tree.parent_key = key_of_switches(scenario);
+    return tree;
 }
 
 std::uint64_t added_of(const SwitchCounters& counters) {

@@ -18,6 +18,8 @@ namespace atp::sim {
 // Each incarnation of a job may have left the one before behind.
 inline constexpr std::uint32_t incarnations_kept = 8;
 [[nodiscard]] protocol::SwitchConfig table_of(const Scenario& scenario);
+// Of the switch with this name.
+[[nodiscard]] control::JoinTreeConfig tree_of(const Scenario& scenario, const std::string& name);
 
 [[nodiscard]] std::uint64_t added_of(const SwitchCounters& counters);
 void add_to(const SwitchCounters& from, SwitchCounters& to);

@@ -17,9 +17,9 @@ namespace atp::control {
 // Who had the positions of a tree that are empty now. JOINs and LEAVEs of that process which the network delayed or
 // repeated are old: they must not bring it back (H66), also if its channel has ended meanwhile.
 //
-// A host without room may take no empty position: otherwise the switch could not remember that it left. A host that joins
-// and leaves in a loop uses up its own part, so that others can still join. There are at most `most` entries, and one for
-// each member that had a position before.
+// A host without room may take no empty position: otherwise the switch could not remember that it left. A host that
+// joins and leaves in a loop uses up its own part, so that others can still join. There are at most `most` entries, and
+// one for each member that had a position before.
 //
 // Ownership: owns its entries, until forget_expired() removes them.
 // Calling order: note() with times that do not decrease.
@@ -66,7 +66,7 @@ class Departures {
 
     std::size_t most_;
     std::map<Place, Departed> entries_;
-    std::deque<Expiry> order_;  // of all departures that were noted; the earliest first
+    std::deque<Expiry> order_;                // of all departures that were noted; the earliest first
     std::map<HostKey, std::size_t> of_host_;  // of those
 };
 

@@ -60,6 +60,7 @@ TEST(Swarm, SeedsDrawEveryTopologyPlacementAndFault) {
     unsigned dynamic = 0;
     unsigned int32_paths = 0;
     unsigned shared_memory = 0;
+    unsigned keys = 0;
     for (std::uint64_t seed = 1; seed <= 900; ++seed) {
         const Scenario s = draw_scenario(seed);
         ASSERT_FALSE(problem_of(s).has_value());
@@ -76,6 +77,7 @@ TEST(Swarm, SeedsDrawEveryTopologyPlacementAndFault) {
         lossless += s.switchml.mode == switchml::Mode::lossless ? 1 : 0;
         in_path += s.in_path ? 1U : 0U;
         groups += s.groups ? 1U : 0U;
+        keys += s.keys ? 1U : 0U;
         dynamic += s.scaling == tensor::Scaling::dynamic ? 1U : 0U;
         shared_memory += s.ranks_of_host > 1 ? 1U : 0U;
         int32_paths += s.int32_switch ? 1U : 0U;
@@ -88,7 +90,7 @@ TEST(Swarm, SeedsDrawEveryTopologyPlacementAndFault) {
     EXPECT_GT(switchml, 20U);
     EXPECT_GT(beside_atp, 0U);
     EXPECT_GT(lossless, 0U);
-    EXPECT_GT(std::min({in_path, groups, dynamic, shared_memory}), 50U);
+    EXPECT_GT(std::min({in_path, groups, keys, dynamic, shared_memory}), 50U);
     EXPECT_GT(int32_paths, 10U);
 }
 

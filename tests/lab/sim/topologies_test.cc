@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "sim/tenant_keys.h"
 #include "support.h"
 
 namespace atp::sim {
@@ -189,6 +190,46 @@ TEST(Groups, ResultsCrossEachLinkOnce) {
         return static_cast<double>(packets);
     };
     EXPECT_LT(results(true), 0.5 * results(false));
+}
+
+// ---------------------------------------------------------------------------------------------------------------- Keys
+
+TEST(Keys, EachJobIsATenantAtEverySwitch) {
+    for (const ServerPlacement server : {ServerPlacement::on_switch, ServerPlacement::colocated}) {
+        Scenario s = in_path("racks:2x3", server);
+        s.in_path = false;
+        s.jobs = 2;
+        s.placement = Placement::shared;
+        s.keys = true;
+        const Report shared = run_verified(s);
+        s.keys = false;
+        const Report open = run_verified(s);
+        // JOIN and JOINED have codes.
+        const auto bytes = [](const Report& report) {
+            std::uint64_t sum = 0;
+            for (const LinkReport& link : report.links) sum += link.counters.bytes;
+            return sum;
+        };
+        EXPECT_GT(bytes(shared), bytes(open));
+        for (const JobReport& job : shared.jobs) EXPECT_EQ(job.incarnations, 1U);
+    }
+}
+
+TEST(Keys, AreThoseOfTheJobsAndOfTheSwitches) {
+    Scenario s;
+    EXPECT_EQ(key_of_job(s, 0), nullptr);
+    EXPECT_EQ(tenants_of(s, "s0"), nullptr);
+    s.keys = true;
+    s.jobs = 2;
+    const auto tenants = tenants_of(s, "s0");
+    EXPECT_EQ(tenants->switch_name(), "s0");
+    for (unsigned job = 0; job < s.jobs; ++job) {
+        const auto found = tenants->find(key_of_job(s, job)->id);
+        ASSERT_TRUE(found);
+        EXPECT_EQ(found->tenant->name, key_of_job(s, job)->tenant);
+        EXPECT_FALSE(found->tenant->fabric);
+    }
+    EXPECT_TRUE(tenants->find(key_of_switches(s)->id)->tenant->fabric);
 }
 
 }  // namespace
