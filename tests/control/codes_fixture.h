@@ -84,8 +84,8 @@ struct Switch {
 };
 
 struct Member {
-    explicit Member(const crypto::TenantKey& key, std::uint64_t own_nonce = nonce)
-        : session({{.key = shared(key)}}, own_nonce, key_of(a_join)), nonce_(own_nonce) {}
+    explicit Member(const crypto::TenantKey& key, std::uint64_t own_nonce = nonce, std::uint32_t charged = 0)
+        : session({{.key = shared(key), .charged = charged}}, own_nonce, key_of(a_join)), nonce_(own_nonce) {}
 
     Bytes encoded(const wire::JoiningMessage& message) {
         Bytes bytes(2048);

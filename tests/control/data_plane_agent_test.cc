@@ -262,6 +262,15 @@ TEST_F(SlicedDataPlane, NextProcessKeepsSlicesUntilAChangeThatWasUnderWayHasEnde
     EXPECT_EQ(slice_of(job), (Range{0, 1024}));
 }
 
+TEST_F(SlicedDataPlane, NextProcessGivesAJobItsSliceBeforeItAggregates) {
+    plane.held[job] = {.job = job.job, .token = job.token, .level = ATP_LEVELS, .key_id = key_of_a};
+    DataPlaneAgent next = agent_of(plane);
+    next.set_tenants(tenants());
+    next.take_over(at(0));
+    EXPECT_EQ(slice_of(job), (Range{0, 1024}));
+    EXPECT_EQ(plane.held.at(job).level, 0);
+}
+
 TEST_F(SlicedDataPlane, NextProcessWithoutTenantsGivesAllJobsTheWholeTable) {
     plane.held[job] = {.job = job.job, .token = job.token, .level = 0, .key_id = key_of_a};
     plane.slices[job] = {0, 512};

@@ -126,6 +126,18 @@ TEST(SwitchCodes, H100_OnlyAFabricJoinsForOthers) {
     EXPECT_EQ(check.problem, "tenant speech may not join for others");
 }
 
+// A switch in the path reads `charged`, also of a JOIN that repeats an earlier one.
+TEST(SwitchCodes, H103_LaterJoinsOfASessionNameTheSameTenant) {
+    Switch node;
+    Member member(vision);
+    Member lies(vision, nonce, speech.id);
+    const Bytes retry = node.retry();
+    for (Member* each : {&member, &lies}) static_cast<void>(each->hear(retry));
+    EXPECT_TRUE(node.check_join(member.join()).believed);
+    EXPECT_EQ(node.check_join(lies.join()).problem, "it names another tenant than before");
+    EXPECT_TRUE(node.check_join(member.join()).believed);
+}
+
 TEST(SwitchCodes, ServerInARankKnowsTheKeyOfTheSwitchThatAsks) {
     Switch leaf;
     Switch server(second_start,

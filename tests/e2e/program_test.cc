@@ -68,7 +68,7 @@ TEST(AllPrograms, RefuseArgumentsWithTheReason) {
     const char* const lanes = "int32, int16, auto or int8";
     const std::vector<Refusal> refusals{
         {"switch --listen 127.0.0.1:0 --lanes 64 --memory 1000000GB",
-         "--memory: exhausted: no memory for 1000000.0 GB of aggregators: this host has"},
+         "--memory: exhausted: no memory for 1000000.0 GB of aggregators: this host or container has"},
         {"switch --listen 127.0.0.1:0 --lanes 64 --threads 2 --memory 591",
          "--memory: 591 bytes have no room for an aggregator of 64 lanes on each thread; use at least 592 bytes"},
         {"bench --magnitude 0", "--magnitude: '0' is invalid"},

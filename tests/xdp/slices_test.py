@@ -109,7 +109,11 @@ class Slices(networks.NetworkTest):
         self.write({"first": 1, "second": 3})
         self.switch.send_signal(signal.SIGHUP)
         wait_until(lambda: self.sizes() == {"first": 16, "second": 48}, "the weights apply")
-        self.assertGreater(self.completed_of("second"), 0)
+        before = self.packets_of("first")
+        wait_until(lambda: self.completed_of("first") > before["completed"] + ENOUGH, "the first job runs on")
+        after = self.packets_of("first")
+        collisions, completed = (after[name] - before[name] for name in ("collisions", "completed"))
+        self.assertGreater(collisions, 0.1 * completed, "the kernel's entry has its smaller slice")
 
 
 if __name__ == "__main__":

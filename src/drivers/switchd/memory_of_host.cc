@@ -46,8 +46,9 @@ MemoryOfHost MemoryOfHost::of_this_host() {
     struct sysinfo host {};
     if (sysinfo(&host) != 0) return {};
     const std::uint64_t ram = std::uint64_t{host.totalram} * host.mem_unit;
-    return {.ram = std::min(ram, memory_limit("/proc/self/cgroup", "/sys/fs/cgroup")),
-            .swap = std::uint64_t{host.totalswap} * host.mem_unit};
+    const std::uint64_t limit = memory_limit("/proc/self/cgroup", "/sys/fs/cgroup");
+    if (limit < ram) return {.ram = limit};  // its group may use no swap
+    return {.ram = ram, .swap = std::uint64_t{host.totalswap} * host.mem_unit};
 }
 
 }  // namespace atp::switchd

@@ -31,7 +31,7 @@ Failure no_memory(const SwitchNodeConfig& config, const std::string& why) {
 Result<void> check_memory(const SwitchNodeConfig& config) {
     const std::uint64_t present = MemoryOfHost::of_this_host().all();
     if (present == 0) return {};
-    const std::string has = fmt::format("this host has {:.1f} GB including swap", gigabytes(present));
+    const std::string has = fmt::format("this host or container has {:.1f} GB including swap", gigabytes(present));
     if (config.memory_bytes > present) return no_memory(config, has);
     if (config.server_bytes <= present - config.memory_bytes) return {};
     return fail(Operation::open, Reason::exhausted, "--server-memory",

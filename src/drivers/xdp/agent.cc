@@ -148,13 +148,20 @@ void Agent::undo() {
 }
 
 void Agent::run() {
+    Time next{};
+    const auto poll = [&](Time now) {
+        jobs_.poll(now);
+        next = now + longest_wait;
+    };
     while (!stopping_) {
-        kernel_->read_queued_messages(longest_wait, [this](const auto& message) {
+        kernel_->read_queued_messages(longest_wait, [&](const auto& message) {
             const std::scoped_lock lock(mutex_);
-            jobs_.handle_message(message, net::now());
+            const Time now = net::now();
+            jobs_.handle_message(message, now);
+            if (now >= next) poll(now);  // a flood may leave no pause between messages
         });
         const std::scoped_lock lock(mutex_);
-        jobs_.poll(net::now());
+        poll(net::now());
     }
 }
 

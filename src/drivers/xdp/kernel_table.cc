@@ -289,7 +289,8 @@ void KernelTable::dismiss(const control::JobKey& job) {
         if (key.job != job.job || entry.token != job.token) return;
         bpf_map_delete_elem(skeleton_->jobs(), &key);
         if (key.token == job.token) {
-            free_slots_.push_back(entry.slot);
+            // The oldest is used again first: a late packet may still have read this one.
+            free_slots_.insert(free_slots_.begin(), entry.slot);
         } else {
             --group_keys_;
         }

@@ -34,12 +34,14 @@ bool DataPlaneAgent::admit(const AdmittedJob& job, Time now) {
 
 // A job that was forwarded unaggregated gets another try.
 void DataPlaneAgent::take_over(Time now) {
-    for (AdmittedJob job : plane_.jobs()) {
-        plane_.set_level(job.key(), job.level = level_);
+    const std::vector<AdmittedJob> jobs = plane_.jobs();
+    for (AdmittedJob job : jobs) {
+        job.level = level_;
         admission_.remember(job, now);
         slices_.take_over(job.key(), tenant_of(job), plane_.slice_of(job.key()), now);
     }
     slices_.handle_timeout(plane_, now);
+    for (const AdmittedJob& job : jobs) plane_.set_level(job.key(), level_);
 }
 
 void DataPlaneAgent::handle_message(const PassingMessage& message, Time now) {

@@ -2,6 +2,7 @@
 #include "control/passing_questions.h"
 
 #include <iterator>
+#include <utility>
 
 namespace atp::control {
 namespace {
@@ -18,9 +19,10 @@ void PassingQuestions::ask(const PassingMessage& join, std::uint64_t nonce, cons
     if (host_of(join.from) == host_of(join.to)) return;
     forget_expired(now);
     const Question question{join.from, nonce, channel};
-    const OpenQuestion waiting{question, join.to, join.entrance, asked, now + time_of_question};
+    const OpenQuestion waiting{question, join.to, join.entrance, asked, now + time_of_question, false};
     if (const auto known = places_.find(question); known != places_.end()) {
-        *known->second = waiting;
+        const OpenQuestion before = std::exchange(*known->second, waiting);
+        known->second->take_key(before);
         waiting_.splice(waiting_.end(), waiting_, known->second);
         return;
     }
@@ -41,9 +43,17 @@ std::optional<PassingJoin> PassingQuestions::answer(const PassingMessage& joined
     // A switch answers from the port of any of its shards.
     if (host_of(joined.from) != host_of(at->to)) return std::nullopt;
     if (joined.entrance != 0 && joined.entrance == at->entrance) return std::nullopt;
-    const PassingJoin asked = at->asked;
+    PassingJoin asked = at->asked;
+    if (at->names_several) asked.key_id = 0;
     remove(at);
     return asked;
+}
+
+// The first JOIN of a member has no code, and so names no key.
+void PassingQuestions::OpenQuestion::take_key(const OpenQuestion& before) {
+    const std::uint32_t earlier = before.asked.key_id;
+    names_several = before.names_several || (earlier != 0 && asked.key_id != 0 && earlier != asked.key_id);
+    if (asked.key_id == 0) asked.key_id = earlier;
 }
 
 void PassingQuestions::remove(Place at) {

@@ -48,7 +48,8 @@ class PassingQuestions {
 
     void ask(const PassingMessage& join, std::uint64_t nonce, const ChannelKey& channel, const PassingJoin& asked,
              Time now);
-    // What the answered JOIN asks. Each question has one answer.
+    // What the answered JOIN asks, with no key if JOINs of this question named several: which of them the switch took
+    // as true, the answer does not say. Each question has one answer.
     [[nodiscard]] std::optional<PassingJoin> answer(const PassingMessage& joined, std::uint64_t nonce,
                                                     const ChannelKey& channel, Time now);
     void forget_expired(Time now);
@@ -68,6 +69,9 @@ class PassingQuestions {
         std::uint32_t entrance = 0;
         PassingJoin asked{};
         Time until{};
+        bool names_several = false;
+
+        void take_key(const OpenQuestion& before);
     };
     using Place = std::list<OpenQuestion>::iterator;
 

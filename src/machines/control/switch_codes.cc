@@ -24,6 +24,9 @@ std::uint64_t boot_of(const Secret& secret) {
     return std::max<std::uint64_t>(siphash(secret, message), 1);
 }
 
+// Whose tenant has the job.
+std::uint32_t charged_by(const wire::JoinCode& part) { return part.charged == 0 ? part.key : part.charged; }
+
 std::string name_of(const Tenants& tenants) {
     std::string name = tenants.switch_name();
     return name.empty() ? std::string(own_key_name) : name;
@@ -67,6 +70,7 @@ SwitchCodes::JoinCheck SwitchCodes::check_join(const wire::Join& join, std::span
     if (!known->second.code.fits(*coded, Direction::up)) {
         return {.problem = fmt::format("its code is not of key {}", coded->part.key)};
     }
+    if (charged_by(coded->part) != known->second.charged) return {.problem = "it names another tenant than before"};
     known->second.until = now + 2 * config_.hold;
     return {.believed = true, .proof = proof_of(known->second.key, known->second.charged)};
 }
@@ -82,7 +86,7 @@ SwitchCodes::JoinCheck SwitchCodes::check_new(const MemberId& id, const wire::Co
     const crypto::TenantKey key = is_own ? crypto::key_for_switch(*found->key, part.name) : *found->key;
     SessionCode code(key.key, id.nonce, boot_, id.channel);
     if (!code.fits(coded, Direction::up)) return {.problem = fmt::format("its code is not of key {}", part.key)};
-    const std::uint32_t charged = part.charged == 0 ? part.key : part.charged;
+    const std::uint32_t charged = charged_by(part);
     if (charged != part.key && !found->tenant->fabric) {
         return {.problem = fmt::format("tenant {} may not join for others", found->tenant->name)};
     }

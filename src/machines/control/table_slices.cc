@@ -132,7 +132,7 @@ void TableSlices::handle_timeout(SlicedTable& table, Time now) {
         const Claimed& claimed = tenants_ == nullptr ? whole : all.find(known(job.tenant))->second;
         const bool moves = job.slice && !(*job.slice == claimed.slice);
         if (moves && !may_change) continue;
-        // The first slice of a job may overlap one that another has still to leave, which ends within the same time.
+        // The first slice of a job may overlap one that another has still to leave, which ends within twice that time.
         if (moves) change_ends_ = now + config_.change;
         job.slice = claimed.slice;
         table.set_slice(key, claimed.slice, claimed.weight);
