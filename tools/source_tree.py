@@ -15,7 +15,8 @@ from pathlib import Path
 
 CPP_SUFFIXES = (".h", ".cc", ".c", ".cu")
 KEYWORDS = {"SET", "VARIANT", "SOURCES", "USES", "PRIVATE_LINKS", "PUBLIC_LINKS", "DEFINITIONS", "APART"}
-AUXILIARY = {"c", "flags", "hardening", "checks", "libbpf", "torch_libraries", "highway_targets"}  # targets atp_... that are no modules
+# Targets atp_... that are no modules.
+AUXILIARY = {"c", "flags", "hardening", "checks", "libbpf", "torch_libraries", "highway_targets"}
 COMMAND = re.compile(r"\b(\w+)\s*\(")
 
 
