@@ -51,7 +51,9 @@ function(atp_module name)
     add_library(${target} STATIC ${arg_SOURCES})
     target_include_directories(${target} PUBLIC ${root})
     target_link_libraries(${target} PUBLIC ${arg_USES} ${arg_PUBLIC_LINKS} PRIVATE atp_flags ${arg_PRIVATE_LINKS})
-    if(NOT name STREQUAL numeric) # its loops read no lengths from the network
+    # Not in the loops that each packet passes: these get packets whose lengths `wire` has checked. The laboratory gets
+    # none of the network.
+    if(NOT arg_SET STREQUAL lab AND NOT name MATCHES "^(numeric|tensor|protocol)$")
       target_link_libraries(${target} PRIVATE atp_hardening)
     endif()
     if(NOT name IN_LIST ATP_UNGROUPED_MODULES)
