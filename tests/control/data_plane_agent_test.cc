@@ -71,11 +71,11 @@ std::vector<std::byte> encoded(const auto& message) {
 }
 
 // A JOIN and its JOINED pass. `code`: of the JOIN; nullopt: none.
-void join(DataPlaneAgent& agent, Time now, std::uint64_t group_number = 0, const JobKey& job = job,
+void join(DataPlaneAgent& agent, Time now, std::uint64_t group_number = 0, const JobKey& of = job,
           const std::optional<wire::JoinCode>& code = {}) {
     wire::Join join;
-    join.terms.job = job.job;
-    join.terms.token = job.token;
+    join.terms.job = of.job;
+    join.terms.token = of.token;
     join.terms.lanes = 62;
     join.terms.window_log2 = 8;
     join.terms.aggregators = 4096;
@@ -83,8 +83,7 @@ void join(DataPlaneAgent& agent, Time now, std::uint64_t group_number = 0, const
     join.terms.scale = 1e8;
     join.nonce = 3;
     join.units = {{.unit = 0, .members = 1, .mask0 = 3, .direct = false, .ranks = {0}}};
-    const wire::Joined joined{
-        .nonce = 3, .job = job.job, .token = job.token, .channel = 0, .group_number = group_number};
+    const wire::Joined joined{.nonce = 3, .job = of.job, .token = of.token, .channel = 0, .group_number = group_number};
     const wire::Address member = *wire::Address::parse("10.0.0.1:50000");
     const wire::Address parent = *wire::Address::parse("10.0.0.9:4790");
     std::vector<std::byte> bytes = encoded(join);

@@ -258,7 +258,8 @@ TEST(SwitchNode, StartFailsWithTheReason) {
     SwitchNodeConfig huge = small();
     huge.memory_bytes = std::uint64_t{1} << 60U;
     const auto no_memory = SwitchNode::start(huge);
-    EXPECT_TRUE(fails(no_memory, {.reason = Reason::exhausted, .text = ::testing::HasSubstr("this host or container has")}));
+    EXPECT_TRUE(
+        fails(no_memory, {.reason = Reason::exhausted, .text = ::testing::HasSubstr("this host or container has")}));
     SwitchNodeConfig servers = small();
     servers.server_bytes = std::uint64_t{1} << 60U;
     EXPECT_TRUE(fails(SwitchNode::start(servers),
