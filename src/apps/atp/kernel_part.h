@@ -26,8 +26,8 @@ struct KernelPartConfig {
 // A running switch in the path.
 //
 // Calling order: commit() when nothing else of the start can fail; set_tenants() when they change; then stop(), which
-// returns the interfaces where it
-//   failed. If the object is destroyed before commit(), the jobs and programs of an earlier start stay as they were.
+//   returns the interfaces where it failed. If the object is destroyed before commit(), the jobs and programs of an
+//   earlier start stay as they were.
 class KernelPart {
   public:
     virtual ~KernelPart() = default;

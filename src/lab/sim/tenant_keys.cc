@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t key_stream = 0x6b65;
 
-// The switches' key follows those of the jobs.
+// Numbers below the number of jobs are those of jobs, and the next one is that of all switches.
 crypto::TenantKey key_of(const Scenario& scenario, unsigned number) {
     const bool is_job = number < scenario.jobs;
     Random random(scenario.seed, key_stream + number);

@@ -27,7 +27,7 @@ namespace atp::control {
 class Departures {
   public:
     static constexpr std::size_t most_entries = std::size_t{1} << 16U;
-    // More than the ranks of a host have, and those of an IPv6 network (HostKey) unless it has hundreds on 64 channels.
+    // A host with 8 ranks on 64 channels leaves 512. All ranks of an IPv6 network of 64 bits count as one host here.
     static constexpr std::size_t most_of_host = most_entries / 4;
 
     explicit Departures(std::size_t most = most_entries) : most_(most) {}
