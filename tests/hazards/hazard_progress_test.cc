@@ -125,12 +125,27 @@ TEST(Hazard, H08_ResultLostToOneWorkerIsRepeatedAfterNewerAcks) {
         return Network::Disposition::deliver;
     });
     network.run();
-    EXPECT_TRUE(network.done()) << "newer ACKs caused the resend: no timer was needed";
+    EXPECT_TRUE(network.done()) << "newer ACKs caused a PROBE: no timer was needed";
     EXPECT_TRUE(lost);
     EXPECT_TRUE(network.sums_are_right());
     EXPECT_EQ(network.server().counters().acks, 40U);
     EXPECT_EQ(network.server().counters().reacks, 1U);
     EXPECT_LE(ahead, 2U * 8U) << "the other workers are at most two windows of eight fragments ahead";
+}
+
+TEST(Hazard, H105_LostGradientIsAskedOfItsSenderOnlyWithoutATimer) {
+    for (const NetworkConfig& config : {star(4), racks(2, 2)}) {
+        Network network(config);
+        network.submit_all(elements_each * 40, own_value);
+        network.drop_next(
+            [](const Flight& flight) { return flight.from == worker_node(2) && flight.is(ATP_TYPE_GRADIENT, 4); });
+        network.run();
+        EXPECT_TRUE(network.done()) << "no timer was needed";
+        EXPECT_TRUE(network.sums_are_right());
+        for (unsigned rank = 0; rank < 4; ++rank) {
+            EXPECT_EQ(network.worker(rank).counters().resent, rank == 2 ? 1U : 0U) << rank;
+        }
+    }
 }
 
 TEST(Hazard, H08_LastResultLostToOneWorkerIsProbedByItsTimer) {

@@ -13,7 +13,7 @@ using Sequences = std::vector<std::uint32_t>;
 
 Sequences overtaken_in(LossDetector& losses) {
     Sequences list;
-    while (const auto seq = losses.poll()) list.push_back(*seq);
+    while (const auto overtaken = losses.poll()) list.push_back(overtaken->seq);
     return list;
 }
 

@@ -190,7 +190,11 @@ RC_GTEST_PROP(ServerMerge, FragmentsOfOneWindowHaveSeparateSums, ()) {
         const bool completes = in[seq].size() == 4 && !in[seq].contains(rank);
         in[seq].insert(rank);
         bench.handle(bench.gradient(rank, seq, static_cast<std::int32_t>((seq + 1) << rank)));
-        const auto answers = bench.answers();
+        auto answers = bench.answers();
+        // Of a fragment that three others overtake, the server asks for what is missing.
+        std::erase_if(answers, [](const auto& answer) {
+            return answer.header.type != ATP_TYPE_ACK && answer.header.type != ATP_TYPE_WAIT;
+        });
         RC_ASSERT(answers.size() == (completes ? 1U : 0U));
         if (!completes) continue;
         RC_ASSERT(answers[0].header.seq == seq);

@@ -105,6 +105,7 @@ endpoint::ChannelMachineConfig AtpJob::config_of(unsigned channel, unsigned rank
     worker.senders = protocol::SenderMasks(members, rank16);
     worker.scale = gradient_scale;
     worker.congestion.initial_packets = scenario.initial_packets;
+    worker.congestion.most_packets = scenario.most_packets;
     if (!scenario.congestion_control) worker.congestion.least_packets = UINT32_MAX;
     worker.train = scenario.train;
     worker.min_timeout = scenario.min_timeout;

@@ -298,6 +298,12 @@ void add_number_rows(Rows& rows) {
     rows.push_back(toggle<&Scenario::keys>(jobs, "--keys", true,
                                            "each job is a tenant: switches ask for its key and share their memory out",
                                            [](Random& random, Scenario& s) { s.keys = random.chance(0.25); }));
+    rows.push_back(row<&Scenario::most_packets>(
+        protocol, "--largest-window", number<std::uint32_t>(0, 1U << ATP_WINDOW_LOG2_MAX),
+        "largest congestion window, in packets; the product's is a quarter of --window; 0: as large [0]",
+        [](Random& random, Scenario& s) {
+            if (random.chance(0.5)) s.most_packets = std::max((1U << s.window_log2) / 4, 1U);
+        }));
 }
 
 }  // namespace atp::sim

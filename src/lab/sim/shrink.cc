@@ -27,7 +27,7 @@ std::vector<Step> steps_for(const Scenario& scenario) {
         steps.emplace_back(
             [i](Scenario& s) { s.faults.outages.erase(s.faults.outages.begin() + static_cast<std::ptrdiff_t>(i)); });
     }
-    const std::array<Step, 30> others{
+    const std::array<Step, 31> others{
         [](Scenario& s) { s.jobs = 1; },
         [](Scenario& s) { remove_rank(s.topology.first); },
         [](Scenario& s) { remove_rank(s.topology.second); },
@@ -57,6 +57,7 @@ std::vector<Step> steps_for(const Scenario& scenario) {
         [](Scenario& s) { s.ranks_of_host = 1; },
         [](Scenario& s) { s.groups = false; },
         [](Scenario& s) { s.keys = false; },
+        [](Scenario& s) { s.most_packets = 0; },
         [](Scenario& s) { s.queue_bytes = Scenario{}.queue_bytes, s.rate_bits_per_s = Scenario{}.rate_bits_per_s; },
     };
     steps.insert(steps.end(), others.begin(), others.end());

@@ -62,6 +62,11 @@
     X(index_beyond_slice, 103, "the switch takes the index of a packet as it is, beyond the slice of the job")      \
     X(change_slice_at_once, 104, "a change of slices applies at once, in the middle of fragments")                  \
     X(recall_evicts, 104, "a change of slices frees the aggregators of the range before")                           \
+    X(lost_is_included, 105, "the server counts all members of a lost fragment as included")                        \
+    X(lost_waits, 105, "the server answers a PROBE for a lost fragment with WAIT: nobody sends again")              \
+    X(overtaken_unasked, 5, "the timer asks for no fragment that newer ACKs have overtaken")                        \
+    X(older_nack_always, 106, "a worker that has sent again ignores each NACK that answers its PROBE")              \
+    X(probe_once, 83, "a worker sends one PROBE for a fragment, whatever is lost")                                  \
     X(version_bit_alone, 37, "SwitchML's switch distinguishes phases by one bit only, as published")
 
 #ifdef ATP_BREAKABLE

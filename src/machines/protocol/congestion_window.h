@@ -15,6 +15,9 @@ struct CongestionConfig {
     // The window never gets smaller. As many packets as the channel may have in flight: nothing changes the window, for
     // links that lose packets without being full.
     std::uint32_t least_packets = 1;
+    // Nor larger. A channel may have more slots than this, so that the window does not stand still while its oldest
+    // fragment is recovered. 0: as many as the channel has slots.
+    std::uint32_t most_packets = 0;
 };
 
 // Window of one channel. Calling order: on_ack() for each first ACK without ECN, on_congestion() at most once per
@@ -24,7 +27,9 @@ class CongestionWindow {
     CongestionWindow(const CongestionConfig& config, std::uint32_t packet_bytes, std::uint32_t max_packets)
         : packet_bytes_(packet_bytes),
           step_bytes_(std::max(config.step_bytes, packet_bytes)),
-          max_bytes_(std::uint64_t{max_packets} * packet_bytes),
+          max_bytes_(
+              std::uint64_t{config.most_packets != 0 ? std::min(config.most_packets, max_packets) : max_packets} *
+              packet_bytes),
           window_bytes_(std::min(std::uint64_t{std::max(config.initial_packets, 1U)} * packet_bytes, max_bytes_)),
           least_bytes_(std::min(std::uint64_t{std::max(config.least_packets, 1U)} * packet_bytes, max_bytes_)),
           threshold_bytes_(max_bytes_) {}
@@ -34,6 +39,9 @@ class CongestionWindow {
     }
 
     [[nodiscard]] bool is_fixed() const { return least_bytes_ == max_bytes_; }
+
+    // Of one window, and fewer are no congestion: links lose packets without being full.
+    [[nodiscard]] std::uint32_t losses_of_a_full_queue() const { return std::max(window_packets() / 16, 2U); }
 
     void on_ack() {
         if (window_bytes_ >= max_bytes_) return;

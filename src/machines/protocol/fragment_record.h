@@ -57,6 +57,7 @@ struct FragmentRecord {
     std::array<std::uint32_t, ATP_PROOF_LANES> proof_words{};  // sums modulo 2^32
     bool mismatched = false;  // packets of different shape or purpose arrived: never completes
     bool level1_flushed = false;
+    bool lost = false;                // newer fragments are complete: every worker has sent it
     std::uint32_t flushed_units = 0;  // units whose level 0 got a FLUSH after a COLLISION
     std::uint32_t passed_units = 0;   // units whose level 0 got a FLUSH because a worker chose to pass it
     std::uint32_t index = 0;          // aggregator index of seq
@@ -83,8 +84,8 @@ struct FloatsIn {
     [[nodiscard]] bool complete() const;
 };
 
-// Fragments from the first incomplete one on, whose sums always find room.
-[[nodiscard]] constexpr std::uint32_t fragments_with_room(std::uint32_t window) { return std::max(window / 16, 1U); }
+// Fragments from the first incomplete one on, whose sums always find room: of `window` slots, a quarter is in flight.
+[[nodiscard]] constexpr std::uint32_t fragments_with_room(std::uint32_t window) { return std::max(window / 64, 1U); }
 
 // Records of a channel's fragments with their masks of workers and their lanes. There are 2W records. The record of seq
 // lasts until fragment seq + 2W replaces it (H8, docs/spec/hazards.md#h8).
@@ -221,6 +222,7 @@ class FragmentRecords {
         } else {
             if (Archive::reads) r.converted = false;  // only a complete record is
             archive.value(r.collision), archive.value(r.level1_flushed), archive.value(r.flushed_units);
+            archive.value(r.lost);
             archive.value(r.passed_units);
             archive.value(r.count), archive.value(r.merges), archive.value(r.filled), archive.value(r.asks_owner);
             if (r.mode == FragmentRecord::Mode::floats) {

@@ -5,7 +5,8 @@
 
 namespace atp::protocol {
 
-LossDetector::LossDetector(std::uint32_t first_seq, std::size_t resends) : scanned_until_(first_seq), resent_(resends) {
+LossDetector::LossDetector(std::uint32_t first_seq, std::size_t resends)
+    : scanned_until_(first_seq), resent_(resends), waits_(resends) {
     newest_acks_.fill(first_seq - 1);
 }
 
@@ -14,13 +15,6 @@ void LossDetector::note_ack(std::uint32_t seq) {
         if (seq == newest_acks_[i]) return;
         if (before(newest_acks_[i], seq)) std::swap(newest_acks_[i], seq);
     }
-}
-
-std::optional<std::uint32_t> LossDetector::poll_resend(std::uint32_t third) {
-    if (before(third, resent_.front().next_seq)) return std::nullopt;
-    const std::uint32_t seq = resent_.front().seq;
-    resent_.pop();
-    return seq;
 }
 
 }  // namespace atp::protocol

@@ -21,6 +21,14 @@ namespace atp::protocol {
 // Failure: if more than `resends` resends are in flight, further resends are not tracked. A timer covers their loss.
 class LossDetector {
   public:
+    static constexpr std::size_t proof = 3;  // newer ACKs
+
+    enum class What : std::uint8_t { first, resend, wait };
+    struct Overtaken {
+        std::uint32_t seq = 0;
+        What what = What::first;
+    };
+
     LossDetector(std::uint32_t first_seq, std::size_t resends);
 
     void note_ack(std::uint32_t seq);
@@ -31,27 +39,31 @@ class LossDetector {
     void advance(std::uint32_t expected) {
         if (before(scanned_until_, expected)) scanned_until_ = expected;
     }
+    // The caller waits for what happens to a fragment until three fragments from `until` on have ACKs.
+    void note_wait(std::uint32_t seq, std::uint32_t until) { (void)waits_.push({seq, until}); }
+    [[nodiscard]] bool has_overtaken(std::uint32_t seq) const { return !before(newest_acks_.front(), seq); }
     // The next fragment that newer ACKs have overtaken. The fragment may have an ACK in the meantime: the caller
     // checks.
-    std::optional<std::uint32_t> poll() {
+    std::optional<Overtaken> poll() {
         const std::uint32_t third = newest_acks_.front();
-        if (before(scanned_until_, third)) return scanned_until_++;
-        return resent_.empty() ? std::nullopt : poll_resend(third);
+        if (before(scanned_until_, third)) return Overtaken{scanned_until_++, What::first};
+        if (const auto seq = poll(resent_, third)) return Overtaken{*seq, What::resend};
+        if (const auto seq = poll(waits_, third)) return Overtaken{*seq, What::wait};
+        return std::nullopt;
     }
-    // Forgets all resends.
-    void clear() { resent_.clear(); }
+    // Forgets all resends and waits.
+    void clear() { resent_.clear(), waits_.clear(); }
 
     template <class Archive>
     void persist(Archive& archive) {
         for (std::uint32_t& seq : newest_acks_) archive.value(seq);
         archive.value(scanned_until_);
         resent_.persist(archive);
+        waits_.persist(archive);
     }
 
   private:
-    [[nodiscard]] std::optional<std::uint32_t> poll_resend(std::uint32_t third);
-
-    struct Resend {
+    struct Sending {
         std::uint32_t seq = 0;
         std::uint32_t next_seq = 0;
         template <class Archive>
@@ -60,9 +72,17 @@ class LossDetector {
         }
     };
 
-    std::array<std::uint32_t, 3> newest_acks_{};  // three highest acknowledged sequence numbers, ascending
-    std::uint32_t scanned_until_;                 // poll() has handled every earlier fragment
-    Ring<Resend> resent_;                         // resends in flight
+    static std::optional<std::uint32_t> poll(Ring<Sending>& sendings, std::uint32_t third) {
+        if (sendings.empty() || before(third, sendings.front().next_seq)) return std::nullopt;
+        const std::uint32_t seq = sendings.front().seq;
+        sendings.pop();
+        return seq;
+    }
+
+    std::array<std::uint32_t, proof> newest_acks_{};  // the highest acknowledged sequence numbers, ascending
+    std::uint32_t scanned_until_;                     // poll() has handled every earlier fragment
+    Ring<Sending> resent_;                            // resends in flight
+    Ring<Sending> waits_;
 };
 
 }  // namespace atp::protocol

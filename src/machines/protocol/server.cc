@@ -25,6 +25,7 @@ Server::Server(const ServerConfig& config, const Membership& membership)
       base_(config.channel.first_seq),
       records_(config.channel, membership.units(), config.memory),
       indices_(config.channel),
+      completions_(config.channel.first_seq, 0),
       ready_(membership.workers(), config.channel.first_seq),
       answers_(config.channel, membership) {}
 
@@ -104,7 +105,7 @@ bool Server::audit_holds(const wire::Packet& packet, const WorkerSet& set) const
     return set.audit_sum(config_.channel, packet.header.seq, membership_) == lane;
 }
 
-void Server::handle_gradient(const wire::Packet& packet, Time now) {
+void Server::handle_gradient(wire::Packet& packet, Time now) {
     const atp_header& header = packet.header;
     const std::optional<WorkerSet> set = set_of(packet);
     if (!set || !delivers(packet, *set)) {
@@ -118,6 +119,7 @@ void Server::handle_gradient(const wire::Packet& packet, Time now) {
     }
     Record* record = record_in_progress(header.seq);
     if (record == nullptr) return;
+    if (!knows_scale(*record, packet, now)) return;
     if (record->mismatched || !adopt_delivery(*record, header) || differs(*record, packet)) {
         ++counters_.mismatched;
         notify_mismatch(*record, header, *set, now);
@@ -134,6 +136,7 @@ void Server::handle_gradient(const wire::Packet& packet, Time now) {
     } else {
         require_owner(*record, header, now);
         fetch_from_switches(*record, header, *set);
+        if (record->lost) ask_for_lost(*record, header, *set, now);
     }
 }
 
@@ -312,6 +315,7 @@ void Server::finish(Record& record, AnswerQueue::Cause last) {
         if (first.state != State::complete || first.seq != base_) break;
         if (config_.channel.slot(++base_) == 0) ready_.advance(base_);
     }
+    if (!record.delivery.is_owned()) find_lost(record.seq);
 }
 
 void Server::freeze(Record& record) {
@@ -360,6 +364,7 @@ void Server::handle_probe(const atp_header& header, Time now) {
         unsent_unit = 1U << unit;
     }
     const bool asker_missing = (members_to_send(*record, place.unit) & ~in[place.unit] & bit) != 0;
+    if (ATP_BREAK(lost_waits) && record->lost) unsent_members = bit;
     if (asker_missing && !record->mismatched && (unsent_members == 0 || record->mode != Mode::aggregated)) {
         // Recent answers did not arrive. The worker's timer limits its PROBEs, so each of them gets a NACK.
         (void)not_yet_notified(*record, place.unit, bit, now);

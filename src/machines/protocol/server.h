@@ -15,6 +15,7 @@
 #include "protocol/channel.h"
 #include "protocol/fragment_format.h"
 #include "protocol/fragment_record.h"
+#include "protocol/loss_detector.h"
 #include "protocol/membership.h"
 #include "protocol/ready_workers.h"
 #include "protocol/slot_indices.h"
@@ -152,7 +153,7 @@ class Server {
         bool is_last = false;  // all packets of the member are in
     };
 
-    void handle_gradient(const wire::Packet& packet, Time now);
+    void handle_gradient(wire::Packet& packet, Time now);
     void handle_probe(const atp_header& header, Time now);
     // server_delivery.cc: fragments whose result goes to one worker, or comes from one.
     void handle_ready(const atp_header& header, Time now);
@@ -190,6 +191,14 @@ class Server {
     void raise_mode(Record& record, Mode mode, Time now);
     void fetch_from_switches(Record& record, const atp_header& header, const WorkerSet& set);
     void finish(Record& record, AnswerQueue::Cause last);
+    // server_recovery.cc: gradients that were lost.
+    void find_lost(std::uint32_t completed);
+    void fetch_lost(Record& record);
+    [[nodiscard]] std::optional<std::uint8_t> scale_of(std::uint32_t seq, std::uint32_t argument);
+    [[nodiscard]] bool knows_scale(Record& record, wire::Packet& packet, Time now);
+    void ask_for_lost(Record& record, const atp_header& header, const WorkerSet& set, Time now);
+    void ask_unit(Record& record, const atp_header& header, unsigned unit, Time now);
+    void flush_unit(Record& record, unsigned unit, std::uint32_t missing);
     void freeze(Record& record);
 
     // `header`: of the packet that causes the answer.
@@ -208,6 +217,7 @@ class Server {
     std::uint32_t base_;  // first fragment that is not complete
     FragmentRecords records_;
     SlotIndices indices_;
+    LossDetector completions_;
     ReadyWorkers ready_;
     AnswerQueue answers_;             // an answer that does not fit is counted as `unsent`
     std::uint8_t answer_packet_ = 0;  // next packet of the first answer
@@ -219,6 +229,7 @@ void Server::persist(Archive& archive) {
     archive.value(base_);
     records_.persist(archive);
     indices_.persist(archive);
+    completions_.persist(archive);
     ready_.persist(archive);
     answers_.persist(archive);
     archive.value(answer_packet_);

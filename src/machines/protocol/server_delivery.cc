@@ -106,13 +106,14 @@ void Server::send_result(const Record& record, AnswerQueue::Cause cause) {
     send(to_all, counters_.acks);
 }
 
-// Only the late worker gets the result again (H4, docs/spec/hazards.md#h4).
+// Only the late worker gets the result again (H4, docs/spec/hazards.md#h4). A worker spaces its PROBEs by itself, and
+// where round trips are short, by less than the repeat interval.
 void Server::answer_again(Record& record, const atp_header& header, Time now) {
     const std::uint16_t rank = header.worker;
     if (rank >= membership_.workers() || ATP_BREAK(no_reack)) return;
     const Place& place = membership_.place(rank);
     const std::uint32_t bit = 1U << place.member;
-    if (not_yet_notified(record, place.unit, bit, now) == 0) return;
+    if (not_yet_notified(record, place.unit, bit, now) == 0 && header.type != ATP_TYPE_PROBE) return;
     send(Answer{.type = ATP_TYPE_ACK,
                 .worker = rank,
                 .cause = AnswerQueue::cause_of(header),

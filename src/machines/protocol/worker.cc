@@ -9,11 +9,6 @@
 
 namespace atp::protocol {
 inline namespace ATP_VARIANT {
-namespace {
-
-constexpr std::uint32_t max_doublings = 16;  // the timeout reaches max_timeout before
-
-}  // namespace
 
 Worker::Worker(const WorkerConfig& config)
     : config_(config),
@@ -26,11 +21,12 @@ Worker::Worker(const WorkerConfig& config)
       ready_(config.channel.first_seq),
       home_sum_(std::size_t{config.channel.payload_lanes()} * atp_elements_per_word(ATP_DTYPE_INT8)),
       recovery_until_(config.channel.first_seq),
+      losses_until_(config.channel.first_seq),
       measured_from_(config.channel.first_seq),
       late_from_(config.channel.first_seq),
       losses_(config.channel.first_seq, config.channel.window()),
       resends_(config.channel.window()),
-      probes_(config.probe_burst) {
+      probes_(config.channel.window()) {
     for (std::uint32_t slot = 0; slot < indices_.size(); ++slot) indices_[slot] = config.channel.index(slot, 0);
 }
 
@@ -132,7 +128,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
         losses_.note_ack(header.seq);
     }
     advance(now);
-    resend_overtaken();
+    recover_overtaken();
 }
 
 // Each ACK of a list counts like one that arrived alone.
@@ -155,9 +151,10 @@ void Worker::advance(Time now) {
         slot(expected_) = Slot{};
         ++expected_;
     }
+    arm(now);  // while ACKs arrive, newer ones show what is lost: the timer is for silence
     if (expected_ == before_advance) return;
     // Moves these marks along, because after 2^31 further fragments an old mark would compare as newer.
-    for (std::uint32_t* mark : {&recovery_until_, &measured_from_, &late_from_}) {
+    for (std::uint32_t* mark : {&recovery_until_, &losses_until_, &measured_from_, &late_from_}) {
         if (before(*mark, expected_)) *mark = expected_;
     }
     losses_.advance(expected_);
@@ -165,41 +162,6 @@ void Worker::advance(Time now) {
     backoff_ = 0;
     missing_units_ = missing_members_ = 0;
     arm(now);
-}
-
-void Worker::resend_overtaken() {
-    while (const std::optional<std::uint32_t> seq = losses_.poll()) {
-        if (in_flight(*seq) && !delivery_of(*seq).is_owned()) ask_for_overtaken(*seq);
-    }
-}
-
-void Worker::congested_once() {
-    if (before(expected_, recovery_until_) || congestion_.is_fixed()) return;
-    recovery_until_ = next_seq_;
-    ++counters_.halvings;
-    congestion_.on_congestion();
-}
-
-// The server answered without a result: fragments in flight wait for a slow worker, or for the timer of a worker that
-// lost a packet. Their round trips are excluded, and the minimum that such round trips raised is reset. Otherwise, the
-// timers of workers would raise each other up to max_timeout.
-void Worker::exclude_waiting_fragments() {
-    late_from_ = next_seq_;
-    round_trip_.reset_minimum();
-}
-
-// Workers that lost the same fragments must not send PROBEs in step: together they may overflow a queue that drops the
-// same PROBEs each time. Each repeated timeout is longer by a share of up to 1/2 that differs between workers.
-Duration Worker::timeout_jitter(Duration timeout) const {
-    if (backoff_ == 0) return Duration::zero();
-    const std::uint32_t share = mix(mix(mix(config_.channel.job + config_.rank) + expected_) + backoff_);
-    return Duration((timeout.count() / 2 * (share >> 16U)) >> 16U);
-}
-
-void Worker::arm(Time now) {
-    const Duration least = round_trip_.timeout(config_.min_timeout, config_.max_timeout);
-    const Duration timeout = std::min(least * (1U << std::min(backoff_, max_doublings)), config_.max_timeout);
-    timer_ = unacked_ == 0 ? never : now + timeout + timeout_jitter(timeout);
 }
 
 bool Worker::concerns_me(const atp_header& header) const {
@@ -218,6 +180,12 @@ void Worker::handle_nack(const atp_header& header, Time now) {
         return;
     }
     ++counters_.nacks;
+    // The answer to a PROBE that left before the last resend.
+    const bool asks_again = asks_floats || (header.flags & ATP_FLAG_BYPASS) != 0;
+    const bool is_older =
+        static_cast<std::int8_t>(header.sending - asked.resent_as) < 0 || ATP_BREAK(older_nack_always);
+    if (asked.resent && header.peer == config_.rank && is_older && !asks_again) return;
+    if (!asked.resent && !asked.resend_queued && !asks_again) note_loss();
     asked.sends_no_lanes = false;
     if (may_stay_home(asked.delivery)) asked.mode = std::max(asked.mode, Mode::unaggregated);  // no switch expects it
     const Mode requested = asks_floats                             ? Mode::floats
@@ -239,37 +207,6 @@ void Worker::handle_wait(const atp_header& header, Time now) {
     exclude_waiting_fragments();
     missing_units_ = header.bitmap1;
     missing_members_ = header.bitmap0;
-}
-
-void Worker::queue_resend(std::uint32_t seq) {
-    Slot& lost = slot(seq);
-    if (lost.resend_queued) return;
-    lost.resend_queued = resends_.push(QueuedFragment{seq});
-}
-
-Time Worker::poll_timeout() const { return failed_ || idle() ? never : std::min(timer_, operations_.deadline()); }
-
-void Worker::handle_timeout(Time now) {
-    if (failed_ || idle()) return;
-    if (now >= operations_.deadline()) return fail(now);
-    if (now < timer_) return;
-    if (!ATP_BREAK(no_probe)) ask_for_oldest();
-    ready_.repeat(expected_);
-    // Fragments in flight may wait for another worker's timer. Measuring them would make timers raise each other.
-    measured_from_ = next_seq_;
-    round_trip_.forget_late();
-    ++backoff_;
-    arm(now);
-}
-
-void Worker::ask_for_oldest() {
-    std::uint32_t left = config_.probe_burst;
-    for (std::uint32_t seq = expected_; seq != next_seq_ && left != 0; ++seq) {
-        if (!in_flight(seq)) continue;
-        --left;
-        if (!probes_.push(QueuedFragment{seq})) return;
-        slot(seq).probed = true;
-    }
 }
 
 void Worker::fail(Time now) {
@@ -331,6 +268,7 @@ std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Ti
         if (!in_flight(seq)) continue;  // acknowledged in the meantime
         slot(seq).resend_queued = false;
         slot(seq).resent = true;
+        slot(seq).resent_as = slot(seq).sendings;
         losses_.note_resend(seq, next_seq_);
         count_newer_from_now(slot(seq));
         ++counters_.resent;
@@ -340,6 +278,7 @@ std::optional<std::size_t> Worker::poll_transmit(std::span<std::byte> buffer, Ti
         const std::uint32_t seq = probes_.front().seq;
         probes_.pop();
         if (!in_flight(seq)) continue;
+        slot(seq).probe_queued = ATP_BREAK(probe_once);
         ++counters_.probes;
         return write_probe(seq, buffer);
     }

@@ -191,7 +191,9 @@ class Worker {
         Mode mode = Mode::aggregated;
         std::uint8_t sendings = 0;  // gradients and PROBEs of the fragment, modulo 256
         bool resend_queued = false;
+        bool probe_queued = false;
         bool resent = false;            // sent more than once: excluded from round-trip measurement
+        std::uint8_t resent_as = 0;     // `sending` of the last resend; valid if `resent`
         bool probed = false;            // the timer expired for it: its ACK may answer a PROBE
         std::uint8_t parts = 0;         // packets of its result that are delivered, packet p as bit p
         Delivery delivery{};            // as the tensor says
@@ -231,12 +233,18 @@ class Worker {
     void handle_nack(const atp_header& header, Time now);
     void handle_wait(const atp_header& header, Time now);
     void advance(Time now);
-    void resend_overtaken();
+    // worker_recovery.cc: fragments whose result does not come.
+    enum class Wait : std::uint8_t { first, again };
+    void recover_overtaken();
+    void wait_for_answer(std::uint32_t seq, Wait wait);
+    void ask_for_overtaken(std::uint32_t seq);
+    void note_loss();
     void congested_once();
     void exclude_waiting_fragments();
     [[nodiscard]] Duration timeout_jitter(Duration timeout) const;
     void arm(Time now);
     void queue_resend(std::uint32_t seq);
+    void queue_probe(std::uint32_t seq);
     void ask_for_oldest();
     void fail(Time now);
 
@@ -262,7 +270,6 @@ class Worker {
     [[nodiscard]] const Delivery& delivery_of(std::uint32_t seq) const { return slot(seq).delivery; }
     void note_newer(std::uint32_t seq, const Delivery& delivery);
     void count_newer_from_now(Slot& sent) const { sent.overtaken_by = 0, sent.newer_from = next_seq_; }
-    void ask_for_overtaken(std::uint32_t seq);
     [[nodiscard]] bool is_for_others(const wire::Packet& packet) const;
     void note_mismatch(std::uint32_t seq, Time now);
     void end_mismatched(std::uint64_t tensor, Time now);
@@ -299,6 +306,8 @@ class Worker {
     bool announced_ = false;            // of the operation that it starts, this worker has sent a fragment that it owns
     bool in_train_ = false;             // the next fragment leaves with the one before
     std::uint32_t recovery_until_ = 0;  // no halving until every earlier fragment is acknowledged
+    std::uint32_t losses_until_ = 0;    // packets lost since the fragment before this one was sent are counted
+    std::uint32_t losses_noted_ = 0;    // as one window's
     std::uint32_t measured_from_ = 0;   // earlier fragments were in flight at an expiry: not measured
     std::uint32_t late_from_ = 0;       // earlier fragments wait for other workers: no learning from them
     LossDetector losses_;
@@ -328,6 +337,8 @@ void Worker::persist(Archive& archive) {
         archive.value(s.state);
         if (s.state == State::free) continue;
         archive.value(s.tensor), archive.value(s.mode), archive.value(s.resend_queued), archive.value(s.resent);
+        archive.value(s.probe_queued);
+        archive.unread(s.resent_as);
         archive.value(s.probed), archive.value(s.parts), archive.value(s.delivery.owner);
         archive.value(s.delivery.one_sender), archive.value(s.sends_no_lanes), archive.value(s.only_floats);
         archive.value(s.overtaken_by), archive.value(s.newer_from), archive.time(s.sent_at);
@@ -337,7 +348,8 @@ void Worker::persist(Archive& archive) {
     operations_.persist(archive);
     archive.value(tensors_started_), archive.value(expected_), archive.value(next_seq_), archive.value(unacked_);
     archive.value(in_train_);
-    archive.value(recovery_until_), archive.value(measured_from_), archive.value(late_from_);
+    archive.value(recovery_until_), archive.value(losses_until_), archive.value(losses_noted_),
+        archive.value(measured_from_), archive.value(late_from_);
     archive.value(announced_), ready_.persist(archive), losses_.persist(archive), resends_.persist(archive),
         probes_.persist(archive);
     archive.value(floats_left_.any), archive.value(floats_left_.resend), archive.value(floats_left_.seq);

@@ -58,16 +58,6 @@ void Worker::note_newer(std::uint32_t seq, const Delivery& delivery) {
     }
 }
 
-void Worker::ask_for_overtaken(std::uint32_t seq) {
-    if (slot(seq).sends_no_lanes) {
-        (void)probes_.push(QueuedFragment{seq});  // the timer covers what finds no place
-    } else {
-        ++counters_.resent_newer;
-        queue_resend(seq);
-    }
-    congested_once();
-}
-
 // `ended`: nothing else is to be sent now, though the window has room.
 bool Worker::ready_due(bool ended) const {
     const std::uint32_t window = std::min(congestion_.window_packets(), config_.channel.window());

@@ -82,6 +82,7 @@ Samples samples_of_jobs() {
             {"--first-seq", "10"},
             {"--ageing", "11ms"},
             {"--initial-window", "12"},
+            {"--largest-window", "14"},
             {"--train", "44"},
             {"--no-congestion-control", ""},
             {"--min-timeout", "2ms"},

@@ -50,6 +50,9 @@ Drawing draw_fig10(const Lab& lab) {
             for (const double loss : with_none) {
                 sim::Scenario point = lossy("star:8", system, loss);
                 point.faults.lossy_worker = 0;
+                // As the product, ATP has four times as many slots as packets in flight.
+                point.most_packets = 1U << point.window_log2;
+                point.window_log2 += 2;
                 if (training) {
                     point.models = {"VGG16"};
                     point.scale = lab.pick(80.0, 8.0);
