@@ -95,7 +95,8 @@ TEST(JobPlan, OneSwitchLimitsTheTerms) {
     const PlannedChannel channel = planner->channel(3, 1);
     EXPECT_EQ(channel.terms.channel, 3U);
     EXPECT_EQ(channel.terms.token, 9U);
-    EXPECT_EQ(channel.terms.window_log2, 7U);
+    EXPECT_EQ(channel.window, 128U);
+    EXPECT_EQ(channel.terms.window_log2, 9U) << "four times as many slots";
     EXPECT_TRUE(channel.terms.audit);
     EXPECT_EQ(channel.terms.mask1, 1U);
     EXPECT_EQ(channel.terms.server.family, 0U);

@@ -331,11 +331,12 @@ PlannedChannel JobPlanner::channel(std::uint32_t number, std::uint16_t worker) c
     const std::size_t share = number % memberships_.size();
     const std::shared_ptr<const protocol::Membership>& membership = memberships_[share];
     const auto number16 = static_cast<std::uint16_t>(number);
+    const auto slots_log2 = static_cast<std::uint8_t>(std::countr_zero(protocol::slots_for(plan_.window)));
     PlannedChannel channel{.terms = {.job = name_.job,
                                      .token = name_.token,
                                      .channel = number16,
                                      .lanes = plan_.lanes,
-                                     .window_log2 = static_cast<std::uint8_t>(std::countr_zero(plan_.window)),
+                                     .window_log2 = slots_log2,
                                      .audit = rules_.audit,
                                      .aggregators = plan_.aggregators,
                                      .first_seq = 0,
@@ -346,6 +347,7 @@ PlannedChannel JobPlanner::channel(std::uint32_t number, std::uint16_t worker) c
                            .unit = {},
                            .place = membership->place(worker),
                            .membership = membership,
+                           .window = plan_.window,
                            .bypass_above = protocol::bounded_magnitude(membership->workers())};
     const protocol::Place& place = channel.place;
     channel.unit = {.unit = place.unit,

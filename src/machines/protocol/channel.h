@@ -21,6 +21,12 @@ namespace atp::protocol {
     return std::clamp(std::bit_floor(bytes / packet), 8U, 256U);
 }
 
+// Slots of a channel that has at most `packets` in flight. A lost fragment keeps its slot, and those of all that
+// follow, for some two round trips. With four times as many, the others go on meanwhile.
+[[nodiscard]] constexpr std::uint32_t slots_for(std::uint32_t packets) {
+    return std::min(packets * 4, 1U << ATP_WINDOW_LOG2_MAX);
+}
+
 // A channel is one independent stream of a job. It has its own sequence numbers, window, congestion state and server.
 struct ChannelConfig {
     std::uint32_t job = 0;
