@@ -71,7 +71,8 @@ def test_unknown_torch_does_without_a_library_and_warns_once(tmp_path, before):
 def test_library_that_does_not_load_is_done_without(tmp_path):
     unsuitable = tmp_path / LIBRARY.name
     unsuitable.write_bytes(b"not a library")
-    ran = run_with(tmp_path, [*libatp(), unsuitable], SUM)
+    into = sorted({"lib", str(LIBRARY.parent.relative_to(PACKAGE))})
+    ran = run_with(tmp_path, [*libatp(), unsuitable], SUM, into=into)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines() == ["[1.0, 1.0, 1.0] 1"] * 2
     (warning,) = (line for line in ran.stderr.splitlines() if "library missing" in line)
