@@ -162,6 +162,9 @@ local STRUCTS = {
     },
     joined_code = {
         { name = "cookie", kind = "u64", text = "of the receiver's next JOIN", size = 8, hex = true, least = 1 },
+        { name = "boot", kind = "u64", text = "of the RETRY, for others who have the key", size = 8, hex = true, least = 1 },
+        { name = "key", kind = "u32", text = "id of the key with which the receiver joined", size = 4, least = 1 },
+        { name = "charged", kind = "u32", text = "id of the key whose tenant has the job: of the JOIN, or `key`", size = 4, least = 1 },
         { name = "code", kind = "bytes", text = "code of all bytes in front of it", size = 16 },
     },
     plain_code = {

@@ -95,7 +95,7 @@ std::vector<CodeVector> code_vectors() {
     leave.epoch = 3, leave.unit = 2, leave.member = 2;
     const wire::JoinCode of_worker{.key = 7, .charged = 0, .name = leaf};
     const wire::JoinCode of_leaf{.key = 9, .charged = 7, .name = "spine"};
-    const wire::JoinedCode next{.cookie = 0x7172737475767778};
+    const wire::JoinedCode next{.cookie = 0x7172737475767778, .boot = boot, .key = 7, .charged = 7};
 
     std::vector<CodeVector> vectors{
         coded("a worker joins", a_join(), of_worker, Direction::up),
@@ -110,7 +110,8 @@ std::vector<CodeVector> code_vectors() {
     vectors.push_back(changed("a switch in the path sets int32_path", join, wire::int32_path_at, true));
     vectors.push_back(changed("padding differs", join, join.bytes.size() - 1, true));
     vectors.push_back(changed("another epoch", join, 118));
-    vectors.push_back(changed("another cookie after joined", answered, answered.bytes.size() - 17));
+    vectors.push_back(changed("another cookie after joined", answered, answered.bytes.size() - 33));
+    vectors.push_back(changed("another charged key after joined", answered, answered.bytes.size() - 17));
     CodeVector restarted = join;
     restarted.description = "the switch has restarted";
     restarted.boot = boot + 1;

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <initializer_list>
 #include <string>
 
 namespace atp::control {
@@ -18,8 +17,7 @@ const wire::Address flooding = address("10.0.0.99:1");
 const wire::Address parent = address("10.0.9.1:4790");
 
 void ask(PassingQuestions& questions, const wire::Address& from, std::uint64_t nonce, Time now) {
-    questions.ask({.bytes = {}, .from = from, .to = parent}, nonce, key,
-                  {.place = {.channel = 0, .unit = 1, .mask = 3}}, now);
+    questions.ask({.bytes = {}, .from = from, .to = parent}, nonce, key, {.channel = 0, .unit = 1, .mask = 3}, now);
 }
 bool is_answered(PassingQuestions& questions, std::uint64_t nonce, Time now) {
     return questions.answer({.bytes = {}, .from = parent, .to = member}, nonce, key, now).has_value();
@@ -42,21 +40,6 @@ TEST(PassingQuestions, ThatAreRepeatedWaitFromTheLastTime) {
     ask(questions, member, 1, at(4));
     EXPECT_EQ(questions.size(), 1U);
     EXPECT_TRUE(is_answered(questions, 1, at(9)));
-}
-
-TEST(PassingQuestions, H103_MemberThatNamesSeveralKeysHasNone) {
-    const auto key_after = [](std::initializer_list<std::uint32_t> named) {
-        PassingQuestions questions;
-        for (const std::uint32_t id : named) {
-            questions.ask({.bytes = {}, .from = member, .to = parent}, 1, key, {.place = {}, .key_id = id}, at(0));
-        }
-        return questions.answer({.bytes = {}, .from = parent, .to = member}, 1, key, at(0))->key_id;
-    };
-    EXPECT_EQ(key_after({0, 5}), 5U) << "the first JOIN has no code";
-    EXPECT_EQ(key_after({5, 5}), 5U);
-    EXPECT_EQ(key_after({5, 6}), 0U);
-    EXPECT_EQ(key_after({5, 6, 5}), 0U);
-    EXPECT_EQ(key_after({5, 0, 6}), 0U);
 }
 
 TEST(PassingQuestions, FloodOfAHostPushesOutNoOther) {

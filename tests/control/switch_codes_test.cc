@@ -126,7 +126,7 @@ TEST(SwitchCodes, H100_OnlyAFabricJoinsForOthers) {
     EXPECT_EQ(check.problem, "tenant speech may not join for others");
 }
 
-// A switch in the path reads `charged`, also of a JOIN that repeats an earlier one.
+// Its JOINEDs name one tenant to switches in the path.
 TEST(SwitchCodes, H103_LaterJoinsOfASessionNameTheSameTenant) {
     Switch node;
     Member member(vision);

@@ -20,6 +20,7 @@ namespace {
 
 using control::Tenant;
 using control::Tenants;
+using ::testing::ElementsAre;
 using testing::encoded;
 using Bytes = std::vector<std::byte>;
 
@@ -390,16 +391,23 @@ TEST(Codes, H102_RanksThatCalledDifferentOperationsLearnItFromEachOther) {
 }
 
 // It has no key, so it still believes what answers from where a JOIN went.
+// Keys of the jobs that a switch in the path admits. It has the file of the switch `name`.
+std::vector<std::uint32_t> keys_in_the_path(const Net& net, const std::string& name, std::uint8_t level = 0) {
+    control::InPathAgent agent(4, seconds(3), level);
+    agent.set_tenants(tenants_at(name));
+    std::vector<std::uint32_t> keys;
+    for (const Net::Flight& flight : net.recorded) {
+        const auto change =
+            agent.handle_message({.bytes = flight.bytes, .from = flight.from, .to = flight.to}, net.now);
+        if (change.change == control::InPathAgent::Change::admit) keys.push_back(change.job.key_id);
+    }
+    return keys;
+}
+
 TEST(Codes, SwitchInThePathLearnsJobsFromMessagesWithCodes) {
     Job job;
-    control::InPathAgent agent(4, seconds(3), 0);
-    std::size_t admitted = 0;
-    for (const Net::Flight& flight : job.net.recorded) {
-        const auto change =
-            agent.handle_message({.bytes = flight.bytes, .from = flight.from, .to = flight.to}, job.net.now);
-        admitted += change.change == control::InPathAgent::Change::admit ? 1U : 0U;
-    }
-    EXPECT_EQ(admitted, 1U);
+    EXPECT_THAT(keys_in_the_path(job.net, "leaf"), ElementsAre(vision.id));
+    EXPECT_THAT(keys_in_the_path(job.net, "another"), ElementsAre(0U)) << "it cannot check the codes";
 }
 
 // ------------------------------------------------------------------------------------------------------ Two levels
@@ -431,6 +439,7 @@ TEST(Codes, LeavesJoinTheirParentWithTheFabricsKeyForTheTenant) {
     job.net.pass(seconds(1));
     EXPECT_EQ(job.net.members(spine_address), 2U);
     EXPECT_TRUE(job.net.is_ready(0) && job.net.is_ready(1));
+    EXPECT_THAT(keys_in_the_path(job.net, "spine", 1), ElementsAre(vision.id));
     const auto recorded = job.net.recorded;
     for (const Net::Flight& flight : recorded) job.net.give(flight);
     job.net.pass(seconds(10));

@@ -2,7 +2,8 @@
 // Members with and without keys, a switch with tenants that restarts, and somebody who reads all their messages,
 // repeats them, changes them and makes up others. For any order of all this, the switch believes only JOINs and LEAVEs
 // that a member made at this process of the switch, for the tenant whose key it has, and a member believes only answers
-// that the switch made for it. In the end, each member with a key of the switch still joins.
+// that the switch made for it. A switch in the path with the file of tenants charges none but the tenant of this
+// member. In the end, each member with a key of the switch still joins.
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "base/siphash.h"
+#include "control/charged_key.h"
 #include "control/gatekeeper.h"
 #include "control/member_session.h"
 #include "control/switch_codes.h"
@@ -75,6 +77,7 @@ class Story {
             const auto shared = std::make_shared<const crypto::TenantKey>(key);
             const std::uint64_t nonce = 1000 + members_.size();
             members_.push_back({.tenant = key.id == 9 ? "" : key.tenant,
+                                .key = key.id,
                                 .nonce = nonce,
                                 .session = MemberSession({{.key = shared}}, nonce, control::key_of(join_of(nonce)))});
         }
@@ -102,6 +105,7 @@ class Story {
   private:
     struct Member {
         std::string tenant;  // empty: the switch has not this key
+        std::uint32_t key = 0;
         std::uint64_t nonce = 0;
         MemberSession session;
         std::uint32_t epoch = 0;
@@ -247,6 +251,11 @@ class Story {
     }
     void give_member(std::size_t number, const Bytes& bytes) {
         Member& member = members_[number];
+        if (const auto joined = wire::decode<wire::Joined>(bytes)) {
+            const std::uint32_t charged = control::charged_key(*tenants_, *joined, bytes);
+            require(charged == 0 || charged == members_[origin_of(bytes, made_down_).member].key,
+                    "a switch in the path charges nobody but the tenant of the member that was answered");
+        }
         if (member.session.handle_message(bytes) != Belief::believed) return;
         if (wire::control_type(bytes) == wire::ControlType::retry) return;  // only proposes a session
         require(origin_of(bytes, made_down_).member == number, "a member believes only what is for it");

@@ -184,7 +184,8 @@ TEST_F(SlicesInTheKernel, SurviveARestartWithTheKeysOfTheirTenants) {
     if (!folder.mounted()) GTEST_SKIP() << "this machine does not permit to mount a bpffs";
     const xdp::KernelTableConfig config{.aggregators = aggregators, .jobs = 2, .pins = folder.path()};
     load(config);
-    ASSERT_TRUE(machine->admit(job, token, 0, 77));
+    ASSERT_TRUE(machine->admit(job, token, 0, 0));
+    machine->set_key(mine, 77);
     machine->set_slice(mine, {8, 4}, 1);
     machine.reset();
     load(config);

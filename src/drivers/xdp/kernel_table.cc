@@ -297,10 +297,16 @@ void KernelTable::dismiss(const control::JobKey& job) {
     });
 }
 
-void KernelTable::set_level(const control::JobKey& job, std::uint8_t level) {
+void KernelTable::set_level(const control::JobKey& job, std::uint8_t level) { set(job, &atp_xdp_job::level, level); }
+
+void KernelTable::set_key(const control::JobKey& job, std::uint32_t key_id) { set(job, &atp_xdp_job::key, key_id); }
+
+// Also in the copies for its groups.
+template <class Field>
+void KernelTable::set(const control::JobKey& job, Field atp_xdp_job::*field, Field value) {
     for_each_job([&](const atp_xdp_job_key& key, atp_xdp_job entry) {
-        if (key.job != job.job || entry.token != job.token || entry.level == level) return;
-        entry.level = level;
+        if (key.job != job.job || entry.token != job.token || entry.*field == value) return;
+        entry.*field = value;
         bpf_map_update_elem(skeleton_->jobs(), &key, &entry, BPF_EXIST);
     });
 }

@@ -75,6 +75,7 @@ class KernelTable {
     void forget_group(const control::JobKey& job, std::uint64_t group_number);
     // Sets the level of an admitted job. At level ATP_LEVELS, its packets are forwarded unaggregated.
     void set_level(const control::JobKey& job, std::uint8_t level);
+    void set_key(const control::JobKey& job, std::uint32_t key_id);
     // As protocol::Switch::set_slice() and end_changes(). A change begins `margin` windows later.
     void set_slice(const control::JobKey& job, const atp_range& slice, std::uint32_t weight,
                    std::uint32_t margin = windows_meanwhile);
@@ -120,6 +121,8 @@ class KernelTable {
     void recover_slots();
     template <class VisitJob>
     void for_each_job(VisitJob&& visit) const;
+    template <class Field>
+    void set(const control::JobKey& job, Field atp_xdp_job::*field, Field value);
     [[nodiscard]] KernelCounters counters_in(std::uint32_t slot) const;
     void clear_counters(std::uint32_t slot);
     [[nodiscard]] std::optional<std::uint32_t> slot_of(const control::JobKey& job) const;

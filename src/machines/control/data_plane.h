@@ -43,6 +43,8 @@ class DataPlane : public SlicedTable {
     // False if there is no room for the job.
     [[nodiscard]] virtual bool admit(const AdmittedJob& job) = 0;
     virtual void dismiss(const JobKey& job) = 0;
+    // An admitted job has this key from now on, as jobs() of the next process says.
+    virtual void set_key(const JobKey& /*job*/, std::uint32_t /*key_id*/) {}
     // A place of the job. The next JOINs repeat it. No effect if the job is not admitted. A data plane that takes masks
     // from the packets ignores it.
     virtual void learn_place(const JobKey& /*job*/, const AdmittedPlace& /*place*/) {}

@@ -13,6 +13,7 @@ constexpr std::chrono::seconds time_between_checks(1);
 
 void DataPlaneAgent::set_tenants(std::shared_ptr<const Tenants> tenants) {
     tenants_ = std::move(tenants);
+    admission_.set_tenants(tenants_);
     slices_.set_tenants(tenants_);
 }
 
@@ -32,6 +33,12 @@ bool DataPlaneAgent::admit(const AdmittedJob& job, Time now) {
     return true;
 }
 
+void DataPlaneAgent::charge(const AdmittedJob& job, Time now) {
+    plane_.set_key(job.key(), job.key_id);
+    slices_.add(job.key(), tenant_of(job));
+    slices_.handle_timeout(plane_, now);
+}
+
 // A job that was forwarded unaggregated gets another try.
 void DataPlaneAgent::take_over(Time now) {
     const std::vector<AdmittedJob> jobs = plane_.jobs();
@@ -48,6 +55,8 @@ void DataPlaneAgent::handle_message(const PassingMessage& message, Time now) {
     const InPathAgent::AgentChange change = admission_.handle_message(message, now);
     if (change.change == InPathAgent::Change::admit) {
         if (!admit(change.job, now)) return admission_.reject(change.job.key());
+    } else if (change.change == InPathAgent::Change::charge) {
+        charge(change.job, now);
     } else if (change.change == InPathAgent::Change::learn_group) {
         plane_.learn_group({change.job.job, change.job.token, change.place.channel}, change.group_number);
     }

@@ -32,7 +32,7 @@ class DataPlaneAgent {
                    const TableSlicesConfig& table = {})
         : plane_(plane), level_(level), admission_(jobs, hold, level), slices_(table) {}
 
-    // nullptr: the switch is open. A job stays with the tenant that it had when it was admitted.
+    // nullptr: the switch is open. A job stays with the tenant that it has.
     void set_tenants(std::shared_ptr<const Tenants> tenants);
     void take_over(Time now);
     void handle_message(const PassingMessage& message, Time now);
@@ -45,6 +45,7 @@ class DataPlaneAgent {
 
   private:
     [[nodiscard]] bool admit(const AdmittedJob& job, Time now);
+    void charge(const AdmittedJob& job, Time now);
     [[nodiscard]] std::string_view tenant_of(const AdmittedJob& job) const;
     void assess(Time now);
 

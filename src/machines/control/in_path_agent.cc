@@ -2,20 +2,12 @@
 #include "control/in_path_agent.h"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
-#include "wire/message_code.h"
+#include "control/charged_key.h"
 
 namespace atp::control {
 namespace {
-
-// Whose job a JOIN says it is. Whether its key is right, the answering switch knows.
-std::uint32_t key_id_of(std::span<const std::byte> join) {
-    const auto coded = wire::code_of<wire::JoinCode>(join);
-    if (!coded) return 0;
-    return coded->part.charged != 0 ? coded->part.charged : coded->part.key;
-}
 
 // Time for the JOINs of the other members after a LEAVE, and for control messages that arrive late.
 constexpr Duration time_after_leave = std::chrono::milliseconds(2500);
@@ -55,30 +47,39 @@ void InPathAgent::handle_join(const wire::Join& join, const PassingMessage& mess
     const ChannelKey key = key_of(join);
     const auto known = known_jobs_.find(key.of_job());
     if (known != known_jobs_.end()) known->second.until = std::max(known->second.until, now + hold_);
-    questions_.ask(message, join.nonce, key, {.place = place_of(join), .key_id = key_id_of(message.bytes)}, now);
+    questions_.ask(message, join.nonce, key, place_of(join), now);
+}
+
+std::uint32_t InPathAgent::proven_key(const wire::Joined& joined, const PassingMessage& message) const {
+    return tenants_ == nullptr ? 0 : charged_key(*tenants_, joined, message.bytes);
 }
 
 InPathAgent::AgentChange InPathAgent::handle_joined(const wire::Joined& joined, const PassingMessage& message,
                                                     Time now) {
     const ChannelKey key = key_of(joined);
-    const auto answered = questions_.answer(message, joined.nonce, key, now);
-    if (!answered) return {};
-    const AdmittedPlace place = answered->place;
-    const AdmittedJob job{.job = key.job, .token = key.token, .level = level_, .key_id = answered->key_id};
-    auto known = known_jobs_.find(key.of_job());
+    const auto place = questions_.answer(message, joined.nonce, key, now);
+    if (!place) return {};
+    const auto known = known_jobs_.find(key.of_job());
     if (known == known_jobs_.end()) {
         if (known_jobs_.size() >= jobs_limit_) {
             ++not_admitted_;
             return {};
         }
+        const AdmittedJob job{
+            .job = key.job, .token = key.token, .level = level_, .key_id = proven_key(joined, message)};
         remember(job, now);
-        return {.change = Change::admit, .job = job, .place = place};
+        return {.change = Change::admit, .job = job, .place = *place};
     }
-    const AgentChange nothing{.job = job, .place = place};
+    AdmittedJob& job = known->second.job;
+    if (job.key_id == 0) {
+        job.key_id = proven_key(joined, message);
+        if (job.key_id != 0) return {.change = Change::charge, .job = job, .place = *place};
+    }
+    const AgentChange nothing{.job = job, .place = *place};
     std::map<std::uint16_t, std::uint64_t>& groups = known->second.groups;
     if (joined.group_number == 0 || (groups.size() >= most_groups && !groups.contains(key.channel))) return nothing;
     if (std::exchange(groups[key.channel], joined.group_number) == joined.group_number) return nothing;
-    return {.change = Change::learn_group, .job = job, .group_number = joined.group_number, .place = place};
+    return {.change = Change::learn_group, .job = job, .group_number = joined.group_number, .place = *place};
 }
 
 void InPathAgent::reject(const JobKey& job) {

@@ -4,12 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/time.h"
 #include "control/channel_key.h"
 #include "control/data_plane.h"
 #include "control/passing_questions.h"
+#include "control/tenants.h"
 #include "wire/control.h"
 
 namespace atp::control {
@@ -17,9 +20,10 @@ namespace atp::control {
 // Decides which jobs a switch in the path serves. Such a switch has no address. It learns jobs from the control
 // messages that it forwards, as a bridge learns the members of a multicast group. It serves the jobs whose JOINs go to
 // its own level, and those whose workers join a higher level separately. A JOIN counts when the JOINED that repeats its
-// nonce comes back from the host to which it went (PassingQuestions). The first of a job names its tenant's key. Jobs
-// are soft state: members repeat their JOINs, and a job without a JOIN for `hold` expires. A LEAVE concerns one member
-// and one channel. After it, a job expires unless another JOIN of the job arrives within 2.5 s.
+// nonce comes back from the host to which it went (PassingQuestions). With tenants, the first JOINED of a job that
+// proves a key names its tenant. Jobs are soft state: members repeat their JOINs, and a job without a JOIN for `hold`
+// expires. A LEAVE concerns one member and one channel. After it, a job expires unless another JOIN of the job arrives
+// within 2.5 s.
 //
 // Calling order: handle_message() for each control message, which returns the change; reject() if the data plane has no
 //   room for an admitted job; poll_expired() until it returns nothing.
@@ -27,8 +31,9 @@ namespace atp::control {
 // Failure: any other message changes nothing.
 class InPathAgent {
   public:
+    // charge: the job was admitted without a key, and now has one.
     // learn_group: results of the job by group carry `group_number` instead of its token.
-    enum class Change : std::uint8_t { none, admit, learn_group };
+    enum class Change : std::uint8_t { none, admit, charge, learn_group };
     struct AgentChange {
         Change change = Change::none;
         AdmittedJob job;
@@ -40,6 +45,8 @@ class InPathAgent {
     InPathAgent(std::uint32_t jobs, Duration hold, std::uint8_t level)
         : jobs_limit_(jobs), hold_(hold), level_(level) {}
 
+    // nullptr: the switch is open. A job keeps the key that it has.
+    void set_tenants(std::shared_ptr<const Tenants> tenants) { tenants_ = std::move(tenants); }
     // Adds a job that the data plane admitted before this process started. It expires unless a JOIN arrives in `hold`.
     void remember(const AdmittedJob& job, Time now);
     [[nodiscard]] AgentChange handle_message(const PassingMessage& message, Time now);
@@ -63,6 +70,7 @@ class InPathAgent {
     [[nodiscard]] AdmittedPlace place_of(const wire::Join& join) const;
     void handle_join(const wire::Join& join, const PassingMessage& message, Time now);
     [[nodiscard]] AgentChange handle_joined(const wire::Joined& joined, const PassingMessage& message, Time now);
+    [[nodiscard]] std::uint32_t proven_key(const wire::Joined& joined, const PassingMessage& message) const;
     void handle_leave(const wire::Leave& leave, Time now);
 
     std::uint32_t jobs_limit_;
@@ -70,6 +78,7 @@ class InPathAgent {
     std::uint8_t level_;
     std::map<JobKey, KnownJob> known_jobs_;  // at most jobs_limit_
     PassingQuestions questions_;
+    std::shared_ptr<const Tenants> tenants_;
     std::uint64_t not_admitted_ = 0;
 };
 

@@ -2,7 +2,6 @@
 #include "control/passing_questions.h"
 
 #include <iterator>
-#include <utility>
 
 namespace atp::control {
 namespace {
@@ -15,14 +14,13 @@ wire::Address host_of(const wire::Address& address) { return address.with_port(0
 }  // namespace
 
 void PassingQuestions::ask(const PassingMessage& join, std::uint64_t nonce, const ChannelKey& channel,
-                           const PassingJoin& asked, Time now) {
+                           const AdmittedPlace& place, Time now) {
     if (host_of(join.from) == host_of(join.to)) return;
     forget_expired(now);
     const Question question{join.from, nonce, channel};
-    const OpenQuestion waiting{question, join.to, join.entrance, asked, now + time_of_question, false};
+    const OpenQuestion waiting{question, join.to, join.entrance, place, now + time_of_question};
     if (const auto known = places_.find(question); known != places_.end()) {
-        const OpenQuestion before = std::exchange(*known->second, waiting);
-        known->second->take_key(before);
+        *known->second = waiting;
         waiting_.splice(waiting_.end(), waiting_, known->second);
         return;
     }
@@ -34,8 +32,8 @@ void PassingQuestions::ask(const PassingMessage& join, std::uint64_t nonce, cons
     ++of_hosts_[host_of(join.from)];
 }
 
-std::optional<PassingJoin> PassingQuestions::answer(const PassingMessage& joined, std::uint64_t nonce,
-                                                    const ChannelKey& channel, Time now) {
+std::optional<AdmittedPlace> PassingQuestions::answer(const PassingMessage& joined, std::uint64_t nonce,
+                                                      const ChannelKey& channel, Time now) {
     forget_expired(now);
     const auto found = places_.find({joined.to, nonce, channel});
     if (found == places_.end()) return std::nullopt;
@@ -43,17 +41,9 @@ std::optional<PassingJoin> PassingQuestions::answer(const PassingMessage& joined
     // A switch answers from the port of any of its shards.
     if (host_of(joined.from) != host_of(at->to)) return std::nullopt;
     if (joined.entrance != 0 && joined.entrance == at->entrance) return std::nullopt;
-    PassingJoin asked = at->asked;
-    if (at->names_several) asked.key_id = 0;
+    const AdmittedPlace place = at->place;
     remove(at);
-    return asked;
-}
-
-// The first JOIN of a member has no code, and so names no key.
-void PassingQuestions::OpenQuestion::take_key(const OpenQuestion& before) {
-    const std::uint32_t earlier = before.asked.key_id;
-    names_several = before.names_several || (earlier != 0 && asked.key_id != 0 && earlier != asked.key_id);
-    if (asked.key_id == 0) asked.key_id = earlier;
+    return place;
 }
 
 void PassingQuestions::remove(Place at) {

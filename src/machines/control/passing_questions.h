@@ -25,12 +25,6 @@ struct PassingMessage {
     std::uint32_t entrance = 0;
 };
 
-// What a JOIN asks of a switch in its path.
-struct PassingJoin {
-    AdmittedPlace place{};
-    std::uint32_t key_id = 0;  // of the key of the tenant that it names; 0: none
-};
-
 // JOINs that passed and have no answer yet. Who sends a JOIN and its JOINED itself proves nothing. So an answer counts
 // if it comes from the host to which the JOIN went, goes to where the JOIN came from, and does not enter where the JOIN
 // entered.
@@ -46,12 +40,11 @@ class PassingQuestions {
     static constexpr std::size_t most = 4096;
     static constexpr std::uint32_t most_of_a_host = 512;
 
-    void ask(const PassingMessage& join, std::uint64_t nonce, const ChannelKey& channel, const PassingJoin& asked,
+    void ask(const PassingMessage& join, std::uint64_t nonce, const ChannelKey& channel, const AdmittedPlace& place,
              Time now);
-    // What the answered JOIN asks, with no key if JOINs of this question named several: which of them the switch took
-    // as true, the answer does not say. Each question has one answer.
-    [[nodiscard]] std::optional<PassingJoin> answer(const PassingMessage& joined, std::uint64_t nonce,
-                                                    const ChannelKey& channel, Time now);
+    // The place of the answered JOIN. Each question has one answer.
+    [[nodiscard]] std::optional<AdmittedPlace> answer(const PassingMessage& joined, std::uint64_t nonce,
+                                                      const ChannelKey& channel, Time now);
     void forget_expired(Time now);
     [[nodiscard]] std::size_t size() const { return waiting_.size(); }
 
@@ -67,11 +60,8 @@ class PassingQuestions {
         Question question;
         wire::Address to;
         std::uint32_t entrance = 0;
-        PassingJoin asked{};
+        AdmittedPlace place{};
         Time until{};
-        bool names_several = false;
-
-        void take_key(const OpenQuestion& before);
     };
     using Place = std::list<OpenQuestion>::iterator;
 

@@ -87,7 +87,7 @@ SwitchCodes::JoinCheck SwitchCodes::check_new(const MemberId& id, const wire::Co
     SessionCode code(key.key, id.nonce, boot_, id.channel);
     if (!code.fits(coded, Direction::up)) return {.problem = fmt::format("its code is not of key {}", part.key)};
     const std::uint32_t charged = charged_by(part);
-    if (charged != part.key && !found->tenant->fabric) {
+    if (!found->may_join_for(charged)) {
         return {.problem = fmt::format("tenant {} may not join for others", found->tenant->name)};
     }
     if (tenant_of(charged) == nullptr)
@@ -189,7 +189,10 @@ std::size_t SwitchCodes::encode_down(const wire::JoiningMessage& message, const 
     std::size_t size = encode_bare(message, bytes);
     if (size == 0) return 0;
     if (std::holds_alternative<wire::Joined>(message)) {
-        const wire::JoinedCode part{.cookie = gatekeeper.cookie_of(Gatekeeper::Question::join, to, now)};
+        const wire::JoinedCode part{.cookie = gatekeeper.cookie_of(Gatekeeper::Question::join, to, now),
+                                    .boot = boot_,
+                                    .key = known->second.key,
+                                    .charged = known->second.charged};
         size = code.append(part, Direction::down, bytes, size);
     } else {
         size = code.append(wire::PlainCode{}, Direction::down, bytes, size);

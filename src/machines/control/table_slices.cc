@@ -71,7 +71,7 @@ void TableSlices::set_tenants(std::shared_ptr<const Tenants> tenants) {
 }
 
 void TableSlices::add(const JobKey& job, std::string_view tenant) {
-    jobs_.try_emplace(job, SlicedJob{.tenant = std::string(tenant)});
+    jobs_[job].tenant = tenant;
     is_due_ = true;
 }
 

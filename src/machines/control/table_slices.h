@@ -73,6 +73,7 @@ class TableSlices {
     // nullptr: the switch is open. Jobs whose tenants the file no longer names share one slice, of weight 1 and
     // without a guarantee.
     void set_tenants(std::shared_ptr<const Tenants> tenants);
+    // A job that is there already changes its tenant.
     void add(const JobKey& job, std::string_view tenant);
     // Of a table of an earlier process, in which a change may be under way. nullopt: the job had the whole table.
     void take_over(const JobKey& job, std::string_view tenant, const std::optional<atp_range>& slice, Time now);
@@ -90,7 +91,7 @@ class TableSlices {
 
   private:
     struct SlicedJob {
-        std::string tenant;
+        std::string tenant{};
         std::optional<atp_range> slice{};  // that the table has
     };
     struct Claimed {

@@ -49,6 +49,9 @@ class Tenants {
     struct Found {
         const Tenant* tenant;
         const crypto::TenantKey* key;
+
+        // Only switches join for the tenants of other keys.
+        [[nodiscard]] bool may_join_for(std::uint32_t charged) const { return charged == key->id || tenant->fabric; }
     };
 
     Tenants() = default;

@@ -139,6 +139,9 @@ struct JoinCode {
 // What proves that a JOINED comes from a switch that has the key of its receiver.
 struct JoinedCode {
     std::uint64_t cookie = 0;          // of the receiver's next JOIN
+    std::uint64_t boot = 0;            // of the RETRY, for others who have the key
+    std::uint32_t key = 0;             // id of the key with which the receiver joined
+    std::uint32_t charged = 0;         // id of the key whose tenant has the job: of the JOIN, or `key`
     std::array<std::byte, 16> code{};  // code of all bytes in front of it
 
     bool operator==(const JoinedCode&) const = default;

@@ -87,6 +87,9 @@ void fields(auto& codec, Of<decltype(codec), JoinCode>& value) {
 
 void fields(auto& codec, Of<decltype(codec), JoinedCode>& value) {
     codec.field(value.cookie, 1);
+    codec.field(value.boot, 1);
+    codec.field(value.key, 1);
+    codec.field(value.charged, 1);
     codec.field(value.code);
 }
 
