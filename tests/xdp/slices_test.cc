@@ -90,6 +90,30 @@ TEST_F(SlicesInTheKernel, H104_ChangeBeginsThreeWindowsLaterBecausePacketsPassMe
     EXPECT_EQ(place_of(packet_of(mine, 0, from - 1, 1)), 9U);
 }
 
+// Its number may be that of any fragment, however late.
+TEST_F(SlicesInTheKernel, H104_DamagedResultDoesNotShowHowFarAStreamIs) {
+    if (machine == nullptr) return;
+    machine->set_slice(mine, {0, 8}, 1);
+    EXPECT_EQ(place_of(packet_of(mine, 0, 5, 1)), 1U);
+    atp_header late = packet_of(mine, 0, 5000, 1);
+    for (const atp_type type : {ATP_TYPE_ACK, ATP_TYPE_NACK, ATP_TYPE_FLUSH}) {
+        late.type = static_cast<std::uint8_t>(type);
+        late.lanes = type == ATP_TYPE_NACK ? ATP_DTYPE_INT32 : ATP_DTYPE_NONE;
+        late.hop = type == ATP_TYPE_FLUSH ? 1 : 0;  // of the level above
+        expect_untouched(wrap(conformance::bytes_of(late, {}), {.checksum = Checksum::wrong}));
+    }
+    EXPECT_EQ(machine->counters().damaged, 3U);
+    machine->set_slice(mine, {8, 4}, 1);
+    EXPECT_EQ(place_of(packet_of(mine, 0, 5 + 4 * window, 1)), 9U);
+    machine->end_changes();
+    late.type = ATP_TYPE_ACK;
+    late.lanes = ATP_DTYPE_NONE;
+    late.hop = 0;
+    expect_untouched(wrap(conformance::bytes_of(late, {}), {}));
+    machine->set_slice(mine, {0, 8}, 1);
+    EXPECT_EQ(place_of(packet_of(mine, 0, 5 + 4 * window, 1)), 9U) << "an undamaged one does";
+}
+
 // A change is written while a packet of the other processor may be in the program.
 TEST_F(SlicesInTheKernel, H104_FragmentsOfTwoProcessorsCompleteWhileSlicesChange) {
     if (machine == nullptr) return;

@@ -222,12 +222,22 @@ static inline int atp_is_flush_here(const struct atp_notes* notes) {
     return notes->header.type == ATP_TYPE_FLUSH && notes->header.hop == notes->level;
 }
 
+/*
+ * True if the packet shows how far its stream is, for the next change of slices. Read without the lock, because streams
+ * only advance.
+ */
+static inline int atp_advances(const struct atp_notes* notes) {
+    const struct atp_locked_slice* slice = bpf_map_lookup_elem(&atp_slices, &notes->slot);
+    if (!slice || !*(const volatile uint8_t*)&slice->state.is_shared) return 0;
+    return atp_slice_advances(&slice->state, &notes->header);
+}
+
 /* True for a packet that this switch handles; the notes then describe it. */
 __noinline int atp_receive(struct xdp_md* context) {
     struct atp_notes* notes = atp_notes_of_packet();
     if (!notes || !atp_open_frame(context, notes) || !atp_accept_packet(context, notes)) return 0;
-    int is_changed = notes->header.type == ATP_TYPE_GRADIENT || atp_is_flush_here(notes);
-    return !is_changed || atp_is_undamaged(context, notes);
+    int is_believed = notes->header.type == ATP_TYPE_GRADIENT || atp_is_flush_here(notes) || atp_advances(notes);
+    return !is_believed || atp_is_undamaged(context, notes);
 }
 
 /* ---- packets that leave */

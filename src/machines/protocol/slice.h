@@ -55,6 +55,17 @@ static inline int atp_reaches_aggregator(const struct atp_header* packet) {
            packet->type == ATP_TYPE_FLUSH;
 }
 
+static inline uint32_t atp_slice_reach_of(const struct atp_header* packet) {
+    return packet->seq + (1u << (packet->window_log2 & 31u));
+}
+
+/* True for a packet that shows that its stream is further than any before it did. */
+static inline int atp_slice_advances(const struct atp_slice* slice, const struct atp_header* packet) {
+    uint32_t stream = atp_slice_stream(packet);
+    return atp_reaches_aggregator(packet) &&
+           (!(slice->passed >> stream & 1u) || (int32_t)(atp_slice_reach_of(packet) - slice->reach[stream]) > 0);
+}
+
 static inline struct atp_range atp_range_of(const struct atp_slice* slice, const struct atp_header* packet) {
     uint32_t stream = atp_slice_stream(packet);
     int is_older = (slice->has_from >> stream & 1u) != 0 && (int32_t)(packet->seq - slice->from[stream]) < 0;
@@ -69,11 +80,9 @@ static inline uint32_t atp_slice_index(struct atp_slice* slice, const struct atp
     struct atp_range range = slice->now;
     if (slice->is_shared) {
         uint32_t stream = atp_slice_stream(packet);
-        uint32_t reach = packet->seq + (1u << (packet->window_log2 & 31u));
         range = atp_range_of(slice, packet);
-        if (atp_reaches_aggregator(packet) &&
-            (!(slice->passed >> stream & 1u) || (int32_t)(reach - slice->reach[stream]) > 0)) {
-            slice->reach[stream] = reach;
+        if (atp_slice_advances(slice, packet)) {
+            slice->reach[stream] = atp_slice_reach_of(packet);
             slice->passed = (uint8_t)(slice->passed | 1u << stream);
             if (packet->window_log2 > slice->window_log2) slice->window_log2 = packet->window_log2;
         }
