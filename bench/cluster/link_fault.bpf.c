@@ -12,11 +12,10 @@
  */
 #include "xdp/types.bpf.h"
 
-#include <linux/if_ether.h>
-#include <linux/in.h>
 #include <linux/pkt_cls.h>
 
 #include "link_fault.h"
+#include "xdp/segments.bpf.h"
 
 #define ATP_COPY_MARK 0x41545043u /* of a duplicate, which passes this program a second time */
 #define ATP_NS_PER_BYTE_AT_1_BPS 8000000000ull
@@ -27,15 +26,6 @@
  * later frames of the link overtake them.
  */
 #define ATP_DELAYED_GROUP 4u
-
-/* Lengths and offsets in bytes. */
-enum atp_header {
-    ATP_IPV4_PROTOCOL = 9,
-    ATP_IPV6_BYTES = 40,
-    ATP_IPV6_PROTOCOL = 6,
-    ATP_TCP_LENGTH = 12,
-    ATP_UDP_BYTES = 8,
-};
 
 struct atp_virtual_queue {
     struct bpf_spin_lock lock;
@@ -63,47 +53,12 @@ struct {
     __type(value, struct atp_virtual_queue);
 } link_queue SEC(".maps");
 
-struct atp_frames {
-    uint32_t count;
-    uint32_t bytes;    /* of all frames, with Ethernet headers */
-    uint32_t ip_bytes; /* of the longest one, without its Ethernet header */
-};
-
 static inline void atp_count(uint64_t* counter, uint64_t many) { __sync_fetch_and_add(counter, many); }
 
 static inline uint32_t atp_mixed(uint32_t number) { /* the finalizer of MurmurHash3 */
     number = (number ^ number >> 16) * 0x85ebca6bu;
     number = (number ^ number >> 13) * 0xc2b2ae35u;
     return number ^ number >> 16;
-}
-
-/* Headers of IP and of TCP or UDP in bytes; 0: of another protocol. */
-static inline uint32_t atp_header_bytes(struct __sk_buff* skb) {
-    uint8_t first = 0, protocol = 0;
-    uint32_t ip_bytes = ATP_IPV6_BYTES, protocol_at = ATP_IPV6_PROTOCOL;
-    if (skb->protocol == bpf_htons(ETH_P_IP)) {
-        if (bpf_skb_load_bytes(skb, ETH_HLEN, &first, 1) != 0) return 0;
-        ip_bytes = (first & 0x0fu) * 4u;
-        protocol_at = ATP_IPV4_PROTOCOL;
-    } else if (skb->protocol != bpf_htons(ETH_P_IPV6)) {
-        return 0;
-    }
-    if (bpf_skb_load_bytes(skb, ETH_HLEN + protocol_at, &protocol, 1) != 0) return 0;
-    if (protocol == IPPROTO_UDP) return ip_bytes + ATP_UDP_BYTES;
-    if (protocol != IPPROTO_TCP) return 0;
-    if (bpf_skb_load_bytes(skb, ETH_HLEN + ip_bytes + ATP_TCP_LENGTH, &first, 1) != 0) return 0;
-    return ip_bytes + (first >> 4) * 4u;
-}
-
-static inline struct atp_frames atp_frames_of(struct __sk_buff* skb) {
-    struct atp_frames frames = {.count = 1, .bytes = skb->len, .ip_bytes = skb->len - ETH_HLEN};
-    if (skb->gso_size == 0 || skb->gso_segs <= 1) return frames;
-    uint32_t headers = atp_header_bytes(skb);
-    if (headers == 0) return frames;
-    frames.count = skb->gso_segs;
-    frames.bytes = skb->len + (frames.count - 1) * (ETH_HLEN + headers);
-    frames.ip_bytes = headers + skb->gso_size;
-    return frames;
 }
 
 /*

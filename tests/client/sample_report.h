@@ -64,6 +64,7 @@ inline ShardReport sample_kernel() {
                     .interfaces = {{"eth1", "native"}, {"eth2", "generic"}},
                     .passing_jobs = {8, 9},
                     .without_release = {"eth2: no clsact"},
+                    .marks = {{.interface = "eth1", .link_rate = 10'000'000'000, .marked = 12}},
                     .oversized = 5,
                     .damaged = 6,
                     .not_admitted = 7};

@@ -57,7 +57,7 @@ Bytes append_ipv4(Bytes& frame, const Wrapping& wrapping, std::size_t udp_bytes)
     const std::size_t start = frame.size();
     const std::size_t header_bytes = 20 + 4 * option_words;
     append(frame, 1, 0x40U + static_cast<unsigned>(header_bytes / 4));
-    append(frame, 1, wrapping.congested ? 3 : 2);
+    append(frame, 1, wrapping.ecn);
     append_u16(frame, header_bytes + udp_bytes);
     append_u16(frame, 7);
     append_u16(frame, wrapping.fragment);
@@ -74,7 +74,7 @@ Bytes append_ipv4(Bytes& frame, const Wrapping& wrapping, std::size_t udp_bytes)
 Bytes append_ipv6(Bytes& frame, const Wrapping& wrapping, std::size_t udp_bytes) {
     const std::size_t start = frame.size();
     append(frame, 1, 0x60);
-    append(frame, 1, wrapping.congested ? 0x30 : 0x20);
+    append(frame, 1, wrapping.ecn << 4U);
     append_u16(frame, 0);
     append_u16(frame, udp_bytes);
     append(frame, 1, wrapping.protocol);
@@ -141,6 +141,7 @@ Unwrapped unwrap(std::span<const std::byte> frame) {
     const std::size_t address_bytes = is_ipv4 ? 4 : 16;
     const std::size_t addresses_at = is_ipv4 ? 12 : 8;
     found.hop_limit = wire::load_u8(&network[is_ipv4 ? 8 : 7]);
+    found.ecn = wire::load_u8(&network[1]) >> (is_ipv4 ? 0U : 4U) & 3U;
     found.network_checksum_holds = !is_ipv4 || sum_of(network) == 0xFFFF;
     found.source = copy_of(network, addresses_at, address_bytes);
     found.destination = copy_of(network, addresses_at + address_bytes, address_bytes);

@@ -19,7 +19,7 @@ struct Wrapping {
     int ip = 4;
     int vlan_tags = 0;
     int ipv4_option_words = 0;
-    bool congested = false;
+    unsigned ecn = 2;  // the ECN bits: ECT(0)
     Checksum checksum = Checksum::full;
     std::uint16_t source = 50'000;
     std::uint16_t destination = 4790;
@@ -39,6 +39,7 @@ struct Unwrapped {
     Bytes source, destination;
     std::uint16_t source_port = 0, destination_port = 0;
     std::uint8_t hop_limit = 0;
+    unsigned ecn = 0;
     bool network_checksum_holds = false;  // true for IPv6, which has no such checksum
     Checksum checksum = Checksum::wrong;
     std::size_t padding = 0;

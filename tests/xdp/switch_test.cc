@@ -230,7 +230,7 @@ TEST_F(SwitchInTheKernel, CongestionMarkOfAnAbsorbedPacketIsOnTheSum) {
     if (machine == nullptr) return;
     for (const int ip : {4, 6}) {
         ASSERT_TRUE(machine->write(1, {}));
-        send(gradient(0), {1, 2, 3}, {.ip = ip, .congested = true});
+        send(gradient(0), {1, 2, 3}, {.ip = ip, .ecn = 3});
         send(gradient(1), {1, 2, 3}, {.ip = ip});
         Unwrapped after = unwrap(send(gradient(2), {1, 2, 3}, {.ip = ip}).frame);
         wire::Packet packet;

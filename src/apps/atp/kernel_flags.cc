@@ -6,13 +6,18 @@
 #include <algorithm>
 #include <array>
 
+#include "base/units.h"
+#include "protocol/virtual_queue.h"
+
 namespace atp::apps {
 namespace {
 
 constexpr std::string_view blanks = " \t";
+constexpr auto least_rate = static_cast<std::int64_t>(ATP_QUEUE_LEAST_RATE);
+constexpr auto most_rate = static_cast<std::int64_t>(ATP_QUEUE_MOST_RATE);
 
 // Flags that need --xdp.
-constexpr std::array kernel_flags = {"--xdp-pins"};
+constexpr std::array kernel_flags = {"--xdp-pins", "--link-rate"};
 
 std::string_view trimmed(std::string_view text) {
     const std::size_t first = text.find_first_not_of(blanks);
@@ -24,6 +29,21 @@ std::optional<std::string> first_twice(std::vector<std::string> names) {
     std::ranges::sort(names);
     const auto twice = std::ranges::adjacent_find(names);
     return twice == names.end() ? std::nullopt : std::optional(*twice);
+}
+
+std::optional<std::string> find_rate_misuse(const KernelPartConfig& kernel) {
+    if (!kernel.marks && !kernel.rates.empty())
+        return "--link-rate and --no-marks exclude each other: the switch needs rates for marks only";
+    std::vector<std::string> names;
+    for (const NamedRate& rate : kernel.rates) {
+        names.push_back(rate.interface);
+        if (!rate.interface.empty() && std::ranges::find(kernel.interfaces, rate.interface) == kernel.interfaces.end())
+            return fmt::format("--link-rate: --xdp does not list interface '{}'", rate.interface);
+    }
+    const auto twice = first_twice(std::move(names));
+    if (!twice) return std::nullopt;
+    return twice->empty() ? "--link-rate: two rates are for all interfaces; name an interface, as in eth1=500Mbit"
+                          : fmt::format("--link-rate: interface '{}' has two rates", *twice);
 }
 
 template <std::size_t count>
@@ -65,6 +85,22 @@ std::optional<std::vector<std::string>> parse_interfaces(std::string_view text) 
     }
 }
 
+std::optional<std::vector<NamedRate>> parse_link_rates(std::string_view text) {
+    const auto parts = parse_interfaces(text);
+    if (!parts) return std::nullopt;
+    std::vector<NamedRate> rates;
+    for (const std::string_view part : *parts) {
+        const std::size_t equals = part.find('=');
+        const bool is_named = equals != std::string_view::npos;
+        const auto rate = parse_rate(trimmed(is_named ? part.substr(equals + 1) : part));
+        if (!rate || *rate < least_rate || *rate > most_rate) return std::nullopt;
+        const std::string_view interface = is_named ? trimmed(part.substr(0, equals)) : std::string_view();
+        if (is_named && interface.empty()) return std::nullopt;
+        rates.push_back({.interface = std::string(interface), .rate = static_cast<std::uint64_t>(*rate)});
+    }
+    return rates;
+}
+
 std::optional<std::string> find_misuse(const KernelPartConfig& kernel, const switchd::SwitchNodeConfig& node,
                                        const Given& given) {
     if (const auto misuse = find_pipeline_misuse(kernel, node, given)) return misuse;
@@ -75,6 +111,7 @@ std::optional<std::string> find_misuse(const KernelPartConfig& kernel, const swi
     }
     if (const auto twice = first_twice(kernel.interfaces))
         return fmt::format("--xdp: interface '{}' is listed twice; list each interface once", *twice);
+    if (auto misuse = find_rate_misuse(kernel)) return misuse;
     if (node.memory_bytes == 0) {
         return "--xdp and --memory 0 exclude each other: set --memory to at least that of the switch that workers "
                "address, or remove --xdp";

@@ -22,6 +22,19 @@ class XdpPart final : public KernelPart {
     std::unique_ptr<xdp::Agent> machine_;
 };
 
+std::optional<xdp::LinkRates> link_rates_of(const KernelPartConfig& config) {
+    if (!config.marks) return std::nullopt;
+    xdp::LinkRates rates;
+    for (const NamedRate& named : config.rates) {
+        if (named.interface.empty()) {
+            rates.of_all = named.rate;
+        } else {
+            rates.of_interface[named.interface] = named.rate;
+        }
+    }
+    return rates;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<KernelPart>> start_kernel_part(const KernelPartConfig& config,
@@ -40,7 +53,8 @@ Result<std::unique_ptr<KernelPart>> start_kernel_part(const KernelPartConfig& co
                                       .ageing = node.ageing,
                                       .hold = node.hold,
                                       .tenants = node.tenants,
-                                      .pins = config.pins});
+                                      .pins = config.pins,
+                                      .link_rates = link_rates_of(config)});
     if (!machine) return tl::unexpected(machine.error());
     return std::make_unique<XdpPart>(*std::move(machine));
 }

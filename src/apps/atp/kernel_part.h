@@ -2,6 +2,7 @@
 // The switch in the path of `atp switch`: the one inside the kernel, if this build has one, or a pipeline.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,10 +14,18 @@
 
 namespace atp::apps {
 
+// Rate of the link behind an interface in bit/s. Without a name: of all interfaces that no other rate names.
+struct NamedRate {
+    std::string interface {};
+    std::uint64_t rate = 0;
+};
+
 struct KernelPartConfig {
     std::vector<std::string> interfaces = {};
     std::string pins = "/sys/fs/bpf/atp";
     std::uint8_t level = 0;
+    bool marks = true;                  // the program sets congestion marks
+    std::vector<NamedRate> rates = {};  // of links; others have the rate that their drivers report
     std::string pipeline = {};          // Thrift server of a pipeline; empty: none
     std::string pipeline_control = {};  // interface at which the pipeline delivers control messages
 

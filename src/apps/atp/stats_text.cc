@@ -39,6 +39,18 @@ std::string kernels_text(const client::SwitchReport& report) {
     return text;
 }
 
+std::string marks_text(const client::SwitchReport& report) {
+    std::string text;
+    for (const client::ShardReport& shard : report.shards) {
+        if (!shard.kernel) continue;
+        for (const client::MarkReport& port : shard.kernel->marks) {
+            text += fmt::format("{}{} {} of a link of {} Mbit/s", text.empty() ? "frames marked: " : ", ",
+                                port.interface, port.marked, port.link_rate / 1'000'000);
+        }
+    }
+    return text.empty() ? text : text + "\n";
+}
+
 std::string slowest_text(const std::optional<client::SlowestChild>& slowest) {
     if (!slowest) return {};
     return fmt::format("; waits {:.1f} % of the time for {} ({} % of all waiting; last in {} % of the fragments)",
@@ -164,8 +176,8 @@ std::string stats_text(const client::SwitchReport& report, const StatsTotals& be
     }
     if (report.is_open) text += ", open: no tenants";
     text += "\n";
-    return text + totals_text(totals_of(report), before, seconds) + kernels_text(report) + uses_text(report) +
-           jobs_text(report);
+    return text + totals_text(totals_of(report), before, seconds) + kernels_text(report) + marks_text(report) +
+           uses_text(report) + jobs_text(report);
 }
 
 }  // namespace atp::apps

@@ -31,6 +31,7 @@
 #include "net/interface_mtu.h"
 #include "net/resolve.h"
 #include "protocol/switch.h"
+#include "protocol/virtual_queue.h"
 #include "switchd/node.h"
 #include "switchd/state_file.h"
 #include "wire/control.h"
@@ -132,6 +133,21 @@ void print_memory(const switchd::SwitchNodeConfig& config) {
     }
 }
 
+// Nothing about a pipeline, whose program marks or not.
+void print_marks(const KernelPartConfig& config, const client::KernelReport& kernel) {
+    if (!config.pipeline.empty() || !config.marks) return;
+    std::vector<std::string> without;
+    for (const auto& [interface, mode] : kernel.interfaces) without.push_back(interface);
+    for (const client::MarkReport& port : kernel.marks) {
+        fmt::print("  marks        {} at {} Mbit/s, 0.98 of its link\n", port.interface,
+                   port.link_rate * ATP_QUEUE_DRAIN_PERCENT / 100 / 1'000'000);
+        std::erase(without, port.interface);
+    }
+    if (!without.empty()) {
+        fmt::print("  without marks at {}: no driver reports a rate; set --link-rate\n", list_some(without));
+    }
+}
+
 void print_kernel(const client::ShardReport& shard, bool in_pipeline) {
     fmt::print("  aggregators  {} of {} lanes inside the {} ({:.1f} MB), {}\n", shard.aggregators, shard.kernel->lanes,
                in_pipeline ? "pipeline" : "kernel", static_cast<double>(client::memory_of_kernel(shard)) / 1e6,
@@ -141,7 +157,7 @@ void print_kernel(const client::ShardReport& shard, bool in_pipeline) {
                    mode == "generic" ? ", slower: its driver has no XDP, or none at this MTU" : "");
     }
     for (const std::string& missing : shard.kernel->without_release) {
-        fmt::print("  without release of aggregators by results of servers on this host: {}\n", missing);
+        fmt::print("  without marks, and release of aggregators by results of servers on this host: {}\n", missing);
     }
 }
 
@@ -158,8 +174,11 @@ void print_start(const switchd::SwitchNode& node, const SwitchOptions& options) 
         fmt::print("  tenants      {}\n", tenants_text(config));
         if (options.additions.describe) fmt::print("{}", options.additions.describe(config));
         for (const client::ShardReport& shard : node.snapshot().shards) {
-            if (shard.kernel) print_kernel(shard, !options.kernel.pipeline.empty());
-            if (shard.kernel) continue;
+            if (shard.kernel) {
+                print_kernel(shard, !options.kernel.pipeline.empty());
+                print_marks(options.kernel, *shard.kernel);
+                continue;
+            }
             for (const std::string& missing : shard.features.missing()) fmt::print("  without {}\n", missing);
         }
         fmt::print("watch it with: atp stats {} --watch\n", to_string(node.address()));
@@ -316,6 +335,11 @@ void add_path_flags(Command& command, KernelPartConfig& kernel) {
                  "the server [none]");
     flags.text("--xdp-pins", kernel.pins, "FOLDER", "a path",
                "Folder on a bpffs, which keeps the state of the kernel switch over a restart [/sys/fs/bpf/atp]");
+    flags.flag("--marks,!--no-marks", kernel.marks,
+               "Mark packets of every sender that leave these interfaces (ECN) at 0.98 of the link's rate [yes]");
+    flags.parsed("--link-rate", kernel.rates, "RATES", parse_link_rates, link_rate_forms,
+                 "Rate at which links or their shapers send, with Ethernet headers [as the driver of a card reports; "
+                 "nothing is marked where none does]");
     flags.number("--level", kernel.level, 0, ATP_LEVELS - 1,
                  "Position of an --xdp or --p4 switch: 0 in a rack, 1 above the racks [0]");
     flags.text("--p4", kernel.pipeline, "ADDRESS", address_forms,

@@ -295,6 +295,13 @@ void describe(Archive& archive, Of<Archive, SliceReport> slice) {
 }
 
 template <class Archive>
+void describe(Archive& archive, Of<Archive, MarkReport> port) {
+    archive.value("interface", port.interface);
+    archive.value("link_rate", port.link_rate);
+    archive.value("marked", port.marked);
+}
+
+template <class Archive>
 void describe(Archive& archive, Of<Archive, KernelReport> kernel) {
     archive.value("lanes", kernel.lanes);
     archive.value("level", kernel.level);
@@ -302,6 +309,7 @@ void describe(Archive& archive, Of<Archive, KernelReport> kernel) {
     archive.value("without_release", kernel.without_release);
     archive.counters(kernel_fields, kernel);
     archive.value("interfaces", kernel.interfaces);
+    archive.list("marks", kernel.marks);
 }
 
 template <class Archive>

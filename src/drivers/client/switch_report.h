@@ -105,13 +105,21 @@ inline constexpr std::array shard_fields{
 };
 // End of the written part.
 
+// A port that marks packets.
+struct MarkReport {
+    std::string interface {};
+    std::uint64_t link_rate = 0;  // bit/s
+    std::uint64_t marked = 0;     // frames that left with CE because the port was congested
+};
+
 // State of a kernel switch, in addition to what every shard has.
 struct KernelReport {
     std::uint32_t lanes = 0;                                           // per aggregator
     std::uint8_t level = 0;                                            // level at which it aggregates
     std::vector<std::pair<std::string, std::string>> interfaces = {};  // name; native, generic or gone
     std::vector<std::uint32_t> passing_jobs = {};   // forwarded unaggregated: only a part of their packets passes here
-    std::vector<std::string> without_release = {};  // interfaces where this host's servers free no aggregators, and why
+    std::vector<std::string> without_release = {};  // interfaces without the program at tc egress, and why
+    std::vector<MarkReport> marks = {};             // interfaces whose packets get congestion marks
     std::uint64_t oversized = 0;
     std::uint64_t damaged = 0;
     std::uint64_t not_admitted = 0;

@@ -80,6 +80,7 @@ Agent::Agent(const AgentConfig& config, PinFolder folder, std::unique_ptr<Kernel
       jobs_(*plane_, config.jobs, config.hold, config.level,
             {.aggregators = aggregators_of(config), .change = config.ageing}) {
     jobs_.set_tenants(config.tenants);
+    if (config.link_rates) marks_.emplace(*kernel_, *config.link_rates);
 }
 
 void Agent::set_tenants(std::shared_ptr<const control::Tenants> tenants) {
@@ -109,8 +110,12 @@ Result<void> Agent::attach() {
         if (!attachment) return tl::unexpected(attachment.error());
         attachments_.push_back(*attachment);
         auto egress = EgressAttachment::attach(interface, kernel_->egress_descriptor());
-        if (egress) egress_attachments_.push_back(*egress);
-        if (!egress) missing_.push_back(to_string(egress.error()));
+        if (!egress) {
+            missing_.push_back(to_string(egress.error()));
+            continue;
+        }
+        egress_attachments_.push_back(*egress);
+        if (marks_) marks_->add(interface);
     }
     return {};
 }
@@ -152,6 +157,7 @@ void Agent::run() {
     Time next{};
     const auto poll = [&](Time now) {
         jobs_.poll(now);
+        if (marks_) marks_->poll(now);
         next = now + longest_wait;
     };
     while (!stopping_) {
@@ -179,6 +185,7 @@ client::ShardReport Agent::snapshot() const {
                        .interfaces = {},
                        .passing_jobs = jobs_.passing(),
                        .without_release = missing_,
+                       .marks = marks_ ? marks_->report() : std::vector<client::MarkReport>{},
                        .oversized = counters.oversized,
                        .damaged = counters.damaged,
                        .not_admitted = jobs_.not_admitted()};

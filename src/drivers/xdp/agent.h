@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "xdp/egress_attachment.h"
 #include "xdp/kernel_table.h"
 #include "xdp/pin_folder.h"
+#include "xdp/port_marks.h"
 
 namespace atp::xdp {
 
@@ -29,6 +31,7 @@ struct AgentConfig {
     Duration hold = control::timing.hold;               // a job without a JOIN for this long is removed
     std::shared_ptr<const control::Tenants> tenants{};  // nullptr: all jobs share the table
     std::string pins = "/sys/fs/bpf/atp";               // folder on a bpffs; keeps the maps between starts
+    std::optional<LinkRates> link_rates = LinkRates{};  // nullopt: no port marks packets
 };
 
 // As many aggregators as a switch in user space has with the same memory. A packet carries an index into the table of
@@ -77,6 +80,7 @@ class Agent {
     control::DataPlaneAgent jobs_;
     std::vector<Attachment> attachments_;
     std::vector<EgressAttachment> egress_attachments_;
+    std::optional<PortMarks> marks_;
     std::vector<std::string> missing_;  // interfaces without the egress program, and why
     std::atomic<bool> stopping_{false};
     std::thread thread_;

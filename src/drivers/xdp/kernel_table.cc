@@ -19,6 +19,7 @@
 
 #include "control/branch.h"
 #include "kernel_switch_program.skel.h"
+#include "net/clock.h"
 #include "xdp/pinned_maps.h"
 
 namespace atp::xdp {
@@ -129,6 +130,7 @@ struct KernelTable::Skeleton {
     [[nodiscard]] int jobs() const { return bpf_map__fd(program->maps.atp_jobs); }
     [[nodiscard]] int counters() const { return bpf_map__fd(program->maps.atp_counters); }
     [[nodiscard]] int aggregators() const { return bpf_map__fd(program->maps.atp_aggregators); }
+    [[nodiscard]] int ports() const { return bpf_map__fd(program->maps.atp_ports); }
     [[nodiscard]] int slices() const { return bpf_map__fd(program->maps.atp_slices); }
     [[nodiscard]] std::array<bpf_map*, 4> kept() const {
         return {program->maps.atp_aggregators, program->maps.atp_jobs, program->maps.atp_slices,
@@ -345,6 +347,20 @@ void KernelTable::end_changes() {
         atp_slice_end_change(&*entry);
         put_slice(job.slot, *entry);
     });
+}
+
+bool KernelTable::set_port(std::uint32_t interface, std::uint64_t rate, std::uint32_t bytes_per_frame) {
+    atp_xdp_port port{};
+    port.marked = marked(interface);  // of the rate before
+    port.bytes_per_frame = bytes_per_frame;
+    port.queue = atp_queue_of_link(rate, static_cast<std::uint64_t>(net::now().time_since_epoch().count()));
+    return bpf_map_update_elem(skeleton_->ports(), &interface, &port, BPF_F_LOCK) == 0;
+}
+
+std::uint64_t KernelTable::marked(std::uint32_t interface) const {
+    atp_xdp_port port{};
+    const bool is_known = bpf_map_lookup_elem_flags(skeleton_->ports(), &interface, &port, BPF_F_LOCK) == 0;
+    return is_known ? port.marked : 0;
 }
 
 std::optional<atp_range> KernelTable::slice_of(const control::JobKey& job) const {

@@ -80,6 +80,11 @@ class KernelTable {
     void set_slice(const control::JobKey& job, const atp_range& slice, std::uint32_t weight,
                    std::uint32_t margin = windows_meanwhile);
     void end_changes();
+    // Marks packets that leave the interface with this number, or XDP_TX returns there, once they exceed 0.98 of the
+    // link's rate. `bytes_per_frame`: what a frame takes of the rate in addition to its own bytes. False without room.
+    [[nodiscard]] bool set_port(std::uint32_t interface, std::uint64_t rate, std::uint32_t bytes_per_frame);
+    // Frames that left that port with CE while its virtual queue was congested.
+    [[nodiscard]] std::uint64_t marked(std::uint32_t interface) const;
     // Nullopt: the job has the whole table.
     [[nodiscard]] std::optional<atp_range> slice_of(const control::JobKey& job) const;
 

@@ -5,6 +5,7 @@
 
 #include "protocol/decide.h"
 #include "protocol/slice.h"
+#include "protocol/virtual_queue.h"
 #include "wire/check.h"
 
 /*
@@ -46,6 +47,15 @@ struct atp_xdp_slice {
     uint32_t lock; /* the kernel's struct bpf_spin_lock */
     uint32_t unused;
     struct atp_slice state;
+};
+
+#define ATP_XDP_PORTS 1024u
+/* A port whose packets get congestion marks. The key is the number of its interface. */
+struct atp_xdp_port {
+    uint32_t lock;            /* the kernel's struct bpf_spin_lock */
+    uint32_t bytes_per_frame; /* of the link's rate, in addition to the frame from its Ethernet header on */
+    struct atp_virtual_queue queue;
+    uint64_t marked; /* frames that left with CE while the queue was congested */
 };
 
 /* A control message that passed. User space learns from it which jobs to admit. */

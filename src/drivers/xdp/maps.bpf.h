@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* Maps that the kernel switch and user space share (xdp/layout.h): aggregators, jobs, slices, counters, control
-   messages.
+/* Maps that the kernel switch and user space share (xdp/layout.h): aggregators, jobs, slices, counters, ports,
+   control messages.
    kernel_table.cc sets each max_entries of 1 before it loads them. */
 #ifndef ATP_XDP_MAPS_BPF_H
 #define ATP_XDP_MAPS_BPF_H
@@ -52,6 +52,21 @@ struct {
     __type(value, struct atp_xdp_counters);
     __uint(max_entries, 1);
 } atp_counters SEC(".maps");
+
+struct atp_locked_port {
+    struct bpf_spin_lock lock;
+    uint32_t bytes_per_frame;
+    struct atp_virtual_queue queue;
+    uint64_t marked;
+};
+_Static_assert(sizeof(struct atp_locked_port) == sizeof(struct atp_xdp_port), "user space writes it");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __type(key, uint32_t);
+    __type(value, struct atp_locked_port);
+    __uint(max_entries, ATP_XDP_PORTS);
+} atp_ports SEC(".maps");
 
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);

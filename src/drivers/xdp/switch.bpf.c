@@ -2,8 +2,8 @@
 /*
  * The kernel switch: aggregates passing packets of admitted jobs, whatever their destination. atp_decide() decides
  * about each packet, as in every switch. A packet that needs no change passes as it arrived. The lock of an aggregator
- * is held from the decision to the last lane. A second program inspects packets that leave: results of servers on this
- * host free their aggregators there.
+ * is held from the decision to the last lane. A second program sees packets that leave: it sets congestion marks, and
+ * results of servers on this host free their aggregators there.
  *
  * The verifier checks a function that is not static once for all its callers. These functions are the stages of a
  * packet, and share only the notes of the packet (struct atp_notes).
@@ -14,6 +14,7 @@
 #include "xdp/lanes.bpf.h"
 #include "xdp/layout.h"
 #include "xdp/maps.bpf.h"
+#include "xdp/marks.bpf.h"
 #include "xdp/messages.bpf.h"
 
 #include <linux/pkt_cls.h>
@@ -279,6 +280,7 @@ __noinline int atp_leave(struct xdp_md* context, uint64_t change) {
     atp_complete_checksum(notes);
     atp_write_packet(context, notes, change + 2 * longer);
     atp_turn_around(context, &notes->frame, bytes);
+    atp_mark_returned(context, &notes->frame);
     return XDP_TX;
 }
 
@@ -402,9 +404,11 @@ __noinline int atp_release_by(struct __sk_buff* context, uint32_t at, uint32_t b
     return 0;
 }
 
-/* Inspects frames that leave an interface, and changes nothing. The kernel may cut a frame into datagrams later. */
+/* Frames that leave an interface. Sets their congestion marks, and changes nothing else. The kernel may cut a frame
+   into datagrams later. */
 SEC("tc")
 int atp_egress(struct __sk_buff* context) {
+    atp_mark_leaving(context);
     struct atp_frame frame = {};
     void* begin = (void*)(long)context->data;
     if (!atp_read_headers(begin, (void*)(long)context->data_end, &frame) || !atp_has_port(&frame)) return TC_ACT_UNSPEC;

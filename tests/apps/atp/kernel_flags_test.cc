@@ -38,13 +38,45 @@ TEST(InterfaceList, ListWithAnEmptyNameIsRefused) {
     }
 }
 
+std::string text_of(const std::vector<NamedRate>& rates) {
+    std::string text;
+    for (const NamedRate& rate : rates) text += rate.interface + "=" + std::to_string(rate.rate) + ";";
+    return text;
+}
+
+TEST(LinkRates, RatesAreOfAllInterfacesOrOfOne) {
+    EXPECT_EQ(text_of(parse_link_rates("10Gbit").value()), "=10000000000;");
+    EXPECT_EQ(text_of(parse_link_rates("eth1=500Mbit, eth2 = 1Gbit/s,40Gbps").value()),
+              "eth1=500000000;eth2=1000000000;=40000000000;");
+    EXPECT_EQ(text_of(parse_link_rates("1Mbit,eth1=10000Gbit").value()), "=1000000;eth1=10000000000000;");
+}
+
+TEST(LinkRates, TextThatIsNoRateIsRefused) {
+    for (const char* text : {"", "eth1", "eth1=", "=1Gbit", "eth1=1Gbit,", "0", "999kbit", "10001Gbit", "eth1=1Gbit=2"})
+        EXPECT_FALSE(parse_link_rates(text)) << text;
+}
+
+TEST(LinkRates, RatesThatContradictOtherFlagsAreRefused) {
+    const auto refusal = [](std::string_view rates, bool marks = true) {
+        const KernelPartConfig kernel{
+            .interfaces = {"eth1", "eth2"}, .marks = marks, .rates = parse_link_rates(rates).value()};
+        return find_misuse(kernel, usual_node(), [](const std::string&) { return false; }).value_or("");
+    };
+    EXPECT_EQ(refusal("1Gbit,eth1=10Gbit"), "");
+    EXPECT_THAT(refusal("eth3=1Gbit"), HasSubstr("--xdp does not list interface 'eth3'"));
+    EXPECT_THAT(refusal("eth1=1Gbit,eth1=2Gbit"), HasSubstr("interface 'eth1' has two rates"));
+    EXPECT_THAT(refusal("1Gbit,2Gbit"), HasSubstr("two rates are for all interfaces"));
+    EXPECT_THAT(refusal("1Gbit", false), HasSubstr("--no-marks exclude each other"));
+}
+
 TEST(KernelFlags, UsualFlagsAreAccepted) {
     EXPECT_EQ(misuse({"eth1", "eth2"}, usual_node(), {"--xdp", "--level", "--xdp-pins", "--memory", "--listen"}), "");
     EXPECT_EQ(misuse({}, usual_node(), {"--loss", "--port-rate"}), "");
 }
 
 TEST(KernelFlags, KernelFlagsWithoutInterfacesAreRefused) {
-    for (const char* flag : {"--level", "--xdp-pins"}) EXPECT_THAT(misuse({}, usual_node(), {flag}), HasSubstr(flag));
+    for (const char* flag : {"--level", "--xdp-pins", "--link-rate"})
+        EXPECT_THAT(misuse({}, usual_node(), {flag}), HasSubstr(flag));
 }
 
 TEST(KernelFlags, InterfaceNamedTwiceIsRefused) {

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * The virtual queue of a port, which decides which packets get a congestion mark. It counts every frame that leaves the
+ * port and drains at 0.98 of the link's rate, so it grows, and packets are marked, while the real queue is still empty
+ * or short (Gibbens and Kelly, "Resource pricing and the evolution of congestion control"; HULL, NSDI '12). A link that
+ * marks in this way keeps 2 % of its rate free and answers a burst with marks before the burst is dropped.
+ *
+ * A frame is marked for what is queued in front of it, and not for its own length. Otherwise a segmentation offload,
+ * which hands over up to 64 kB as one frame, would be marked on an idle link.
+ *
+ * Freestanding C, as decide.h. The state is one moment, since a queue that drains at a known rate is known by the
+ * moment at which it will be empty. Times are in 1/256 ns, because a short frame takes about one nanosecond at
+ * 400 Gbit/s; they wrap after two years, which at worst marks the frames of one burst.
+ *
+ * Ownership: the caller owns the queue during a call.
+ */
+#ifndef ATP_PROTOCOL_VIRTUAL_QUEUE_H
+#define ATP_PROTOCOL_VIRTUAL_QUEUE_H
+
+#include "wire/format.h"
+
+#ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast" /* C has no other */
+#endif
+
+#define ATP_QUEUE_DRAIN_PERCENT 98u
+/*
+ * A queue is congested beyond 16 kB plus what the link sends in 64 us: 20 kB at 500 Mbit/s, 96 kB at 10 Gbit/s and
+ * 816 kB at 100 Gbit/s. The constant part lets about eleven full frames of different senders meet at a slow link. The
+ * other part follows the round trip, since a controller needs about a round trip to react.
+ */
+#define ATP_QUEUE_LIMIT_BYTES 16000u
+#define ATP_QUEUE_LIMIT_NS 64000u
+/* Rates of a link in bit/s. At the lowest one, times of the longest frame still fit. */
+#define ATP_QUEUE_LEAST_RATE 1000000ull
+#define ATP_QUEUE_MOST_RATE 10000000000000ull
+
+#define ATP_QUEUE_TICK_LOG2 8u          /* ticks of the clock: 1/256 ns */
+#define ATP_QUEUE_SHARE_LOG2 12u        /* parts of a tick in the time of a byte, which is short at a fast link */
+#define ATP_QUEUE_BITS_NS 8000000000ull /* time of a byte at 1 bit/s */
+
+struct atp_virtual_queue {
+    uint64_t empty_at;  /* moment at which it will be empty, in ticks */
+    uint64_t limit;     /* time after which it is congested, in ticks */
+    uint64_t byte_time; /* at the drain rate, in 1/4096 ticks */
+};
+ATP_STATIC_ASSERT(sizeof(struct atp_virtual_queue) == 24u, "no padding");
+
+static inline uint64_t atp_queue_time(const struct atp_virtual_queue* queue, uint32_t bytes) {
+    return bytes * queue->byte_time >> ATP_QUEUE_SHARE_LOG2;
+}
+
+/* An empty queue. `rate`: of the link in bit/s, ATP_QUEUE_LEAST_RATE to ATP_QUEUE_MOST_RATE. */
+static inline struct atp_virtual_queue atp_queue_of_link(uint64_t rate, uint64_t now_ns) {
+    struct atp_virtual_queue queue;
+    queue.empty_at = now_ns << ATP_QUEUE_TICK_LOG2;
+    queue.byte_time =
+        (ATP_QUEUE_BITS_NS << (ATP_QUEUE_TICK_LOG2 + ATP_QUEUE_SHARE_LOG2)) / (rate * ATP_QUEUE_DRAIN_PERCENT / 100u);
+    queue.limit = atp_queue_time(&queue, ATP_QUEUE_LIMIT_BYTES) + ((uint64_t)ATP_QUEUE_LIMIT_NS << ATP_QUEUE_TICK_LOG2);
+    return queue;
+}
+
+/*
+ * Counts a frame that leaves at `now_ns`. True if the queue in front of it is congested. The queue grows to at most
+ * twice its limit and one frame, so that marks end soon after the load has ended.
+ */
+static inline int atp_queue_add(struct atp_virtual_queue* queue, uint64_t now_ns, uint32_t bytes) {
+    uint64_t now = now_ns << ATP_QUEUE_TICK_LOG2;
+    uint64_t waits = queue->empty_at - now;
+    if ((int64_t)waits < 0) waits = 0; /* it has been empty since */
+    if (waits > 2u * queue->limit) waits = 2u * queue->limit;
+    queue->empty_at = now + waits + atp_queue_time(queue, bytes);
+    return waits > queue->limit;
+}
+
+#ifdef __cplusplus
+#pragma GCC diagnostic pop
+#endif
+
+#endif

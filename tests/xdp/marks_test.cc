@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// The congestion marks of the programs in the kernel.
+#include <vector>
+
+#include "job_in_the_kernel.h"
+
+namespace atp::test {
+namespace {
+
+constexpr std::uint32_t loopback = 1;  // the kernel runs a program for a test as if it was there
+constexpr std::uint64_t slow = 1'000'000;
+constexpr std::size_t payload_bytes = 1400;
+constexpr unsigned unmarked_frames = 11;  // of 1,442 bytes, fill no more than 16 kB
+constexpr unsigned frames_beyond = 40;    // three times as many as fill the queue, so that it may drain meanwhile
+
+class MarksInTheKernel : public SwitchInTheKernel {
+  protected:
+    // An empty queue.
+    void set_rate(std::uint64_t rate, std::uint32_t bytes_per_frame = 0) {
+        ASSERT_TRUE(machine->set_port(loopback, rate, bytes_per_frame));
+    }
+    static Bytes other_traffic(const Wrapping& wrapping = {}) {
+        Wrapping elsewhere = wrapping;
+        elsewhere.destination = 9000;
+        return wrap(Bytes(payload_bytes, std::byte{0xAB}), elsewhere);
+    }
+    void fill_queue(const Bytes& frame) {
+        for (unsigned i = 0; i < frames_beyond; ++i) leave(frame);
+    }
+};
+
+TEST_F(MarksInTheKernel, LeavingFramesBeyondTheRateGetTheMarkInTheirOwnHeader) {
+    if (machine == nullptr) return;
+    std::uint64_t marked = 0;
+    for (const int ip : {4, 6}) {
+        const Bytes frame = other_traffic({.ip = ip, .ipv4_option_words = ip == 4 ? 2 : 0});
+        set_rate(slow);
+        for (unsigned i = 0; i < unmarked_frames; ++i) expect_to_leave_untouched(frame);
+        EXPECT_EQ(machine->marked(loopback), marked);
+        fill_queue(frame);
+        const xdp::Outcome outcome = leave(frame);
+        const Unwrapped after = unwrap(outcome.frame);
+        EXPECT_EQ(after.ecn, 3U);
+        EXPECT_TRUE(after.network_checksum_holds);
+        EXPECT_EQ(after.checksum, Checksum::full);
+        EXPECT_EQ(after.payload, unwrap(frame).payload);
+        EXPECT_EQ(outcome.frame.size(), frame.size());
+        const std::uint64_t before = marked;
+        marked = machine->marked(loopback);
+        EXPECT_GT(marked, before + 10);
+    }
+}
+
+TEST_F(MarksInTheKernel, OtherEcnCapableCodepointIsMarkedAndOthersStay) {
+    if (machine == nullptr) return;
+    set_rate(slow);
+    fill_queue(other_traffic());
+    EXPECT_EQ(unwrap(leave(other_traffic({.ecn = 1})).frame).ecn, 3U);
+    const std::uint64_t marked = machine->marked(loopback);
+    expect_to_leave_untouched(other_traffic({.ecn = 0}));
+    expect_to_leave_untouched(other_traffic({.ip = 6, .ecn = 0}));
+    expect_to_leave_untouched(other_traffic({.vlan_tags = 2}));
+    EXPECT_EQ(machine->marked(loopback), marked);
+}
+
+TEST_F(MarksInTheKernel, FramesThatAreNotEcnCapableFillTheQueueOfOthers) {
+    if (machine == nullptr) return;
+    set_rate(slow);
+    fill_queue(other_traffic({.ecn = 0}));
+    EXPECT_EQ(machine->marked(loopback), 0U);
+    EXPECT_EQ(unwrap(leave(other_traffic()).frame).ecn, 3U);
+}
+
+TEST_F(MarksInTheKernel, FastLinkAndPortWithoutARateMarkNothing) {
+    if (machine == nullptr) return;
+    fill_queue(other_traffic());
+    expect_to_leave_untouched(other_traffic());
+    set_rate(ATP_QUEUE_MOST_RATE);
+    fill_queue(other_traffic());
+    expect_to_leave_untouched(other_traffic());
+    ASSERT_TRUE(machine->set_port(loopback + 1, slow, 0)) << "another port's";
+    fill_queue(other_traffic());
+    expect_to_leave_untouched(other_traffic());
+    EXPECT_EQ(machine->marked(loopback), 0U);
+}
+
+TEST_F(MarksInTheKernel, HeadersOfTheSegmentsOfAnOffloadCount) {
+    if (machine == nullptr) return;
+    // 20 segments of 64 bytes have 21 headers of 42 bytes. Without them, 9 packets of 1,322 bytes fill 12 kB only.
+    const Bytes packet = wrap(Bytes(1280, std::byte{1}), {.destination = 9000});
+    set_rate(slow);
+    for (unsigned i = 0; i < 9; ++i) leave(packet, 64);
+    EXPECT_EQ(unwrap(leave(packet).frame).ecn, 3U);
+    set_rate(slow);
+    for (unsigned i = 0; i < 9; ++i) leave(packet);
+    EXPECT_EQ(unwrap(leave(packet).frame).ecn, 2U);
+}
+
+TEST_F(MarksInTheKernel, BytesBetweenTheFramesOfALinkCount) {
+    if (machine == nullptr) return;
+    set_rate(slow, 1000);
+    for (unsigned i = 0; i < unmarked_frames; ++i) leave(other_traffic());
+    EXPECT_EQ(unwrap(leave(other_traffic()).frame).ecn, 3U);
+}
+
+TEST_F(MarksInTheKernel, NewRateKeepsTheCountOfMarks) {
+    if (machine == nullptr) return;
+    set_rate(slow);
+    fill_queue(other_traffic());
+    const std::uint64_t marked = machine->marked(loopback);
+    EXPECT_GT(marked, 0U);
+    set_rate(2 * slow);
+    EXPECT_EQ(machine->marked(loopback), marked);
+    expect_to_leave_untouched(other_traffic());
+}
+
+// It leaves by XDP_TX, which passes no tc egress.
+TEST_F(MarksInTheKernel, GradientThatReturnsToTheServerIsCountedAndMarked) {
+    if (machine == nullptr) return;
+    for (const int ip : {4, 6}) {
+        set_rate(slow);
+        const Lanes lanes(300, 5);
+        Unwrapped last;
+        for (unsigned i = 0; i < frames_beyond; ++i) {
+            ASSERT_TRUE(machine->write(1, {}));
+            send(gradient(0), lanes, {.ip = ip});
+            const xdp::Outcome outcome = send(flush(), {}, {.ip = ip});
+            ASSERT_EQ(outcome.disposition, xdp::Disposition::sent_back);
+            last = unwrap(outcome.frame);
+            if (i < unmarked_frames) {
+                EXPECT_EQ(last.ecn, 2U);
+            }
+        }
+        EXPECT_EQ(last.ecn, 3U);
+        EXPECT_TRUE(last.network_checksum_holds);
+        EXPECT_EQ(last.checksum, Checksum::full);
+        EXPECT_EQ(unwrap(leave(other_traffic()).frame).ecn, 3U) << "both programs fill one queue";
+    }
+}
+
+TEST_F(MarksInTheKernel, ReturningGradientWithoutEcnIsUnmarked) {
+    if (machine == nullptr) return;
+    set_rate(slow);
+    fill_queue(other_traffic());
+    send(gradient(0), {1, 2, 3});
+    const Unwrapped returned = unwrap(send(flush(), {}, {.ecn = 0}).frame);
+    EXPECT_EQ(returned.ecn, 0U);
+    EXPECT_TRUE(returned.network_checksum_holds);
+}
+
+}  // namespace
+}  // namespace atp::test
