@@ -28,6 +28,7 @@ TEST(StatsText, ShowsSwitchKernelJobsAndChannels) {
     EXPECT_THAT(text, HasSubstr("atp 1.2.3 at 127.0.0.1:4790, up 12 s, 64.0 MB of aggregators of 352 lanes, parent "
                                 "[2001:db8::1]:4790\n"));
     EXPECT_THAT(text, HasSubstr("inside the kernel: eth1 native, eth2 generic; 44444 aggregators of 352 lanes;"));
+    EXPECT_THAT(text, HasSubstr("\nframes marked: eth1 12 (link of 10000 Mbit)\n"));
     EXPECT_THAT(text, HasSubstr("  00000007        501        502        503        507     1021      516      534"));
     EXPECT_THAT(
         text,
