@@ -44,8 +44,8 @@ std::string marks_text(const client::SwitchReport& report) {
     for (const client::ShardReport& shard : report.shards) {
         if (!shard.kernel) continue;
         for (const client::MarkReport& port : shard.kernel->marks) {
-            text += fmt::format("{}{} {} (link of {} Mbit)", text.empty() ? "frames marked: " : ", ",
-                                port.interface, port.marked, port.link_rate / 1'000'000);
+            text += fmt::format("{}{} {} (link of {} Mbit)", text.empty() ? "frames marked: " : ", ", port.interface,
+                                port.marked, port.link_rate / 1'000'000);
         }
     }
     return text.empty() ? text : text + "\n";

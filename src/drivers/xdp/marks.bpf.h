@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Congestion marks (docs/spec/packet.md#congestion-marks): every frame that leaves a port is added to the port's
+ * Congestion marks (docs/spec/packet.md#ip-and-udp): every frame that leaves a port is added to the port's
  * virtual queue, whatever its protocol, and while the queue is congested, ECN-capable packets leave with CE.
  */
 #ifndef ATP_XDP_MARKS_BPF_H
