@@ -131,6 +131,24 @@ TEST(ServerRecovery, PartialSumHasTheScaleOfAGradientThatCameBeforeIt) {
     EXPECT_EQ(bench.server.counters().mismatched, 0U);
 }
 
+// The FLUSH left before a gradient told that the fragment has an owner, so the sum does not name it.
+TEST(ServerRecovery, PartialSumWithoutTheOwnerIsDroppedAndItsMembersSendAgain) {
+    ServerBench bench(*Membership::star(3), wide_channel());
+    for (const std::uint32_t seq : {1U, 2U, 3U}) complete(bench, seq);
+    (void)bench.answers();
+    Bytes owned = bench.gradient(2, 0, 2, ATP_FLAG_BYPASS);
+    atp_header header = testing::header_in(owned);
+    header.peer = 1;
+    wire::encode_header(header, owned);
+    bench.handle(owned);
+    (void)bench.answers();
+    bench.handle(partial_sum(bench, 0x3, 0, 4));
+    const auto nacks = answers_of_type(bench, ATP_TYPE_NACK);
+    ASSERT_EQ(nacks.size(), 1U);
+    EXPECT_EQ(nacks[0].header.bitmap0, 0x3U);
+    EXPECT_EQ(bench.server.counters().mismatched, 0U);
+}
+
 TEST(ServerRecovery, OfRacksTheSumsOfLevelOneComeFirst) {
     ServerBench bench(*Membership::racks(2, 2), wide_channel());
     for (const std::uint32_t seq : {1U, 2U, 3U}) bench.handle(bench.units_gradient(0x3, seq, 4));

@@ -44,18 +44,19 @@ TEST(VirtualQueue, SteadyLoadIsMarkedAboveNinetyEightPercentOfTheRate) {
         EXPECT_EQ(marked_share(queue, now_ns, gap_at(0.5, rate)), 0) << rate;
         EXPECT_EQ(marked_share(queue, now_ns, gap_at(0.97, rate)), 0) << rate;
         EXPECT_GT(marked_share(queue, now_ns, gap_at(0.99, rate)), 0.5) << rate;
-        EXPECT_GT(marked_share(queue, now_ns, gap_at(1.5, rate)), 0.99) << rate;
+        EXPECT_GT(marked_share(queue, now_ns, gap_at(1.5, rate)), 0.98) << rate;
     }
 }
 
 TEST(VirtualQueue, BurstIsMarkedBeyondALimitThatGrowsWithTheRate) {
-    EXPECT_NEAR(burst_before_a_mark(half_gigabit), 20'000, 250);
-    EXPECT_NEAR(burst_before_a_mark(10'000'000'000), 94'400, 250);
-    EXPECT_NEAR(burst_before_a_mark(100'000'000'000), 800'000, 500);
+    EXPECT_NEAR(burst_before_a_mark(half_gigabit), 100'000, 250);
+    EXPECT_NEAR(burst_before_a_mark(10'000'000'000), 174'400, 250);
+    EXPECT_NEAR(burst_before_a_mark(100'000'000'000), 880'000, 500);
 }
 
-TEST(VirtualQueue, OneFrameOfAnOffloadOnAnIdleLinkIsUnmarked) {
+TEST(VirtualQueue, TwoFramesOfAnOffloadOnAnIdleLinkAreUnmarked) {
     atp_virtual_queue queue = atp_queue_of_link(half_gigabit, 0);
+    EXPECT_EQ(atp_queue_add(&queue, 0, 65'000), 0);
     EXPECT_EQ(atp_queue_add(&queue, 0, 65'000), 0);
     EXPECT_EQ(atp_queue_add(&queue, 0, 100), 1);
 }
@@ -67,25 +68,25 @@ TEST(VirtualQueue, LargeFramesAtTheFullRateAreMarkedAsSmallOnesAre) {
     for (std::uint64_t i = 0; i < 1000; ++i) {
         if (atp_queue_add(&queue, i * gap_ns, 65'000) != 0) ++marked;
     }
-    EXPECT_GT(marked, 900U);
+    EXPECT_GT(marked, 800U);
 }
 
 TEST(VirtualQueue, EveryByteOfAPortCountsWhoeverSentIt) {
     std::uint64_t now_ns = 0;
     atp_virtual_queue queue = atp_queue_of_link(half_gigabit, now_ns);
     unsigned marked = 0;
-    for (unsigned i = 0; i < 5000; ++i, now_ns += gap_at(0.5, half_gigabit)) {
+    for (unsigned i = 0; i < 20'000; ++i, now_ns += gap_at(0.5, half_gigabit)) {
         atp_queue_add(&queue, now_ns, frame_bytes);                     // another sender's
         if (atp_queue_add(&queue, now_ns, frame_bytes) != 0) ++marked;  // ours, half of the rate
     }
-    EXPECT_GT(marked, 4000U);
+    EXPECT_GT(marked, 15'000U);
 }
 
 TEST(VirtualQueue, MarksEndSoonAfterALongOverload) {
     std::uint64_t now_ns = 0;
     atp_virtual_queue queue = atp_queue_of_link(half_gigabit, now_ns);
     EXPECT_GT(marked_share(queue, now_ns, gap_at(3, half_gigabit)), 0.99);
-    now_ns += 400'000;  // drains the limit and a frame of twice the limit
+    now_ns += 2'000'000;  // drains the limit of a queue of twice the limit
     EXPECT_EQ(atp_queue_add(&queue, now_ns, frame_bytes), 0);
 }
 
@@ -104,14 +105,14 @@ TEST(VirtualQueue, WorksAcrossTheWrapOfItsClock) {
     const std::uint64_t wrap_ns = std::numeric_limits<std::uint64_t>::max() >> ATP_QUEUE_TICK_LOG2;
     std::uint64_t now_ns = wrap_ns - 1000;
     atp_virtual_queue full = atp_queue_of_link(half_gigabit, now_ns);
-    for (unsigned i = 0; i < 30; ++i) atp_queue_add(&full, now_ns, frame_bytes);
+    for (unsigned i = 0; i < 100; ++i) atp_queue_add(&full, now_ns, frame_bytes);
     EXPECT_LT(full.empty_at, now_ns << ATP_QUEUE_TICK_LOG2) << "it will be empty after the wrap";
     EXPECT_EQ(atp_queue_add(&full, now_ns, frame_bytes), 1);
     EXPECT_EQ(atp_queue_add(&full, now_ns + 2000, frame_bytes), 1);
 
-    now_ns = wrap_ns - 1'000'000;
+    now_ns = wrap_ns - 10'000'000;
     atp_virtual_queue drained = atp_queue_of_link(half_gigabit, now_ns);
-    for (unsigned i = 0; i < 30; ++i) atp_queue_add(&drained, now_ns, frame_bytes);
+    for (unsigned i = 0; i < 100; ++i) atp_queue_add(&drained, now_ns, frame_bytes);
     EXPECT_EQ(atp_queue_add(&drained, wrap_ns + 1000, frame_bytes), 0);
 }
 
@@ -134,7 +135,7 @@ struct Model {
 RC_GTEST_PROP(VirtualQueue, MarksWhatAQueueOfBytesMarks, ()) {
     const auto rate = static_cast<std::uint64_t>(*rc::gen::inRange<std::int64_t>(1'000'000, 400'000'000'000));
     const double drain = 0.98 * static_cast<double>(rate) / 8e9;
-    Model model{.drain_bytes_per_ns = drain, .limit_bytes = 16'000 + 64'000 * drain};
+    Model model{.drain_bytes_per_ns = drain, .limit_bytes = 96'000 + 64'000 * drain};
     std::uint64_t now_ns = 0;
     atp_virtual_queue queue = atp_queue_of_link(rate, now_ns);
     for (unsigned i = 0; i < 300; ++i) {

@@ -26,6 +26,9 @@ class Flags(networks.NetworkTest):
             ("--memory 0", ["--xdp", "to-w0", "--memory", "0"]),
             ("interface 'to-w0' is listed twice", ["--xdp", "to-w0,to-w1,to-w0"]),
             ("--xdp-pins", ["--listen", self.network.any_endpoint]),
+            ("--link-rate: '1' is invalid", ["--xdp", "to-w0", "--link-rate", "1"]),
+            ("--xdp does not list interface 'to-w1'", ["--xdp", "to-w0", "--link-rate", "to-w1=1Gbit"]),
+            ("--no-marks exclude each other", ["--xdp", "to-w0", "--link-rate", "1Gbit", "--no-marks"]),
             ("--xdp: 'to-w0,,to-w1' is invalid", ["--xdp", "to-w0,,to-w1"]),
         ):
             self.assertIn(word, self.refusal(*flags))
@@ -47,6 +50,24 @@ class Flags(networks.NetworkTest):
         out, _ = switch.communicate(timeout=PATIENCE_S)
         self.assertEqual(out.count("aggregators  "), 1)
         self.assertIn("  aggregators  44198 of 352 lanes inside the kernel (64.0 MB), in a rack\n", out)
+
+    def output_of(self, *flags):
+        """Returns what a switch on three ports prints at its start, and `atp stats` then."""
+        words = ["switch", "--xdp", "to-w0,to-w1,to-w2", "--xdp-pins", self.new_pins(), *flags]
+        switch = self.start_atp("bridge", *words)
+        networks.wait_until(lambda: switch.poll() is not None or self.report("bridge"), "the switch answers")
+        stats = networks.call(*self.network.at("bridge", networks.ATP, "stats", self.network.endpoint("bridge")))
+        self.stop(switch)
+        return switch.communicate(timeout=PATIENCE_S)[0], stats
+
+    def test_start_shows_which_ports_mark_packets_and_stats_how_many(self):
+        out, stats = self.output_of("--link-rate", "to-w0=500Mbit")
+        self.assertIn("  marks        to-w0 above 0.98 of 500 Mbit/s\n", out)
+        self.assertIn("  without marks at to-w1 and to-w2: no driver reports a rate; set --link-rate\n", out)
+        self.assertIn("\nframes marked: to-w0 0 (link of 500 Mbit)\n", stats)
+        out, stats = self.output_of("--no-marks")
+        self.assertNotIn("marks", out)
+        self.assertNotIn("frames marked", stats)
 
 
 if __name__ == "__main__":

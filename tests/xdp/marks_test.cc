@@ -10,8 +10,8 @@ namespace {
 constexpr std::uint32_t loopback = 1;  // the kernel runs a program for a test as if it was there
 constexpr std::uint64_t slow = 1'000'000;
 constexpr std::size_t payload_bytes = 1400;
-constexpr unsigned unmarked_frames = 11;  // of 1,442 bytes, fill no more than 16 kB
-constexpr unsigned frames_beyond = 40;    // three times as many as fill the queue, so that it may drain meanwhile
+constexpr unsigned unmarked_frames = 66;  // of 1,442 bytes, fill no more than 96 kB
+constexpr unsigned frames_beyond = 200;   // three times as many as fill the queue, so that it may drain meanwhile
 
 class MarksInTheKernel : public SwitchInTheKernel {
   protected:
@@ -86,13 +86,13 @@ TEST_F(MarksInTheKernel, FastLinkAndPortWithoutARateMarkNothing) {
 
 TEST_F(MarksInTheKernel, HeadersOfTheSegmentsOfAnOffloadCount) {
     if (machine == nullptr) return;
-    // 20 segments of 64 bytes have 21 headers of 42 bytes. Without them, 9 packets of 1,322 bytes fill 12 kB only.
+    // 20 segments of 64 bytes have 21 headers of 42 bytes. Without them, 60 packets of 1,322 bytes fill 79 kB only.
     const Bytes packet = wrap(Bytes(1280, std::byte{1}), {.destination = 9000});
     set_rate(slow);
-    for (unsigned i = 0; i < 9; ++i) leave(packet, 64);
+    for (unsigned i = 0; i < 60; ++i) leave(packet, 64);
     EXPECT_EQ(unwrap(leave(packet).frame).ecn, 3U);
     set_rate(slow);
-    for (unsigned i = 0; i < 9; ++i) leave(packet);
+    for (unsigned i = 0; i < 60; ++i) leave(packet);
     EXPECT_EQ(unwrap(leave(packet).frame).ecn, 2U);
 }
 

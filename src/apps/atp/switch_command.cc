@@ -31,7 +31,6 @@
 #include "net/interface_mtu.h"
 #include "net/resolve.h"
 #include "protocol/switch.h"
-#include "protocol/virtual_queue.h"
 #include "switchd/node.h"
 #include "switchd/state_file.h"
 #include "wire/control.h"
@@ -139,8 +138,7 @@ void print_marks(const KernelPartConfig& config, const client::KernelReport& ker
     std::vector<std::string> without;
     for (const auto& [interface, mode] : kernel.interfaces) without.push_back(interface);
     for (const client::MarkReport& port : kernel.marks) {
-        fmt::print("  marks        {} at {} Mbit/s, 0.98 of its link\n", port.interface,
-                   port.link_rate * ATP_QUEUE_DRAIN_PERCENT / 100 / 1'000'000);
+        fmt::print("  marks        {} above 0.98 of {} Mbit/s\n", port.interface, port.link_rate / 1'000'000);
         std::erase(without, port.interface);
     }
     if (!without.empty()) {

@@ -69,8 +69,9 @@ std::optional<std::uint8_t> Server::scale_of(std::uint32_t seq, std::uint32_t ar
 // have too.
 bool Server::knows_scale(Record& record, wire::Packet& packet, Time now) {
     if (!record.lost || packet.header.worker != ATP_WORKER_ALL) return true;
-    if (record.filled) {
-        // A gradient that passed the switch came first. The FLUSH was sent before its scale was known.
+    // A gradient that passed the switch came first. The FLUSH was sent before its scale was known, and its owner: a sum
+    // that lacks that cannot be used.
+    if (record.filled && Delivery::of(packet.header) == record.delivery) {
         if (record.purpose == packet.header.argument) packet.header.scale = record.scale;
         return true;
     }

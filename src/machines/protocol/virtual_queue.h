@@ -26,11 +26,12 @@
 
 #define ATP_QUEUE_DRAIN_PERCENT 98u
 /*
- * A queue is congested beyond 16 kB plus what the link sends in 64 us: 20 kB at 500 Mbit/s, 96 kB at 10 Gbit/s and
- * 816 kB at 100 Gbit/s. The constant part lets about eleven full frames of different senders meet at a slow link. The
- * other part follows the round trip, since a controller needs about a round trip to react.
+ * A queue is congested beyond 96 kB plus what the link sends in 64 us: 100 kB at 500 Mbit/s, 174 kB at 10 Gbit/s. The
+ * constant part is one frame of a segmentation offload, and 32 kB for packets of other senders that meet it. With 20
+ * kB, two such frames in a row were marked, and a job used only half of its links of 500 Mbit/s. The other part follows
+ * the round trip, which a controller needs to react.
  */
-#define ATP_QUEUE_LIMIT_BYTES 16000u
+#define ATP_QUEUE_LIMIT_BYTES 96000u
 #define ATP_QUEUE_LIMIT_NS 64000u
 /* Rates of a link in bit/s. At the lowest one, times of the longest frame still fit. */
 #define ATP_QUEUE_LEAST_RATE 1000000ull
