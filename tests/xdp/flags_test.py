@@ -28,7 +28,6 @@ class Flags(networks.NetworkTest):
             ("--xdp-pins", ["--listen", self.network.any_endpoint]),
             ("--link-rate: '1' is invalid", ["--xdp", "to-w0", "--link-rate", "1"]),
             ("--xdp does not list interface 'to-w1'", ["--xdp", "to-w0", "--link-rate", "to-w1=1Gbit"]),
-            ("--no-marks exclude each other", ["--xdp", "to-w0", "--link-rate", "1Gbit", "--no-marks"]),
             ("--xdp: 'to-w0,,to-w1' is invalid", ["--xdp", "to-w0,,to-w1"]),
         ):
             self.assertIn(word, self.refusal(*flags))
@@ -65,7 +64,7 @@ class Flags(networks.NetworkTest):
         self.assertIn("  marks        to-w0 above 0.98 of 500 Mbit/s\n", out)
         self.assertIn("  without marks at to-w1 and to-w2: no driver reports a rate; set --link-rate\n", out)
         self.assertIn("\nframes marked: to-w0 0 (link of 500 Mbit)\n", stats)
-        out, stats = self.output_of("--no-marks")
+        out, stats = self.output_of()
         self.assertNotIn("marks", out)
         self.assertNotIn("frames marked", stats)
 

@@ -143,10 +143,10 @@ class MarksOfFlows(Marks):
 
     def test_nothing_is_marked_without_marks_or_without_a_rate(self):
         self.shape("server")
-        switch = self.start_switch(flags=["--no-marks"])
+        switch = self.start_switch()
         self.assertEqual(self.shares(("w0", 2 * LINK, ECT)), [0])
         self.stop(switch)
-        self.start_switch()  # a veth reports a rate that it does not have
+        self.start_switch(flags=["--marks"])  # a veth reports a rate that it does not have
         self.assertEqual(self.shares(("w0", 2 * LINK, ECT)), [0])
         self.assertEqual(self.kernel()["kernel"]["marks"], [])
 
@@ -214,7 +214,7 @@ class MarksOfSums(Marks):
 
     def test_without_marks_no_window_halves(self):
         self.shape("server", "w2", rate=self.rate)
-        self.assertEqual(self.halvings("--no-marks"), (0, 0))
+        self.assertEqual(self.halvings(), (0, 0))
 
 
 @unittest.skipUnless(socket.has_ipv6, "this machine has no IPv6")

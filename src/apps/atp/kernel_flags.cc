@@ -17,7 +17,7 @@ constexpr auto least_rate = static_cast<std::int64_t>(ATP_QUEUE_LEAST_RATE);
 constexpr auto most_rate = static_cast<std::int64_t>(ATP_QUEUE_MOST_RATE);
 
 // Flags that need --xdp.
-constexpr std::array kernel_flags = {"--xdp-pins", "--link-rate"};
+constexpr std::array kernel_flags = {"--xdp-pins", "--marks", "--link-rate"};
 
 std::string_view trimmed(std::string_view text) {
     const std::size_t first = text.find_first_not_of(blanks);
@@ -32,8 +32,6 @@ std::optional<std::string> first_twice(std::vector<std::string> names) {
 }
 
 std::optional<std::string> find_rate_misuse(const KernelPartConfig& kernel) {
-    if (!kernel.marks && !kernel.rates.empty())
-        return "--link-rate and --no-marks exclude each other: the switch needs rates for marks only";
     std::vector<std::string> names;
     for (const NamedRate& rate : kernel.rates) {
         names.push_back(rate.interface);

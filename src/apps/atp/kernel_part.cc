@@ -23,7 +23,7 @@ class XdpPart final : public KernelPart {
 };
 
 std::optional<xdp::LinkRates> link_rates_of(const KernelPartConfig& config) {
-    if (!config.marks) return std::nullopt;
+    if (!config.sets_marks()) return std::nullopt;
     xdp::LinkRates rates;
     for (const NamedRate& named : config.rates) {
         if (named.interface.empty()) {

@@ -24,12 +24,13 @@ struct KernelPartConfig {
     std::vector<std::string> interfaces = {};
     std::string pins = "/sys/fs/bpf/atp";
     std::uint8_t level = 0;
-    bool marks = true;                  // the program sets congestion marks
+    bool marks = false;                 // the program sets congestion marks, also if there are rates
     std::vector<NamedRate> rates = {};  // of links; others have the rate that their drivers report
     std::string pipeline = {};          // Thrift server of a pipeline; empty: none
     std::string pipeline_control = {};  // interface at which the pipeline delivers control messages
 
     [[nodiscard]] bool in_path() const { return !interfaces.empty() || !pipeline.empty(); }
+    [[nodiscard]] bool sets_marks() const { return marks || !rates.empty(); }
 };
 
 // A running switch in the path.

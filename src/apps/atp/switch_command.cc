@@ -134,7 +134,7 @@ void print_memory(const switchd::SwitchNodeConfig& config) {
 
 // Nothing about a pipeline, whose program marks or not.
 void print_marks(const KernelPartConfig& config, const client::KernelReport& kernel) {
-    if (!config.pipeline.empty() || !config.marks) return;
+    if (!config.pipeline.empty() || !config.sets_marks()) return;
     std::vector<std::string> without;
     for (const auto& [interface, mode] : kernel.interfaces) without.push_back(interface);
     for (const client::MarkReport& port : kernel.marks) {
@@ -333,11 +333,12 @@ void add_path_flags(Command& command, KernelPartConfig& kernel) {
                  "the server [none]");
     flags.text("--xdp-pins", kernel.pins, "FOLDER", "a path",
                "Folder on a bpffs, which keeps the state of the kernel switch over a restart [/sys/fs/bpf/atp]");
-    flags.flag("--marks,!--no-marks", kernel.marks,
-               "Mark packets of every sender that leave these interfaces (ECN) at 0.98 of the link's rate [yes]");
-    flags.parsed("--link-rate", kernel.rates, "RATES", parse_link_rates, link_rate_forms,
-                 "Rate at which links or their shapers send, with Ethernet headers [as the driver of a card reports; "
-                 "nothing is marked where none does]");
+    flags.flag("--marks", kernel.marks,
+               "Mark packets of every sender that leave these interfaces (ECN) above 0.98 of the link's rate");
+    flags.parsed(
+        "--link-rate", kernel.rates, "RATES", parse_link_rates, link_rate_forms,
+        "Rate for --marks, which it implies: of links or their shapers, with Ethernet headers [as the driver of a "
+        "card reports; nothing is marked where none does]");
     flags.number("--level", kernel.level, 0, ATP_LEVELS - 1,
                  "Position of an --xdp or --p4 switch: 0 in a rack, 1 above the racks [0]");
     flags.text("--p4", kernel.pipeline, "ADDRESS", address_forms,

@@ -57,16 +57,14 @@ TEST(LinkRates, TextThatIsNoRateIsRefused) {
 }
 
 TEST(LinkRates, RatesThatContradictOtherFlagsAreRefused) {
-    const auto refusal = [](std::string_view rates, bool marks = true) {
-        const KernelPartConfig kernel{
-            .interfaces = {"eth1", "eth2"}, .marks = marks, .rates = parse_link_rates(rates).value()};
+    const auto refusal = [](std::string_view rates) {
+        const KernelPartConfig kernel{.interfaces = {"eth1", "eth2"}, .rates = parse_link_rates(rates).value()};
         return find_misuse(kernel, usual_node(), [](const std::string&) { return false; }).value_or("");
     };
     EXPECT_EQ(refusal("1Gbit,eth1=10Gbit"), "");
     EXPECT_THAT(refusal("eth3=1Gbit"), HasSubstr("--xdp does not list interface 'eth3'"));
     EXPECT_THAT(refusal("eth1=1Gbit,eth1=2Gbit"), HasSubstr("interface 'eth1' has two rates"));
     EXPECT_THAT(refusal("1Gbit,2Gbit"), HasSubstr("two rates are for all interfaces"));
-    EXPECT_THAT(refusal("1Gbit", false), HasSubstr("--no-marks exclude each other"));
 }
 
 TEST(KernelFlags, UsualFlagsAreAccepted) {
@@ -75,7 +73,7 @@ TEST(KernelFlags, UsualFlagsAreAccepted) {
 }
 
 TEST(KernelFlags, KernelFlagsWithoutInterfacesAreRefused) {
-    for (const char* flag : {"--level", "--xdp-pins", "--link-rate"})
+    for (const char* flag : {"--level", "--xdp-pins", "--marks", "--link-rate"})
         EXPECT_THAT(misuse({}, usual_node(), {flag}), HasSubstr(flag));
 }
 
