@@ -66,9 +66,6 @@ Drawing draw_fig10(const Lab& lab) {
         }
     }
     const std::size_t half = points.size() / 2;
-    // The microbenchmark of ATP with the highest loss and a shorter timer. Shows the time lost when a resend is lost.
-    points.push_back(points[half + losses.size()]);
-    points.back().min_timeout = microseconds(100);
     const std::vector<sim::Report> reports = lab.run(points);
 
     std::vector<double> training;
@@ -96,8 +93,7 @@ Drawing draw_fig10(const Lab& lab) {
         drawing.checks.push_back(at_least(1, "microbenchmark" + at, lead(of_micro, i)));
     }
     drawing.checks.push_back(
-        notified("ATP, microbenchmark at 1 %: throughput relative to no loss", of_micro.lines[0].y.back()));
-    drawing.checks.push_back(notified("the same with a timer of 0.1 ms", goodput_gbps(reports.back()) / micro.front()));
+        at_least(0.9, "ATP, microbenchmark at 1 %: throughput relative to no loss", of_micro.lines[0].y.back()));
     drawing.charts = {of_model, of_micro};
     return drawing;
 }
@@ -189,11 +185,9 @@ const Figure fig10{
         "detects the loss from newer ACKs.",
     .setup = "Packets are lost in both directions of the link of one of eight workers.",
     .differences =
-        "With more loss, SwitchML keeps more of its throughput than ATP. ATP's window waits for its oldest fragment. "
-        "Once the whole window is in flight, the worker sends no new fragment, so no newer ACK can show that a "
-        "resend was lost too. The whole window then waits for the timer of 1 ms. SwitchML also waits for every lost "
-        "packet, but with only one of its 512 slots. Longer links change little, but a shorter timer more than "
-        "doubles the throughput at 1 % (last row). The paper does not say what its workers do if a resend is lost.",
+        "In the paper, each worker that sees three newer ACKs sends its gradient again. Here the server asks only the "
+        "workers whose gradients it misses, and a worker has four times as many slots as packets in flight, so that "
+        "one lost fragment does not stop the others. The paper does not say what its workers do if a resend is lost.",
     .draw = draw_fig10,
 };
 
