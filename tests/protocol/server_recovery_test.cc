@@ -53,7 +53,7 @@ TEST(ServerRecovery, ThreeNewerFragmentsFetchWhatTheSwitchHoldsOnce) {
     EXPECT_TRUE(answers_of_type(bench, ATP_TYPE_FLUSH).empty());
 }
 
-TEST(ServerRecovery, PartialSumOfALostFragmentAsksExactlyTheMissingWorkers) {
+TEST(ServerRecovery, H105_PartialSumOfALostFragmentAsksExactlyTheMissingWorkers) {
     ServerBench bench(*Membership::star(4), wide_channel());
     for (const std::uint32_t seq : {1U, 2U, 3U}) complete(bench, seq);
     (void)bench.answers();
