@@ -222,7 +222,7 @@ class Rank:
         self._aggregators = min((each["aggregators"] for each in adding), default=1)
         self._lanes = min([rank["lanes"] for rank in network] + [each["lanes"] for each in adding])
         packets = 262_144 // (wire_format.HEADER_BYTES + wire_format.LANE_BYTES * self._lanes)
-        self._window = max(8, min(256, 1 << packets.bit_length() - 1))
+        self._window = 4 * max(8, min(256, 1 << packets.bit_length() - 1))
 
     def _send_join(self) -> None:
         log2_window = self._window.bit_length() - 1

@@ -65,7 +65,7 @@
     X(lost_is_included, 105, "the server counts all members of a lost fragment as included")                        \
     X(lost_waits, 105, "the server answers a PROBE for a lost fragment with WAIT: nobody sends again")              \
     X(overtaken_unasked, 5, "the timer asks for no fragment that newer ACKs have overtaken")                        \
-    X(older_nack_always, 106, "a worker that has sent again ignores each NACK that answers its PROBE")              \
+    X(nack_of_probe_ignored, 106, "a worker ignores each NACK that answers a PROBE of its own")                     \
     X(probe_once, 83, "a worker sends one PROBE for a fragment, whatever is lost")                                  \
     X(version_bit_alone, 37, "SwitchML's switch distinguishes phases by one bit only, as published")
 

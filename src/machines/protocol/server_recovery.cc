@@ -7,6 +7,12 @@
 
 namespace atp::protocol {
 inline namespace ATP_VARIANT {
+namespace {
+
+// The result comes late, after a loss: no worker measures its round trip (H92).
+constexpr AnswerQueue::Cause after_a_loss{.sending = 1};
+
+}  // namespace
 
 // Workers send in order. So three newer fragments that are complete prove that every worker has sent this one, too.
 void Server::find_lost(std::uint32_t completed) {
@@ -33,6 +39,7 @@ void Server::fetch_lost(Record& record) {
         record.level1_flushed = true;
         send(Answer{.type = ATP_TYPE_FLUSH,
                     .scale = record.filled ? record.scale : scale_of_job,
+                    .cause = after_a_loss,
                     .hop = 1,
                     .seq = record.seq,
                     .units = membership_.all_units()},
@@ -50,6 +57,7 @@ void Server::flush_unit(Record& record, unsigned unit, std::uint32_t missing) {
     record.flushed_units |= 1U << unit;
     send(Answer{.type = ATP_TYPE_FLUSH,
                 .scale = record.filled ? record.scale : scale_of_job,
+                .cause = after_a_loss,
                 .hop = 0,
                 .seq = record.seq,
                 .members = missing,
@@ -69,13 +77,13 @@ std::optional<std::uint8_t> Server::scale_of(std::uint32_t seq, std::uint32_t ar
 // have too.
 bool Server::knows_scale(Record& record, wire::Packet& packet, Time now) {
     if (!record.lost || packet.header.worker != ATP_WORKER_ALL) return true;
-    // A gradient that passed the switch came first. The FLUSH was sent before its scale was known, and its owner: a sum
-    // that lacks that cannot be used.
-    if (record.filled && Delivery::of(packet.header) == record.delivery) {
+    // The FLUSH was sent before a gradient or PROBE told what the fragment is. A sum that lacks its owner is of no use.
+    const bool fits = !record.known || Delivery::of(packet.header) == record.delivery;
+    if (fits && record.filled) {
         if (record.purpose == packet.header.argument) packet.header.scale = record.scale;
         return true;
     }
-    for (std::uint32_t distance = 1; distance < 4; ++distance) {
+    for (std::uint32_t distance = 1; fits && distance < 4; ++distance) {
         for (const std::uint32_t seq : {record.seq - distance, record.seq + distance}) {
             const auto scale = scale_of(seq, packet.header.argument);
             if (!scale) continue;

@@ -151,6 +151,7 @@ void Worker::advance(Time now) {
         slot(expected_) = Slot{};
         ++expected_;
     }
+    backoff_ = 0;
     arm(now);  // while ACKs arrive, newer ones show what is lost: the timer is for silence
     if (expected_ == before_advance) return;
     // Moves these marks along, because after 2^31 further fragments an old mark would compare as newer.
@@ -159,9 +160,7 @@ void Worker::advance(Time now) {
     }
     losses_.advance(expected_);
     ready_.advance(expected_);
-    backoff_ = 0;
     missing_units_ = missing_members_ = 0;
-    arm(now);
 }
 
 bool Worker::concerns_me(const atp_header& header) const {
@@ -182,9 +181,9 @@ void Worker::handle_nack(const atp_header& header, Time now) {
     ++counters_.nacks;
     // The answer to a PROBE that left before the last resend.
     const bool asks_again = asks_floats || (header.flags & ATP_FLAG_BYPASS) != 0;
-    const bool is_older =
-        static_cast<std::int8_t>(header.sending - asked.resent_as) < 0 || ATP_BREAK(older_nack_always);
-    if (asked.resent && header.peer == config_.rank && is_older && !asks_again) return;
+    const bool is_older = static_cast<std::int8_t>(header.sending - asked.resent_as) < 0;
+    const bool is_answered = (asked.resent && is_older) || ATP_BREAK(nack_of_probe_ignored);
+    if (is_answered && header.peer == config_.rank && !asks_again) return;
     if (!asked.resent && !asked.resend_queued && !asks_again) note_loss();
     asked.sends_no_lanes = false;
     if (may_stay_home(asked.delivery)) asked.mode = std::max(asked.mode, Mode::unaggregated);  // no switch expects it
@@ -194,6 +193,7 @@ void Worker::handle_nack(const atp_header& header, Time now) {
     asked.mode = std::max(asked.mode, requested);
     queue_resend(header.seq);
     exclude_waiting_fragments();
+    backoff_ = 0;
     arm(now);
 }
 
