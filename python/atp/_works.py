@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib
 import math
 import threading
@@ -362,5 +363,31 @@ def hide_from_compilers(owner: type) -> None:
             else:  # until 2.6
                 frames.skip_code(code)
 
+
+# Works that only C++ still refers to.
+_held: set[NetworkWork] = set()
+
+
+def _references_to_part(work: NetworkWork) -> int:
+    """How often the C++ part of a work is referred to: once by `work`, otherwise by C++. 0: it was not made, because of
+    Ctrl-C.
+
+    PyTorch does not tell. pybind11 keeps the part's address behind the header of the object, and the part has this count
+    behind the pointer to its virtual methods."""
+    part = ctypes.c_void_p.from_address(id(work) + object.__basicsize__).value
+    return ctypes.c_uint32.from_address(part + ctypes.sizeof(ctypes.c_void_p)).value if part else 0
+
+
+def _hold_for_cpp(work: NetworkWork) -> None:
+    """Keeps a work that no code in Python refers to for as long as C++ does, or until the next work ends."""
+    _held.difference_update([each for each in tuple(_held) if _references_to_part(each) == 1])
+    if _references_to_part(work) > 1:
+        _held.add(work)
+
+
+# Until 2.6, a work that C++ refers to loses its object in Python when nothing in Python refers to that. getFuture() then
+# fails, and wait() never returns. (Versions of PyTorch compare as versions with strings.)
+if torch.__version__ < "2.7":
+    NetworkWork.__del__ = _hold_for_cpp  # type: ignore[attr-defined]
 
 hide_from_compilers(NetworkWork)

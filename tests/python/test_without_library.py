@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import time
 
 import pytest
 import torch
@@ -96,3 +98,22 @@ def sum_after_the_end(rank, size):
 
 def test_an_aborted_group_refuses_operations():
     assert values_of(run_ranks(sum_after_the_end, 2)) == [("atp: this process group was shut down", "closed")] * 2
+
+
+def wait_when_only_cpp_holds_the_works(rank, size):
+    import torch.distributed._functional_collectives as functional
+
+    from atp._works import NetworkWork
+
+    sums = [functional.all_reduce(torch.full((4,), float(rank + at)), "sum", list(range(size))) for at in range(20)]
+    time.sleep(0.3)  # the operations end, and with them the group's references
+    totals = [functional.wait_tensor(each)[0].item() for each in sums]
+    dist.all_reduce(torch.ones(1))  # whoever held works on behalf of C++ notices that it is done with them
+    gc.collect()
+    return totals, sum(isinstance(each, NetworkWork) for each in gc.get_objects())
+
+
+def test_works_live_as_long_as_cpp_needs_them_and_no_longer():
+    for totals, works in values_of(run_ranks(wait_when_only_cpp_holds_the_works, 2)):
+        assert totals == [2.0 * at + 1 for at in range(20)]
+        assert works < 10
