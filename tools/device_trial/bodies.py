@@ -9,7 +9,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
@@ -28,6 +28,9 @@ class Here:
     rank: int
     size: int
     device: Device
+    # Outlives the group: PyTorch 2.5 joins the threads of Gloo with the GIL held, for which such a thread waits if it
+    # has the last reference to a tensor.
+    kept: list[torch.Tensor] = field(default_factory=list)
 
 
 def name_of(dtype: torch.dtype) -> str:
@@ -181,6 +184,7 @@ def _times_of(here: Here, groups: dict, count: int, rounds: int, longest_s: floa
                 continue
             is_wrong = not bool((tensor == here.size).all())
             agreed = torch.tensor([taken, time.perf_counter() - began, float(is_wrong)], dtype=torch.float64)
+            here.kept[:] = [agreed]
             dist.all_reduce(agreed, op=dist.ReduceOp.MAX)
             taken, elapsed, wrong = agreed[0].item(), agreed[1].item(), max(wrong, agreed[2].item())
             if at >= 0:
