@@ -182,8 +182,8 @@ void Worker::handle_nack(const atp_header& header, Time now) {
     // The answer to a PROBE that left before the last resend.
     const bool asks_again = asks_floats || (header.flags & ATP_FLAG_BYPASS) != 0;
     const bool is_older = static_cast<std::int8_t>(header.sending - asked.resent_as) < 0;
-    const bool is_answered = (asked.resent && is_older) || ATP_BREAK(nack_of_probe_ignored);
-    if (is_answered && header.peer == config_.rank && !asks_again) return;
+    if (asked.resent && header.peer == config_.rank && is_older && !asks_again) return;
+    if (ATP_BREAK(nack_of_probe_ignored) && asked.probed && !asks_again) return;
     if (!asked.resent && !asked.resend_queued && !asks_again) note_loss();
     asked.sends_no_lanes = false;
     if (may_stay_home(asked.delivery)) asked.mode = std::max(asked.mode, Mode::unaggregated);  // no switch expects it
