@@ -86,5 +86,14 @@ TEST(LossDetector, ResendsBeyondTheCapacityAreNotOvertaken) {
     EXPECT_EQ(overtaken_in(losses), (Sequences{10, 11}));
 }
 
+// Acknowledged fragments of which the detector is not told, as those with an owner, make no old mark newer.
+TEST(LossDetector, FragmentsThatItIsNotToldOfOvertakeNothing) {
+    LossDetector losses(0, 4);
+    for (std::uint64_t expected = 0; expected < (std::uint64_t{1} << 33U); expected += 1U << 20U) {
+        losses.advance(static_cast<std::uint32_t>(expected));
+        ASSERT_FALSE(losses.poll().has_value()) << expected;
+    }
+}
+
 }  // namespace
 }  // namespace atp::protocol

@@ -57,6 +57,7 @@ struct FragmentRecord {
     std::array<std::uint32_t, ATP_PROOF_LANES> proof_words{};  // sums modulo 2^32
     bool mismatched = false;  // packets of different shape or purpose arrived: never completes
     bool level1_flushed = false;
+    bool unscaled = false;            // of its numbers, which a switch returned, no worker has told the scale
     bool lost = false;                // newer fragments are complete: every worker has sent it
     std::uint32_t flushed_units = 0;  // units whose level 0 got a FLUSH after a COLLISION
     std::uint32_t passed_units = 0;   // units whose level 0 got a FLUSH because a worker chose to pass it
@@ -222,7 +223,7 @@ class FragmentRecords {
         } else {
             if (Archive::reads) r.converted = false;  // only a complete record is
             archive.value(r.collision), archive.value(r.level1_flushed), archive.value(r.flushed_units);
-            archive.value(r.lost);
+            archive.value(r.lost), archive.value(r.unscaled);
             archive.value(r.passed_units);
             archive.value(r.count), archive.value(r.merges), archive.value(r.filled), archive.value(r.asks_owner);
             if (r.mode == FragmentRecord::Mode::floats) {

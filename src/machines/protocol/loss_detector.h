@@ -34,10 +34,13 @@ class LossDetector {
     void note_ack(std::uint32_t seq);
     // `next_seq`: next fragment to be sent for the first time.
     void note_resend(std::uint32_t seq, std::uint32_t next_seq) { (void)resent_.push({seq, next_seq}); }
-    // Every fragment before `expected` has an ACK. Without this, scanned_until_ would compare as newer after 2^31
-    // further fragments.
+    // Every fragment before `expected` has an ACK, of which note_ack() need not tell: without this, marks would compare
+    // as newer after 2^31 further fragments.
     void advance(std::uint32_t expected) {
         if (before(scanned_until_, expected)) scanned_until_ = expected;
+        for (std::uint32_t& ack : newest_acks_) {
+            if (before(ack, expected - 1)) ack = expected - 1;
+        }
     }
     // The caller waits for what happens to a fragment until three fragments from `until` on have ACKs.
     void note_wait(std::uint32_t seq, std::uint32_t until) { (void)waits_.push({seq, until}); }

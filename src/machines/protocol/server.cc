@@ -119,7 +119,7 @@ void Server::handle_gradient(wire::Packet& packet, Time now) {
     }
     Record* record = record_in_progress(header.seq);
     if (record == nullptr) return;
-    if (!knows_scale(*record, packet, now)) return;
+    if (!settle_scale(*record, packet, now)) return;
     if (record->mismatched || !adopt_delivery(*record, header) || differs(*record, packet)) {
         ++counters_.mismatched;
         notify_mismatch(*record, header, *set, now);
@@ -228,7 +228,7 @@ void Server::merge_integers(Record& record, const wire::Packet& packet, const Wo
 bool Server::assign(Record& record, const wire::Packet& packet, const WorkerSet& set) {
     const std::uint32_t count = set.count(membership_);
     const bool without_owner = count + 1 == membership_.workers() && owner_is_home(record) && !set.is_home_alone();
-    const bool is_whole = count == membership_.workers() || without_owner;
+    const bool is_whole = (count == membership_.workers() || without_owner) && !record.unscaled;
     const bool needs_sums = !is_whole || is_plain(packet.header);
     if (needs_sums && !records_.hold_sums(record, range_of(records_, packet).end, is_first(record))) {
         ++counters_.no_memory;
@@ -315,7 +315,7 @@ void Server::finish(Record& record, AnswerQueue::Cause last) {
         if (first.state != State::complete || first.seq != base_) break;
         if (config_.channel.slot(++base_) == 0) ready_.advance(base_);
     }
-    if (!record.delivery.is_owned()) find_lost(record.seq);
+    find_lost(record);
 }
 
 void Server::freeze(Record& record) {
@@ -363,7 +363,7 @@ void Server::handle_probe(const atp_header& header, Time now) {
         unsent_members = members_to_send(*record, unit) & ~in[unit] & ~sent[unit];
         unsent_unit = 1U << unit;
     }
-    const bool asker_missing = (members_to_send(*record, place.unit) & ~in[place.unit] & bit) != 0;
+    const bool asker_missing = record->unscaled || (members_to_send(*record, place.unit) & ~in[place.unit] & bit) != 0;
     if (ATP_BREAK(lost_waits) && record->lost) unsent_members = bit;
     if (asker_missing && !record->mismatched && (unsent_members == 0 || record->mode != Mode::aggregated)) {
         // Recent answers did not arrive. The worker's timer limits its PROBEs, so each of them gets a NACK.

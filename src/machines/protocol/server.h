@@ -192,10 +192,11 @@ class Server {
     void fetch_from_switches(Record& record, const atp_header& header, const WorkerSet& set);
     void finish(Record& record, AnswerQueue::Cause last);
     // server_recovery.cc: gradients that were lost.
-    void find_lost(std::uint32_t completed);
+    void find_lost(const Record& completed);
     void fetch_lost(Record& record);
-    [[nodiscard]] std::optional<std::uint8_t> scale_of(std::uint32_t seq, std::uint32_t argument);
-    [[nodiscard]] bool knows_scale(Record& record, wire::Packet& packet, Time now);
+    // False: the packet is of no use.
+    [[nodiscard]] bool settle_scale(Record& record, wire::Packet& packet, Time now);
+    void ask_for_scale(Record& record, const atp_header& header, Time now);
     void ask_for_lost(Record& record, const atp_header& header, const WorkerSet& set, Time now);
     void ask_unit(Record& record, const atp_header& header, unsigned unit, Time now);
     void flush_unit(Record& record, unsigned unit, std::uint32_t missing);

@@ -37,6 +37,7 @@ bool Server::adopt_delivery(Record& record, const atp_header& header) const {
 }
 
 bool Server::is_complete(const Record& record) {
+    if (record.unscaled) return false;
     if (record.delivery.one_sender) {
         return record.count == 1 && (ready_.all_take(record.seq) || ATP_BREAK(complete_without_ready));
     }

@@ -66,6 +66,7 @@ bool Server::begin_floats(Record& record, const wire::Packet& packet, Time now) 
     record.count = 0;
     record.merges = 0;
     record.filled = false;
+    record.unscaled = false;
     record.sized = false;
     record.elements = 0;
     return true;

@@ -15,9 +15,10 @@ constexpr AnswerQueue::Cause after_a_loss{.sending = 1};
 }  // namespace
 
 // Workers send in order. So three newer fragments that are complete prove that every worker has sent this one, too.
-void Server::find_lost(std::uint32_t completed) {
-    completions_.note_ack(completed);
+void Server::find_lost(const Record& completed) {
     completions_.advance(base_);
+    if (completed.delivery.is_owned()) return;
+    completions_.note_ack(completed.seq);
     while (const auto overtaken = completions_.poll()) {
         const std::uint32_t seq = overtaken->seq;
         if (before(seq, base_) || has_result(seq)) continue;
@@ -65,46 +66,47 @@ void Server::flush_unit(Record& record, unsigned unit, std::uint32_t missing) {
          counters_.flushes);
 }
 
-std::optional<std::uint8_t> Server::scale_of(std::uint32_t seq, std::uint32_t argument) {
-    const Record& record = records_.at(seq);
-    const bool is_known = record.seq == seq && record.state != State::idle && record.filled;
-    // With an owner, the sum would be taken for one without: a FLUSH of a fragment without a gradient names none.
-    if (!is_known || record.purpose != argument || record.delivery.is_owned()) return std::nullopt;
-    return record.scale;
-}
-
-// A switch does not keep the scale. It keeps the argument, which depends on it, and which fragments of the same block
-// have too.
-bool Server::knows_scale(Record& record, wire::Packet& packet, Time now) {
-    if (!record.lost || packet.header.worker != ATP_WORKER_ALL) return true;
-    // The FLUSH was sent before a gradient or PROBE told what the fragment is. A sum that lacks its owner is of no use.
-    const bool fits = !record.known || Delivery::of(packet.header) == record.delivery;
-    if (fits && record.filled) {
-        if (record.purpose == packet.header.argument) packet.header.scale = record.scale;
+// A switch does not keep the scale of its sums. Unless a gradient came first, the next one of a worker tells it.
+bool Server::settle_scale(Record& record, wire::Packet& packet, Time now) {
+    atp_header& header = packet.header;
+    if (!record.lost || header.worker != ATP_WORKER_ALL) {
+        if (record.unscaled && atp_lanes_type(&header) != ATP_DTYPE_FLOAT32 &&
+            (!record.filled || record.purpose == header.argument)) {
+            record.scale = header.scale;
+            record.unscaled = false;
+        }
         return true;
     }
-    for (std::uint32_t distance = 1; fits && distance < 4; ++distance) {
-        for (const std::uint32_t seq : {record.seq - distance, record.seq + distance}) {
-            const auto scale = scale_of(seq, packet.header.argument);
-            if (!scale) continue;
-            packet.header.scale = *scale;
-            return true;
+    // The FLUSH left before a gradient or PROBE told that the fragment has an owner. A sum without it is of no use.
+    if (record.known && Delivery::of(header) != record.delivery) {
+        if (std::has_single_bit(header.bitmap1)) {
+            ask_unit(record, header, static_cast<unsigned>(std::countr_zero(header.bitmap1)), now);
         }
+        return false;
     }
-    // A fragment of another block than its neighbours.
-    if (std::has_single_bit(packet.header.bitmap1)) {
-        ask_unit(record, packet.header, static_cast<unsigned>(std::countr_zero(packet.header.bitmap1)), now);
+    if (!record.filled) {
+        record.unscaled = true;
+    } else if (record.purpose == header.argument) {
+        header.scale = record.scale;
     }
-    return false;
+    return true;
 }
 
 void Server::ask_for_lost(Record& record, const atp_header& header, const WorkerSet& set, Time now) {
     if (record.mode != Mode::aggregated || record.delivery.is_owned()) return;
+    if (record.unscaled && record.count == membership_.workers()) return ask_for_scale(record, header, now);
     if (!set.whole) return ask_unit(record, header, set.unit(), now);
     fetch_lost(record);
     for (unsigned unit = 0; unit < membership_.units(); ++unit) {
         if (membership_.unit(unit).direct) ask_unit(record, header, unit, now);
     }
+}
+
+// Nobody is missing, and nobody has told the scale of the sum.
+void Server::ask_for_scale(Record& record, const atp_header& header, Time now) {
+    const Place& first = membership_.place(0);
+    const std::uint32_t asked = not_yet_notified(record, first.unit, 1U << first.member, now);
+    if (asked != 0) ask(record, header, first.unit, asked, ATP_WORKER_ALL);
 }
 
 void Server::ask_unit(Record& record, const atp_header& header, unsigned unit, Time now) {
