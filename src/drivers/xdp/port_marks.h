@@ -23,8 +23,7 @@ struct LinkRates {
 //
 // Ownership: borrows the table, whose ports it writes.
 // Calling order: add() each port on which both programs run, then poll(): a link may change its rate, and a cable may
-// be
-//   plugged in later.
+//   be plugged in later.
 // Threads: one at a time.
 // Failure: a port marks nothing, and report() leaves it out, if its rate is not known or the kernel has no room for it.
 class PortMarks {

@@ -181,7 +181,8 @@ void Worker::handle_nack(const atp_header& header, Time now) {
     ++counters_.nacks;
     // The answer to a PROBE that left before the last resend.
     const bool asks_again = asks_floats || (header.flags & ATP_FLAG_BYPASS) != 0;
-    const bool is_older = static_cast<std::int8_t>(header.sending - asked.resent_as) < 0;
+    const auto since = static_cast<std::int8_t>(header.sending - asked.resent_as);
+    const bool is_older = since < 0 && since >= -64;  // further back, it is a newer PROBE of a long wait
     if (asked.resent && header.peer == config_.rank && is_older && !asks_again) return;
     if (ATP_BREAK(nack_of_probe_ignored) && asked.probed && !asks_again) return;
     if (!asked.resent && !asked.resend_queued && !asks_again) note_loss();

@@ -54,7 +54,7 @@ const Figure beyond_arrivals{
     .setup =
         "Each job sums one tensor and has hosts of its own. New jobs start at random times, one every 200 us on "
         "average. If a part fills the bandwidth-delay product (128 aggregators for each of eight jobs), sharing is "
-        "slightly slower: the server adds the packets that collide until each job has found its aggregators.",
+        "slower: windows of 256 packets collide, and the server adds the packets that collide.",
     .draw = draw_arrivals,
 };
 
