@@ -120,7 +120,10 @@ void Server::handle_gradient(wire::Packet& packet, Time now) {
     Record* record = record_in_progress(header.seq);
     if (record == nullptr) return;
     if (!settle_scale(*record, packet, now)) return;
-    if (record->mismatched || !adopt_delivery(*record, header) || differs(*record, packet)) {
+    // A sum that a switch returned names no owner, whether the fragment has one or not.
+    const bool may_have_owner = record->unscaled && header.worker == ATP_WORKER_ALL;
+    const bool is_adopted = may_have_owner || adopt_delivery(*record, header);
+    if (record->mismatched || !is_adopted || differs(*record, packet)) {
         ++counters_.mismatched;
         notify_mismatch(*record, header, *set, now);
         return;
@@ -193,7 +196,8 @@ void Server::merge_integers(Record& record, const wire::Packet& packet, const Wo
         return;
     }
     if (!audit_holds(packet, set)) {
-        ++counters_.audit_failures;
+        // A sum that names no owner has another set of workers if the fragment has one: then nothing is wrong with it.
+        counters_.audit_failures += record.unscaled ? 0U : 1U;
         return;
     }
     // The sum changes only if the set is disjoint or a superset, in whatever order packets arrive.
@@ -344,6 +348,7 @@ void Server::handle_probe(const atp_header& header, Time now) {
     }
     Record* record = record_in_progress(header.seq);
     if (record == nullptr) return;
+    forget_if_owned(*record, header);
     if (!record->mismatched && !adopt_delivery(*record, header)) {
         ++counters_.mismatched;
         return notify_mismatch(*record, header, {}, now);
@@ -363,7 +368,8 @@ void Server::handle_probe(const atp_header& header, Time now) {
         unsent_members = members_to_send(*record, unit) & ~in[unit] & ~sent[unit];
         unsent_unit = 1U << unit;
     }
-    const bool asker_missing = record->unscaled || (members_to_send(*record, place.unit) & ~in[place.unit] & bit) != 0;
+    const bool sends_scale = record->unscaled && record->count == membership_.workers();
+    const bool asker_missing = sends_scale || (members_to_send(*record, place.unit) & ~in[place.unit] & bit) != 0;
     if (ATP_BREAK(lost_waits) && record->lost) unsent_members = bit;
     if (asker_missing && !record->mismatched && (unsent_members == 0 || record->mode != Mode::aggregated)) {
         // Recent answers did not arrive. The worker's timer limits its PROBEs, so each of them gets a NACK.

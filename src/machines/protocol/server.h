@@ -196,6 +196,7 @@ class Server {
     void fetch_lost(Record& record);
     // False: the packet is of no use.
     [[nodiscard]] bool settle_scale(Record& record, wire::Packet& packet, Time now);
+    void forget_if_owned(Record& record, const atp_header& header);
     void ask_for_scale(Record& record, const atp_header& header, Time now);
     void ask_for_lost(Record& record, const atp_header& header, const WorkerSet& set, Time now);
     void ask_unit(Record& record, const atp_header& header, unsigned unit, Time now);

@@ -70,8 +70,8 @@ void Server::flush_unit(Record& record, unsigned unit, std::uint32_t missing) {
 bool Server::settle_scale(Record& record, wire::Packet& packet, Time now) {
     atp_header& header = packet.header;
     if (!record.lost || header.worker != ATP_WORKER_ALL) {
-        if (record.unscaled && atp_lanes_type(&header) != ATP_DTYPE_FLOAT32 &&
-            (!record.filled || record.purpose == header.argument)) {
+        forget_if_owned(record, header);
+        if (record.unscaled && (!record.filled || record.purpose == header.argument)) {
             record.scale = header.scale;
             record.unscaled = false;
         }
@@ -90,6 +90,12 @@ bool Server::settle_scale(Record& record, wire::Packet& packet, Time now) {
         header.scale = record.scale;
     }
     return true;
+}
+
+// A sum that a switch returned names no owner, and of a fragment with one, its set of workers means something else.
+void Server::forget_if_owned(Record& record, const atp_header& header) {
+    if (!record.unscaled || !Delivery::of(header).is_owned()) return;
+    records_.open(record.seq, record.index).lost = true;  // further sums of its FLUSHes are dropped
 }
 
 void Server::ask_for_lost(Record& record, const atp_header& header, const WorkerSet& set, Time now) {
