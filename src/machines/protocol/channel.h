@@ -21,8 +21,8 @@ namespace atp::protocol {
     return std::clamp(std::bit_floor(bytes / packet), 8U, 256U);
 }
 
-// Slots of a channel that has at most `packets` in flight. A lost fragment keeps its slot, and those of all that
-// follow, for some two round trips. With four times as many, the others go on meanwhile.
+// Slots of a channel that has at most `packets` in flight. For some two round trips, a lost fragment keeps its slot and
+// those of all later fragments. With four times as many slots as packets, new fragments start meanwhile.
 [[nodiscard]] constexpr std::uint32_t slots_for(std::uint32_t packets) {
     return std::min(packets * 4, 1U << ATP_WINDOW_LOG2_MAX);
 }

@@ -12,13 +12,14 @@
 namespace atp::protocol {
 
 // Finds lost fragments. If three newer fragments have ACKs, every worker has sent the older fragment, so its gradient
-// or its ACK was lost (ATP §3.7). If the newer fragments were first sent after a resend, the resend was lost too.
+// or its ACK was lost (ATP §3.7). If the newer fragments were first sent after a resend, the resend was lost too. A
+// server counts completions instead of ACKs.
 //
-// Ownership: owns a ring of `resends` entries, allocated at construction.
+// Ownership: owns two rings of `resends` entries, allocated at construction.
 // Calling order: note_ack() for the first ACK of each fragment, note_resend() for each resend, and advance() when the
-//   oldest fragment without ACK changes. Then poll() until it returns nothing.
+//   oldest fragment without ACK changes. Then poll() until it returns nothing; note_wait() for what shall come again.
 // Threads: none.
-// Failure: if more than `resends` resends are in flight, further resends are not tracked. A timer covers their loss.
+// Failure: more than `resends` resends or waits at a time are not tracked. A timer covers their loss.
 class LossDetector {
   public:
     static constexpr std::size_t proof = 3;  // newer ACKs
@@ -34,8 +35,8 @@ class LossDetector {
     void note_ack(std::uint32_t seq);
     // `next_seq`: next fragment to be sent for the first time.
     void note_resend(std::uint32_t seq, std::uint32_t next_seq) { (void)resent_.push({seq, next_seq}); }
-    // Every fragment before `expected` has an ACK, of which note_ack() need not tell: without this, marks would compare
-    // as newer after 2^31 further fragments.
+    // Every fragment before `expected` has an ACK, which need not have been noted. Without this, old marks would
+    // compare as newer after 2^31 further fragments.
     void advance(std::uint32_t expected) {
         if (before(scanned_until_, expected)) scanned_until_ = expected;
         for (std::uint32_t& ack : newest_acks_) {
@@ -85,7 +86,7 @@ class LossDetector {
     std::array<std::uint32_t, proof> newest_acks_{};  // the highest acknowledged sequence numbers, ascending
     std::uint32_t scanned_until_;                     // poll() has handled every earlier fragment
     Ring<Sending> resent_;                            // resends in flight
-    Ring<Sending> waits_;
+    Ring<Sending> waits_;                             // of note_wait(), until `next_seq`
 };
 
 }  // namespace atp::protocol
