@@ -275,7 +275,8 @@ class Rank:
 
     def _index(self, seq: int) -> int:
         slot = seq % self._window
-        return self._indices.get(slot, index(self._job, self._token, 0, slot, 0, self._aggregators))
+        base = slot % max(self._window // 4, min(self._window, 8))
+        return self._indices.get(slot, index(self._job, self._token, 0, base, 0, self._aggregators))
 
     def _header(self, kind: int, flags: int, form: int, seq: int, argument: int) -> bytes:
         log2_window = self._window.bit_length() - 1

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <set>
+#include <utility>
 
 namespace atp::protocol {
 namespace {
@@ -16,6 +17,39 @@ TEST(SlotIndices, StartAtTheHashWithAttempt0) {
     const SlotIndices indices(slots_channel);
     for (std::uint32_t seq = 0; seq < 2 * slots_channel.window(); ++seq)
         EXPECT_EQ(indices.index(seq), slots_channel.index(seq, 0));
+}
+
+// Four times as many slots as base slots.
+constexpr ChannelConfig wide_channel{.job = 1, .token = 2, .window_log2 = 6, .aggregators = 4096};
+
+TEST(SlotIndices, H107_ChannelUsesAsManyIndicesAsItHasPacketsInFlight) {
+    for (const auto& [window_log2, expected] : {std::pair{0, 1U}, {3, 8U}, {4, 8U}, {5, 8U}, {6, 16U}, {9, 128U}}) {
+        ChannelConfig channel = wide_channel;
+        channel.window_log2 = static_cast<std::uint8_t>(window_log2);
+        channel.aggregators = 1U << 30U;
+        const SlotIndices indices(channel);
+        std::set<std::uint32_t> used;
+        for (std::uint32_t seq = 0; seq < channel.window(); ++seq) used.insert(indices.index(seq));
+        EXPECT_EQ(used.size(), expected) << window_log2;
+        EXPECT_EQ(indices.index(0), indices.index(expected));
+    }
+}
+
+TEST(SlotIndices, H107_MoveReachesEachSlotWithItsNextAckAndCollisionsOfTheOldIndexCountNoMore) {
+    SlotIndices indices(wide_channel);
+    const std::uint32_t old = indices.index(5);
+    EXPECT_FALSE(indices.next(5, old, true).moved);
+    const auto next = indices.next(5 + 16, old, true);
+    EXPECT_TRUE(next.moved);
+    EXPECT_EQ(next.index, wide_channel.index(5, 1));
+    EXPECT_EQ(indices.index(5 + 2 * 16), old) << "an ACK named this index before the move";
+    for (const std::uint32_t seq : {5U + 2 * 16, 5U + 3 * 16}) {
+        const auto later = indices.next(seq, old, true);
+        EXPECT_FALSE(later.moved);
+        EXPECT_EQ(later.index, next.index);
+    }
+    EXPECT_EQ(indices.index(5 + wide_channel.window()), old) << "completed before the move";
+    EXPECT_EQ(indices.index(5 + 16 + wide_channel.window()), next.index);
 }
 
 TEST(SlotIndices, OneCollisionInThreeFragmentsMovesNoSlot) {

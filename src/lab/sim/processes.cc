@@ -56,13 +56,12 @@ Processes::Processes(const Shared& shared, ProgramId id)
     : Program(shared, id, shared.scenario.host_cost),
       ports_(shared.fabric.nodes.size()),
       paths_(shared),
+      indices_(shared.scenario.linear, shared.scenario.most_packets),
       notes_sent_(shared.scenario.forward_share != 0 || shared.scenario.owned_share > 0) {
     const Scenario& scenario = shared.scenario;
     if (scenario.ack_lists && scenario.owned_share > 0) batch_time_ = usual_batch_time;
-    if (!scenario.partition && !scenario.linear) return;
-    indices_.emplace(scenario.linear);
     for (unsigned job = 0; scenario.partition && job < scenario.jobs; ++job) {
-        indices_->give_part(scenario.first_job + job, scenario.aggregators / scenario.jobs * job);
+        indices_.give_part(scenario.first_job + job, scenario.aggregators / scenario.jobs * job);
     }
 }
 

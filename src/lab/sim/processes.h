@@ -77,8 +77,8 @@ class Processes final : public Program {
     // What all switches did for a job.
     [[nodiscard]] SwitchTotals totals_of(std::uint32_t job) const;
 
-    // Of all channels; nullptr: the hash of the protocol.
-    [[nodiscard]] const protocol::IndexRule* indices() const { return indices_ ? &*indices_ : nullptr; }
+    // Of all channels.
+    [[nodiscard]] const protocol::IndexRule* indices() const { return &indices_; }
 
     // For PoolOutbox.
     [[nodiscard]] PacketPool& pool() { return shared_.network.pool(); }
@@ -137,7 +137,7 @@ class Processes final : public Program {
         std::vector<ProcessId> members{};  // that were started; some may have ended
     };
     std::vector<Group> groups_;
-    std::optional<policy::Aggregators> indices_;
+    policy::Aggregators indices_;
     Duration batch_time_{};
     bool notes_sent_;                  // packets may be changed, or are counted, as they leave
     std::map<NodeId, Time> reported_;  // by node: its last report of a closed port

@@ -24,7 +24,7 @@ namespace atp::protocol {
 // Slots of a channel that has at most `packets` in flight. For some two round trips, a lost fragment keeps its slot and
 // those of all later fragments. With four times as many slots as packets, new fragments start meanwhile.
 [[nodiscard]] constexpr std::uint32_t slots_for(std::uint32_t packets) {
-    return std::min(packets * 4, 1U << ATP_WINDOW_LOG2_MAX);
+    return std::min(packets * slots_per_packet, 1U << ATP_WINDOW_LOG2_MAX);
 }
 
 // A channel is one independent stream of a job. It has its own sequence numbers, window, congestion state and server.
@@ -41,13 +41,19 @@ struct ChannelConfig {
 
     [[nodiscard]] constexpr std::uint32_t window() const { return 1U << window_log2; }
     [[nodiscard]] constexpr std::uint32_t slot(std::uint32_t seq) const { return seq & (window() - 1U); }
+    // Slots seq, seq + B, seq + 2 B ... use the aggregator index of one base slot.
+    [[nodiscard]] constexpr std::uint32_t base_slots() const {
+        return indices != nullptr ? indices->base_slots(window()) : usual_base_slots(window());
+    }
+    [[nodiscard]] constexpr std::uint32_t base_slot(std::uint32_t seq) const { return seq & (base_slots() - 1U); }
     // Lanes that carry elements of a tensor.
     [[nodiscard]] constexpr std::uint16_t payload_lanes() const {
         return static_cast<std::uint16_t>(lanes - (audit ? 1 : 0));
     }
     [[nodiscard]] constexpr std::uint32_t index(std::uint32_t seq, std::uint32_t attempt) const {
-        if (indices != nullptr) return indices->index(*this, slot(seq), attempt);
-        return aggregator_index(index_seed(job, token, channel), slot(seq), attempt, aggregators);
+        const std::uint32_t base = base_slot(seq);
+        if (indices != nullptr) return indices->index(*this, base, attempt);
+        return aggregator_index(index_seed(job, token, channel), base, attempt, aggregators);
     }
     // Header of a packet about fragment `seq` that concerns all workers. The other fields are 0.
     [[nodiscard]] constexpr atp_header header_of(std::uint8_t type, std::uint32_t seq) const {

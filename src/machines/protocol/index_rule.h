@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace atp::protocol {
 
 struct ChannelConfig;
+
+// Slots of a channel for each packet that it may have in flight.
+inline constexpr std::uint32_t slots_per_packet = 4;
+
+// A channel with so many slots asks for so many aggregators: for its packets in flight, but at least 8. More would take
+// memory of a switch from other jobs, and collide with each other where it is short (H107, docs/spec/hazards.md#h107).
+[[nodiscard]] constexpr std::uint32_t usual_base_slots(std::uint32_t slots) {
+    return std::max(slots / slots_per_packet, std::min(slots, 8U));
+}
 
 // How the slots of a channel find their aggregators, if somebody assigns them and the hash of the protocol does not. It
 // is asked when a slot gets an aggregator, not for each packet.
@@ -18,7 +28,9 @@ class IndexRule {
   public:
     virtual ~IndexRule() = default;
 
-    // Aggregator index of a slot, 0 to W - 1. `attempt` counts from 0; a slot that collides tries the next one.
+    // Slots of a channel with an index of their own: a power of two, at most `slots`.
+    [[nodiscard]] virtual std::uint32_t base_slots(std::uint32_t slots) const { return usual_base_slots(slots); }
+    // Aggregator index of a base slot. `attempt` counts from 0; a slot that collides tries the next one.
     [[nodiscard]] virtual std::uint32_t index(const ChannelConfig& channel, std::uint32_t slot,
                                               std::uint32_t attempt) const = 0;
 };

@@ -15,59 +15,74 @@ constexpr unsigned index_candidates = 4;
 
 SlotIndices::SlotIndices(const ChannelConfig& channel)
     : channel_(channel),
-      attempts_(channel.window()),
-      collisions_(channel.window()),
-      first_(channel.window()),
-      after_(channel.window()),
-      before_(channel.window()) {
+      base_mask_(channel.base_slots() - 1U),
+      given_(channel.window()),
+      attempts_(channel.base_slots()),
+      collisions_(channel.base_slots()),
+      first_(channel.base_slots()),
+      after_(channel.base_slots()),
+      before_(channel.base_slots()) {
+    restore_given();
     link_all();
 }
 
 SlotIndices::Next SlotIndices::next(std::uint32_t seq, std::uint32_t index, bool collision) {
-    const std::uint32_t slot = channel_.slot(seq);
-    std::uint8_t& score = collisions_[slot];
-    if (!collision) {
-        score = static_cast<std::uint8_t>(score == 0 ? 0 : score - 1);
-        return {.index = index};
+    const std::uint32_t base = seq & base_mask_;
+    Next next{.index = current(seq)};
+    // Otherwise the base slot has moved since seq got its index.
+    if (index == next.index) {
+        std::uint8_t& score = collisions_[base];
+        if (!collision) {
+            score = static_cast<std::uint8_t>(score == 0 ? 0 : score - 1);
+        } else if ((score = static_cast<std::uint8_t>(score + score_of_collision)) >= score_to_move) {
+            score = 0;
+            next = {.index = moved(base), .moved = true};
+        }
     }
-    score = static_cast<std::uint8_t>(score + score_of_collision);
-    if (score < score_to_move) return {.index = index};
-    score = 0;
-    Next next{.index = index, .moved = true};
-    unlink(slot);
-    for (unsigned candidate = 0; candidate < index_candidates; ++candidate) {
-        next.index = channel_.index(seq, ++attempts_[slot]);
-        if (!in_use(next.index)) break;
-    }
-    link(slot);
+    given_[channel_.slot(seq)] = next.index;
     return next;
 }
 
+std::uint32_t SlotIndices::moved(std::uint32_t base) {
+    unlink(base);
+    std::uint32_t index = 0;
+    for (unsigned candidate = 0; candidate < index_candidates; ++candidate) {
+        index = channel_.index(base, ++attempts_[base]);
+        if (!in_use(index)) break;
+    }
+    link(base);
+    return index;
+}
+
 bool SlotIndices::in_use(std::uint32_t index) const {
-    for (std::uint32_t slot = first_[bucket_of(index)]; slot != no_slot; slot = after_[slot]) {
-        if (this->index(slot) == index) return true;
+    for (std::uint32_t base = first_[bucket_of(index)]; base != no_slot; base = after_[base]) {
+        if (current(base) == index) return true;
     }
     return false;
 }
 
-void SlotIndices::link(std::uint32_t slot) {
-    std::uint32_t& first = first_[bucket_of(index(slot))];
-    before_[slot] = no_slot;
-    after_[slot] = first;
-    if (first != no_slot) before_[first] = slot;
-    first = slot;
+void SlotIndices::link(std::uint32_t base) {
+    std::uint32_t& first = first_[bucket_of(current(base))];
+    before_[base] = no_slot;
+    after_[base] = first;
+    if (first != no_slot) before_[first] = base;
+    first = base;
 }
 
-void SlotIndices::unlink(std::uint32_t slot) {
-    const std::uint32_t before = before_[slot];
-    const std::uint32_t after = after_[slot];
-    (before == no_slot ? first_[bucket_of(index(slot))] : after_[before]) = after;
+void SlotIndices::unlink(std::uint32_t base) {
+    const std::uint32_t before = before_[base];
+    const std::uint32_t after = after_[base];
+    (before == no_slot ? first_[bucket_of(current(base))] : after_[before]) = after;
     if (after != no_slot) before_[after] = before;
+}
+
+void SlotIndices::restore_given() {
+    for (std::uint32_t slot = 0; slot < given_.size(); ++slot) given_[slot] = current(slot);
 }
 
 void SlotIndices::link_all() {
     std::ranges::fill(first_, no_slot);
-    for (std::uint32_t slot = 0; slot < channel_.window(); ++slot) link(slot);
+    for (std::uint32_t base = 0; base <= base_mask_; ++base) link(base);
 }
 
 }  // namespace atp::protocol
