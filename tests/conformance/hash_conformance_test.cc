@@ -79,16 +79,16 @@ class OneZero final : public protocol::PlainTensor {
     }
 };
 
-// In the first window no ACK has named an index yet, so worker and server must compute the hash.
+// In the first window no ACK has named an index yet, so worker and server must choose the same attempts.
 TEST(HashVectors, FirstGradientAndFirstAckOfASlotCarryTheIndexOfTheFile) {
     const auto membership = *protocol::Membership::star(1);
-    for (const json& row : rows_of("index")) {
-        if (argument<std::uint32_t>(row, "attempt") != 0) continue;
+    for (const json& row : rows_of("first_index")) {
         SCOPED_TRACE(row.dump());
         const ChannelConfig channel{.job = argument<std::uint32_t>(row, "job"),
                                     .token = argument<std::uint64_t>(row, "token"),
                                     .channel = argument<std::uint16_t>(row, "channel"),
                                     .lanes = 1,
+                                    .window_log2 = argument<std::uint8_t>(row, "window_log2"),
                                     .aggregators = argument<std::uint32_t>(row, "aggregators"),
                                     .first_seq = argument<std::uint32_t>(row, "slot")};
         protocol::Worker worker(
@@ -110,7 +110,8 @@ TEST(HashVectors, FirstGradientAndFirstAckOfASlotCarryTheIndexOfTheFile) {
 }
 
 TEST(HashVectors, EveryFunctionHasSevenRows) {
-    for (const char* function : {"index", "audit", "purpose"}) EXPECT_GE(rows_of(function).size(), 7U) << function;
+    for (const char* function : {"index", "first_index", "audit", "purpose"})
+        EXPECT_GE(rows_of(function).size(), 7U) << function;
 }
 
 TEST(HashVectors, FileMatchesTheOutputOfItsWriter) {

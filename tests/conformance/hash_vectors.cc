@@ -7,6 +7,7 @@
 #include "comm/communicator.h"
 #include "protocol/aggregator_index.h"
 #include "protocol/audit.h"
+#include "protocol/slot_indices.h"
 
 namespace atp::conformance {
 namespace {
@@ -21,6 +22,19 @@ HashVector index(std::uint32_t job, std::uint64_t token, std::uint16_t channel, 
                           {"attempt", attempt},
                           {"aggregators", aggregators}},
             .value = protocol::aggregator_index(protocol::index_seed(job, token, channel), slot, attempt, aggregators)};
+}
+
+HashVector first_index(std::uint64_t token, std::uint8_t window_log2, std::uint32_t slot, std::uint32_t aggregators) {
+    const protocol::ChannelConfig channel{
+        .job = 1, .token = token, .channel = 3, .window_log2 = window_log2, .aggregators = aggregators};
+    return {.function = "first_index",
+            .arguments = {{"job", channel.job},
+                          {"token", channel.token},
+                          {"channel", channel.channel},
+                          {"window_log2", channel.window_log2},
+                          {"slot", slot},
+                          {"aggregators", channel.aggregators}},
+            .value = protocol::SlotIndices(channel).index(slot)};
 }
 
 HashVector audit(std::uint32_t job, std::uint64_t token, std::uint16_t channel, std::uint32_t seq,
@@ -51,6 +65,19 @@ void add_indices(std::vector<HashVector>& vectors) {
         vectors.push_back(index(1, other, 0, 0, 0, 1U << 20U));
     }
     vectors.push_back(index(0x01020304, token, 0xFFFF, 65'535, 2, 65'536));
+}
+
+void add_first_indices(std::vector<HashVector>& vectors) {
+    constexpr std::uint64_t token = 0x0123456789ABCDEF;
+    for (const std::uint32_t slot : {0U, 20U, 109U, 127U, 128U, 148U, 255U, 511U})
+        vectors.push_back(first_index(token, 9, slot, 4096));
+    // In a small table, a base slot takes attempt 1, 2 or 3, or finds all four indices in use.
+    for (const std::uint32_t slot : {103U, 104U, 116U, 119U, 127U, 244U})
+        vectors.push_back(first_index(token, 9, slot, 200));
+    for (const std::uint32_t slot : {43U, 62U, 63U}) vectors.push_back(first_index(token, 8, slot, 100));
+    for (const std::uint8_t window_log2 : {std::uint8_t{0}, std::uint8_t{3}, std::uint8_t{4}, std::uint8_t{12}})
+        vectors.push_back(first_index(token, window_log2, (1U << window_log2) - 1U, 1000));
+    for (const std::uint32_t aggregators : {0U, 1U}) vectors.push_back(first_index(token, 3, 5, aggregators));
 }
 
 void add_audit_words(std::vector<HashVector>& vectors) {
@@ -86,6 +113,7 @@ void add_purposes(std::vector<HashVector>& vectors) {
 std::vector<HashVector> hash_vectors() {
     std::vector<HashVector> vectors;
     add_indices(vectors);
+    add_first_indices(vectors);
     add_audit_words(vectors);
     add_purposes(vectors);
     return vectors;

@@ -12,7 +12,7 @@
 namespace atp::conformance {
 
 struct HashVector {
-    std::string_view function;  // "index", "audit" or "purpose", as in docs/spec/vectors.md
+    std::string_view function;  // "index", "first_index", "audit" or "purpose", as in docs/spec/vectors.md
     std::vector<std::pair<std::string_view, std::uint64_t>> arguments;
     std::uint32_t value = 0;
 };

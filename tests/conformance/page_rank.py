@@ -64,6 +64,14 @@ def index(job: int, token: int, channel: int, slot: int, attempt: int, aggregato
     return mix(inner + attempt * 0x85EBCA6B & MASK32) * aggregators >> 32
 
 
+def first_indices(job: int, token: int, channel: int, window: int, aggregators: int) -> list[int]:
+    base: list[int] = []
+    for slot in range(max(window // 4, min(window, 8))):
+        tried = [index(job, token, channel, slot, attempt, aggregators) for attempt in range(4)]
+        base.append(next((each for each in tried if each not in base), tried[-1]))
+    return [base[slot % len(base)] for slot in range(window)]
+
+
 def audit(job: int, token: int, channel: int, seq: int, worker: int) -> int:
     identity = mix(mix(job ^ token & MASK32) + (token >> 32) & MASK32)
     return mix(mix(identity + seq & MASK32) + (channel << 16) + worker & MASK32)
@@ -190,7 +198,7 @@ class Rank:
         self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ECT_0)
         self._socket.bind(("127.0.0.1", 0))
         self._socket.settimeout(ASK_AFTER_S)
-        self._indices: dict[int, int] = {}  # slot -> aggregator index that its last ACK named
+        self._indices: list[int] = []  # of each slot: aggregator index that its last ACK named
         self._next_seq = 0
         self._ready = False
         self._join_at = 0.0
@@ -223,6 +231,7 @@ class Rank:
         self._lanes = min([rank["lanes"] for rank in network] + [each["lanes"] for each in adding])
         packets = 262_144 // (wire_format.HEADER_BYTES + wire_format.LANE_BYTES * self._lanes)
         self._window = 4 * max(8, min(256, 1 << packets.bit_length() - 1))
+        self._indices = first_indices(self._job, self._token, 0, self._window, self._aggregators)
 
     def _send_join(self) -> None:
         log2_window = self._window.bit_length() - 1
@@ -274,9 +283,7 @@ class Rank:
                 raise TimeoutError("the tree is not ready")
 
     def _index(self, seq: int) -> int:
-        slot = seq % self._window
-        base = slot % max(self._window // 4, min(self._window, 8))
-        return self._indices.get(slot, index(self._job, self._token, 0, base, 0, self._aggregators))
+        return self._indices[seq % self._window]
 
     def _header(self, kind: int, flags: int, form: int, seq: int, argument: int) -> bytes:
         log2_window = self._window.bit_length() - 1

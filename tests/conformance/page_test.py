@@ -49,10 +49,15 @@ def free_port(kind: socket.SocketKind) -> int:
         return int(probe.getsockname()[1])
 
 
+def first_index(job: int, token: int, channel: int, window_log2: int, slot: int, aggregators: int) -> int:
+    return page_rank.first_indices(job, token, channel, 1 << window_log2, aggregators)[slot]
+
+
 class Hashes(unittest.TestCase):
     def test_hashes_match_the_vectors(self) -> None:
         functions: dict[str, Callable[..., int]] = {
             "index": page_rank.index,
+            "first_index": first_index,
             "audit": page_rank.audit,
             "purpose": page_rank.purpose,
         }

@@ -19,6 +19,16 @@ TEST(SlotIndices, StartAtTheHashWithAttempt0) {
         EXPECT_EQ(indices.index(seq), slots_channel.index(seq, 0));
 }
 
+TEST(SlotIndices, H107_BaseSlotsStartApart) {
+    for (std::uint64_t token = 1; token <= 200; ++token) {
+        const ChannelConfig channel{.job = 1, .token = token, .window_log2 = 9, .aggregators = 4096};
+        const SlotIndices indices(channel);
+        std::set<std::uint32_t> used;
+        for (std::uint32_t seq = 0; seq < channel.window(); ++seq) used.insert(indices.index(seq));
+        EXPECT_EQ(used.size(), 128U) << token;
+    }
+}
+
 // Four times as many slots as base slots.
 constexpr ChannelConfig wide_channel{.job = 1, .token = 2, .window_log2 = 6, .aggregators = 4096};
 

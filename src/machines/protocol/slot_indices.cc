@@ -22,8 +22,9 @@ SlotIndices::SlotIndices(const ChannelConfig& channel)
       first_(channel.base_slots()),
       after_(channel.base_slots()),
       before_(channel.base_slots()) {
+    std::ranges::fill(first_, no_slot);
+    for (std::uint32_t base = 0; base <= base_mask_; ++base) choose(base);
     restore_given();
-    link_all();
 }
 
 SlotIndices::Next SlotIndices::next(std::uint32_t seq, std::uint32_t index, bool collision) {
@@ -36,22 +37,19 @@ SlotIndices::Next SlotIndices::next(std::uint32_t seq, std::uint32_t index, bool
             score = static_cast<std::uint8_t>(score == 0 ? 0 : score - 1);
         } else if ((score = static_cast<std::uint8_t>(score + score_of_collision)) >= score_to_move) {
             score = 0;
-            next = {.index = moved(base), .moved = true};
+            unlink(base);
+            ++attempts_[base];
+            choose(base);
+            next = {.index = current(base), .moved = true};
         }
     }
     given_[channel_.slot(seq)] = next.index;
     return next;
 }
 
-std::uint32_t SlotIndices::moved(std::uint32_t base) {
-    unlink(base);
-    std::uint32_t index = 0;
-    for (unsigned candidate = 0; candidate < index_candidates; ++candidate) {
-        index = channel_.index(base, ++attempts_[base]);
-        if (!in_use(index)) break;
-    }
+void SlotIndices::choose(std::uint32_t base) {
+    for (unsigned candidate = 1; candidate < index_candidates && in_use(current(base)); ++candidate) ++attempts_[base];
     link(base);
-    return index;
 }
 
 bool SlotIndices::in_use(std::uint32_t index) const {
@@ -80,7 +78,7 @@ void SlotIndices::restore_given() {
     for (std::uint32_t slot = 0; slot < given_.size(); ++slot) given_[slot] = current(slot);
 }
 
-void SlotIndices::link_all() {
+void SlotIndices::restore() {
     std::ranges::fill(first_, no_slot);
     for (std::uint32_t base = 0; base <= base_mask_; ++base) link(base);
 }

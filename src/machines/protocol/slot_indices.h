@@ -8,9 +8,10 @@
 
 namespace atp::protocol {
 
-// Aggregator index of each slot of a channel. Slots share the index of a base slot (ChannelConfig::base_slot()). A base
-// slot moves to another index if two of the last three fragments with its index collided. One collision can be
-// transient. Two jobs that alternate at one index both reach the threshold, so neither waits for the other (H12,
+// Aggregator index of each slot of a channel. Slots share the index of a base slot (ChannelConfig::base_slot()). Base
+// slots begin with different indices, so that the fragments of one job do not collide with each other. A base slot
+// moves to another index if two of the last three fragments with its index collided. One collision can be transient.
+// Two jobs that alternate at one index both reach the threshold, so neither waits for the other (H12,
 // docs/spec/hazards.md#h12).
 //
 // Anyone who can send a gradient of the job can report a collision, so a move must be cheap: the slots whose indices
@@ -48,7 +49,7 @@ class SlotIndices {
         } else if constexpr (Archive::reads) {
             restore_given();
         }
-        if constexpr (Archive::reads) link_all();
+        if constexpr (Archive::reads) restore();
     }
 
   private:
@@ -56,11 +57,11 @@ class SlotIndices {
 
     [[nodiscard]] std::uint32_t bucket_of(std::uint32_t index) const { return index & base_mask_; }
     [[nodiscard]] bool in_use(std::uint32_t index) const;
-    // Takes another index, and returns it.
-    [[nodiscard]] std::uint32_t moved(std::uint32_t base);
+    // Takes the first of a few attempts whose index no base slot uses, beginning with its own, or the last of them.
+    void choose(std::uint32_t base);
     void link(std::uint32_t base);
     void unlink(std::uint32_t base);
-    void link_all();
+    void restore();
     void restore_given();
 
     ChannelConfig channel_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "protocol/sequence.h"
+#include "protocol/slot_indices.h"
 #include "wire/ack_list.h"
 
 namespace atp::protocol {
@@ -27,7 +28,8 @@ Worker::Worker(const WorkerConfig& config)
       losses_(config.channel.first_seq, config.channel.window()),
       resends_(config.channel.window()),
       probes_(config.channel.window()) {
-    for (std::uint32_t slot = 0; slot < indices_.size(); ++slot) indices_[slot] = config.channel.index(slot, 0);
+    const SlotIndices first(config.channel);
+    for (std::uint32_t slot = 0; slot < indices_.size(); ++slot) indices_[slot] = first.index(slot);
 }
 
 std::size_t Worker::packet_bytes() const {

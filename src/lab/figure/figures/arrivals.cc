@@ -17,6 +17,8 @@ Drawing draw_arrivals(const Lab& lab) {
             point.jobs = jobs;
             point.mean_gap = std::chrono::microseconds(200);
             point.aggregators = 1024;
+            point.window_log2 = 9;
+            point.most_packets = 128;
             point.partition = partition;
             point.linear = partition;
             point.bytes = lab.pick<std::uint64_t>(2'000'000, 8'000'000);
@@ -25,7 +27,7 @@ Drawing draw_arrivals(const Lab& lab) {
     }
     const std::vector<sim::Report> reports = lab.run(points);
 
-    LineChart chart{.title = "1,024 aggregators, windows of 256 packets",
+    LineChart chart{.title = "1,024 aggregators, 128 packets in flight",
                     .x = {.label = "jobs"},
                     .y = {.label = "goodput of a worker, Gbit/s", .from = 0},
                     .lines = {{.name = "shared by all (ATP)"}, {.name = "a static part per job"}}};
@@ -53,8 +55,8 @@ const Figure beyond_arrivals{
         "the memory is divided among the largest possible number of jobs, the part of each job is too small.",
     .setup =
         "Each job sums one tensor and has hosts of its own. New jobs start at random times, one every 200 us on "
-        "average. If a part fills the bandwidth-delay product (128 aggregators for each of eight jobs), sharing is "
-        "slower: windows of 256 packets collide, and the server adds the packets that collide.",
+        "average. A job has 128 packets in flight. Eight jobs together need every aggregator, and each has to find its "
+        "own by chance: the server adds the packets that collide meanwhile. With static parts nothing collides.",
     .draw = draw_arrivals,
 };
 
