@@ -16,6 +16,11 @@ def require():
     network.require_tools("iperf3", "iperf3")
 
 
+def ask_for_marks(built, host):
+    """TCP that starts from the host marks its packets as able to carry congestion marks, and slows down for them."""
+    processes.output_of(built.entry(host), ["sysctl", "-qw", "net.ipv4.tcp_ecn=1"], 10)
+
+
 class Receiver:
     """An iperf3 receiver at a host while a `with` block runs."""
 
@@ -48,11 +53,12 @@ class Receiver:
             time.sleep(1)  # the receiver may still be finishing the last flow
         raise processes.Failed(f"iperf3 from {sender.address} to {self.host.address}: {report['error']}")
 
-    def start(self, sender):
+    def start(self, sender, congestion_control=None):
         """Starts a flow and returns its process, which the caller must stop."""
-        return processes.Process(
-            "flow", self._network.entry(sender), self._command(LONGEST_SECONDS), self._network.folder
-        )
+        command = self._command(LONGEST_SECONDS)
+        if congestion_control:
+            command += ["--congestion", congestion_control]
+        return processes.Process("flow", self._network.entry(sender), command, self._network.folder)
 
     def _command(self, seconds):
         return ["iperf3", "--client", self.host.address, "--port", str(PORT), "--time", f"{seconds:g}"]

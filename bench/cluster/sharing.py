@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import picture
 
 SAMPLE_SECONDS = 0.1
-# Share of the line. If more traffic than this goes to the worker, it is results; less may be acknowledgements of TCP.
-RESULTS_SHARE = 0.05
+# Share of the line. If the other direction carries more than this, it is traffic of the job; less may be
+# acknowledgements of TCP.
+BACK_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -18,9 +19,9 @@ class Sample:
     """Bytes on the line since the start."""
 
     at: float  # seconds since the start
-    job_bytes: int  # of the job, from the worker
-    flow_bytes: int  # of the flow, from the worker
-    result_bytes: int  # all bytes to the worker: results, and acknowledgements of TCP
+    job_bytes: int  # of the job
+    flow_bytes: int  # of the flow
+    other_bytes: int  # all bytes in the other direction: of the job, and acknowledgements of TCP
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,16 @@ class Job:
 
 
 class Meter:
-    """Takes samples in a separate thread while a `with` block runs. The flow is the traffic to the host `other`; the
-    job is the rest of the bytes that leave the host of the worker. Read `samples` after the block."""
+    """Takes samples in a separate thread while a `with` block runs. The flow is the traffic to the host `other`, or
+    from it if it goes inwards; the job is the rest of the bytes on the worker's link in this direction. Read `samples`
+    after the block."""
 
-    def __init__(self, built, worker, other):
+    def __init__(self, built, worker, other, inwards=False):
         self.samples = []
         self._network = built
         self._worker = worker
         self._other = other
+        self._inwards = inwards
         self._begin = time.monotonic()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -70,10 +73,11 @@ class Meter:
 
     def _run(self):
         while not self._stop.wait(SAMPLE_SECONDS):
-            flow_bytes = self._network.down_bytes(self._other)
-            all_bytes = self._network.up_bytes(self._worker)
-            result_bytes = self._network.down_bytes(self._worker)
-            self.samples.append(Sample(self.now(), all_bytes - flow_bytes, flow_bytes, result_bytes))
+            up, down = self._network.up_bytes, self._network.down_bytes
+            line, back = (down, up) if self._inwards else (up, down)
+            flow_bytes = back(self._other)
+            sample = (line(self._worker) - flow_bytes, flow_bytes, back(self._worker))
+            self.samples.append(Sample(self.now(), *sample))
 
 
 class Line:
@@ -91,12 +95,12 @@ class Line:
         return self._shares_between(inside[0], inside[-1])
 
     def measured_span(self, job):
-        """The interval of the measured operations. It ends with the last result before `job.over`."""
+        """The interval of the measured operations. It ends with the last traffic back before `job.over`."""
         pairs = zip(self._samples, self._samples[1:])
         came = [
             after.at
             for before, after in pairs
-            if after.result_bytes - before.result_bytes > RESULTS_SHARE * self._line_bytes(before, after)
+            if after.other_bytes - before.other_bytes > BACK_SHARE * self._line_bytes(before, after)
         ]
         end = max((at for at in came if at <= job.over), default=job.over)
         return Span(end - sum(job.seconds), end)

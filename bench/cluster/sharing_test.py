@@ -39,7 +39,7 @@ def samples(*rates):
     for at, (job, flow, results) in enumerate(rates, start=1):
         last = counted[-1]
         counted.append(
-            sharing.Sample(float(at), last.job_bytes + job, last.flow_bytes + flow, last.result_bytes + results)
+            sharing.Sample(float(at), last.job_bytes + job, last.flow_bytes + flow, last.other_bytes + results)
         )
     return counted
 

@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -148,6 +149,65 @@ RC_GTEST_PROP(VirtualQueue, MarksWhatAQueueOfBytesMarks, ()) {
             RC_ASSERT(is_marked == (waiting > model.limit_bytes));
         }
     }
+}
+
+// Shares of the frames of jobs and of others that are marked, if they send at these shares of the rate.
+std::pair<double, double> marked_shares(atp_shared_queue& queue, std::uint64_t& now_ns, double jobs, double others) {
+    constexpr std::uint64_t step_ns = 1000;
+    const double bytes_per_step = half_gigabit / 8e9 * step_ns;
+    std::array<double, ATP_CLASSES> due{};
+    std::array<double, ATP_CLASSES> sent{};
+    std::array<double, ATP_CLASSES> marked{};
+    for (unsigned step = 0; step < 1'000'000; ++step, now_ns += step_ns) {
+        for (const auto& [sender, share] : {std::pair{ATP_CLASS_JOBS, jobs}, {ATP_CLASS_OTHERS, others}}) {
+            due[sender] += share * bytes_per_step;
+            if (due[sender] < frame_bytes) continue;
+            due[sender] -= frame_bytes;
+            sent[sender] += 1;
+            if (atp_shared_queue_add(&queue, now_ns, frame_bytes, sender) != 0) marked[sender] += 1;
+        }
+    }
+    return {marked[0] / std::max(sent[0], 1.0), marked[1] / std::max(sent[1], 1.0)};
+}
+
+TEST(SharedQueue, ClassThatIsAloneMayUseTheWholeRate) {
+    for (const bool jobs : {true, false}) {
+        std::uint64_t now_ns = 0;
+        atp_shared_queue queue = atp_shared_queue_of_link(half_gigabit, now_ns);
+        const auto marked_at = [&](double share) {
+            const auto [of_jobs, of_others] = marked_shares(queue, now_ns, jobs ? share : 0, jobs ? 0 : share);
+            return of_jobs + of_others;
+        };
+        EXPECT_EQ(marked_at(0.97), 0);
+        EXPECT_GT(marked_at(1.1), 0.9);
+    }
+}
+
+TEST(SharedQueue, OnlyAClassThatUsesMoreThanHalfIsMarked) {
+    for (const auto& [jobs, others] : {std::pair{0.2, 0.9}, {0.45, 0.6}, {0.9, 0.2}, {0.6, 0.45}}) {
+        std::uint64_t now_ns = 0;
+        atp_shared_queue queue = atp_shared_queue_of_link(half_gigabit, now_ns);
+        const auto [of_jobs, of_others] = marked_shares(queue, now_ns, jobs, others);
+        EXPECT_EQ(jobs < others ? of_jobs : of_others, 0) << jobs;
+        EXPECT_GT(jobs < others ? of_others : of_jobs, 0.5) << jobs;
+    }
+}
+
+TEST(SharedQueue, BothClassesAreMarkedIfBothUseMoreThanHalf) {
+    std::uint64_t now_ns = 0;
+    atp_shared_queue queue = atp_shared_queue_of_link(half_gigabit, now_ns);
+    const auto [of_jobs, of_others] = marked_shares(queue, now_ns, 0.6, 0.7);
+    EXPECT_GT(of_jobs, 0.9);
+    EXPECT_GT(of_others, 0.9);
+}
+
+TEST(SharedQueue, ClassThatSlowsDownIsSoonUnmarked) {
+    std::uint64_t now_ns = 0;
+    atp_shared_queue queue = atp_shared_queue_of_link(half_gigabit, now_ns);
+    marked_shares(queue, now_ns, 0.2, 2);
+    const auto [of_jobs, of_others] = marked_shares(queue, now_ns, 0.8, 0.4);
+    EXPECT_GT(of_jobs, 0.9);
+    EXPECT_LT(of_others, 0.001);
 }
 
 }  // namespace

@@ -24,6 +24,11 @@ class MarksInTheKernel : public SwitchInTheKernel {
         elsewhere.destination = 9000;
         return wrap(Bytes(payload_bytes, std::byte{0xAB}), elsewhere);
     }
+    static Bytes payload_of_a_job() {
+        Bytes payload(payload_bytes, std::byte{0});
+        payload[0] = std::byte{ATP_VERSION};
+        return payload;
+    }
     void fill_queue(const Bytes& frame) {
         for (unsigned i = 0; i < frames_beyond; ++i) leave(frame);
     }
@@ -114,6 +119,19 @@ TEST_F(MarksInTheKernel, NewRateKeepsTheCountOfMarks) {
     expect_to_leave_untouched(other_traffic());
 }
 
+TEST_F(MarksInTheKernel, PacketsOfAJobAreUnmarkedBesideOthersThatUseMoreThanHalf) {
+    if (machine == nullptr) return;
+    for (const int ip : {4, 6}) {
+        const Bytes job = wrap(payload_of_a_job(), {.ip = ip});
+        set_rate(slow);
+        fill_queue(other_traffic());
+        for (unsigned i = 0; i < unmarked_frames / 2; ++i) expect_to_leave_untouched(job);
+        EXPECT_EQ(unwrap(leave(other_traffic()).frame).ecn, 3U);
+        fill_queue(job);
+        EXPECT_EQ(unwrap(leave(job).frame).ecn, 3U);
+    }
+}
+
 // It leaves by XDP_TX, which passes no tc egress.
 TEST_F(MarksInTheKernel, GradientThatReturnsToTheServerIsCountedAndMarked) {
     if (machine == nullptr) return;
@@ -134,14 +152,14 @@ TEST_F(MarksInTheKernel, GradientThatReturnsToTheServerIsCountedAndMarked) {
         EXPECT_EQ(last.ecn, 3U);
         EXPECT_TRUE(last.network_checksum_holds);
         EXPECT_EQ(last.checksum, Checksum::full);
-        EXPECT_EQ(unwrap(leave(other_traffic()).frame).ecn, 3U) << "both programs fill one queue";
+        EXPECT_EQ(unwrap(leave(wrap(payload_of_a_job(), {})).frame).ecn, 3U) << "both programs fill one queue";
     }
 }
 
 TEST_F(MarksInTheKernel, ReturningGradientWithoutEcnIsUnmarked) {
     if (machine == nullptr) return;
     set_rate(slow);
-    fill_queue(other_traffic());
+    fill_queue(wrap(payload_of_a_job(), {}));
     send(gradient(0), {1, 2, 3});
     const Unwrapped returned = unwrap(send(flush(), {}, {.ecn = 0}).frame);
     EXPECT_EQ(returned.ecn, 0U);

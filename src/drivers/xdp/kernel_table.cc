@@ -353,7 +353,7 @@ bool KernelTable::set_port(std::uint32_t interface, std::uint64_t rate, std::uin
     atp_xdp_port port{};
     port.marked = marked(interface);  // of the rate before
     port.bytes_per_frame = bytes_per_frame;
-    port.queue = atp_queue_of_link(rate, static_cast<std::uint64_t>(net::now().time_since_epoch().count()));
+    port.queue = atp_shared_queue_of_link(rate, static_cast<std::uint64_t>(net::now().time_since_epoch().count()));
     return bpf_map_update_elem(skeleton_->ports(), &interface, &port, BPF_F_LOCK) == 0;
 }
 

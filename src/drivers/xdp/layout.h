@@ -54,7 +54,7 @@ struct atp_xdp_slice {
 struct atp_xdp_port {
     uint32_t lock;            /* the kernel's struct bpf_spin_lock */
     uint32_t bytes_per_frame; /* of the link's rate, in addition to the frame from its Ethernet header on */
-    struct atp_virtual_queue queue;
+    struct atp_shared_queue queue;
     uint64_t marked; /* frames that left with CE while the queue was congested */
 };
 

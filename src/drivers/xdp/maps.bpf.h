@@ -56,7 +56,7 @@ struct {
 struct atp_locked_port {
     struct bpf_spin_lock lock;
     uint32_t bytes_per_frame;
-    struct atp_virtual_queue queue;
+    struct atp_shared_queue queue;
     uint64_t marked;
 };
 _Static_assert(sizeof(struct atp_locked_port) == sizeof(struct atp_xdp_port), "user space writes it");

@@ -15,10 +15,11 @@
 /* Ethernet and the part of an IP header that has the ECN bits, in IPv4 with the checksum of the header. */
 #define ATP_MARKED_BYTES (ETH_HLEN + sizeof(struct iphdr))
 
-static inline int atp_port_is_congested(struct atp_locked_port* port, uint32_t frames, uint32_t bytes) {
+static inline int atp_port_is_congested(struct atp_locked_port* port, uint32_t frames, uint32_t bytes,
+                                        enum atp_link_class sender) {
     uint64_t now_ns = bpf_ktime_get_ns();
     bpf_spin_lock(&port->lock);
-    int is_congested = atp_queue_add(&port->queue, now_ns, bytes + frames * port->bytes_per_frame);
+    int is_congested = atp_shared_queue_add(&port->queue, now_ns, bytes + frames * port->bytes_per_frame, sender);
     bpf_spin_unlock(&port->lock);
     return is_congested;
 }
@@ -44,7 +45,7 @@ static inline void atp_mark_leaving(struct __sk_buff* context) {
     struct atp_locked_port* port = bpf_map_lookup_elem(&atp_ports, &interface);
     if (!port) return;
     struct atp_frames frames = atp_frames_of(context);
-    if (!atp_port_is_congested(port, frames.count, frames.bytes)) return;
+    if (!atp_port_is_congested(port, frames.count, frames.bytes, atp_class_of(context))) return;
     if (atp_mark_packet(context)) atp_count_marked(port, frames.count);
 }
 
@@ -70,7 +71,7 @@ static inline int atp_set_congested(const struct xdp_md* context, const struct a
 static inline void atp_mark_returned(const struct xdp_md* context, const struct atp_frame* frame) {
     uint32_t interface = context->ingress_ifindex;
     struct atp_locked_port* port = bpf_map_lookup_elem(&atp_ports, &interface);
-    if (!port || !atp_port_is_congested(port, 1, (uint32_t)atp_length(context))) return;
+    if (!port || !atp_port_is_congested(port, 1, (uint32_t)atp_length(context), ATP_CLASS_JOBS)) return;
     if (atp_set_congested(context, frame)) atp_count_marked(port, 1);
 }
 

@@ -75,6 +75,39 @@ static inline int atp_queue_add(struct atp_virtual_queue* queue, uint64_t now_ns
     return waits > queue->limit;
 }
 
+/*
+ * The virtual queue of a port that two classes of senders share: jobs of ATP, and all others. While both send, each may
+ * use half of the rate, and only packets of a class that uses more are marked. Without classes, the sender that reacts
+ * most gets least: beside one flow of TCP, whose packets leave in frames of 64 kB and whose round trip is shorter, a
+ * job that halved its windows kept a tenth of the link, and one that reacted as DCTCP left a twentieth to TCP.
+ */
+enum atp_link_class { ATP_CLASS_JOBS = 0, ATP_CLASS_OTHERS = 1, ATP_CLASSES = 2 };
+
+struct atp_shared_queue {
+    struct atp_virtual_queue all;
+    struct atp_virtual_queue of[ATP_CLASSES];
+};
+
+static inline struct atp_shared_queue atp_shared_queue_of_link(uint64_t rate, uint64_t now_ns) {
+    struct atp_shared_queue queue;
+    queue.all = atp_queue_of_link(rate, now_ns);
+    for (unsigned i = 0; i < ATP_CLASSES; ++i) queue.of[i] = atp_queue_of_link(rate / ATP_CLASSES, now_ns);
+    return queue;
+}
+
+/* As atp_queue_add(). A class that uses less than its half again is no longer marked at once. */
+static inline int atp_shared_queue_add(struct atp_shared_queue* queue, uint64_t now_ns, uint32_t bytes,
+                                       enum atp_link_class sender) {
+    struct atp_virtual_queue* own = &queue->of[sender == ATP_CLASS_JOBS ? 0 : 1];
+    uint64_t now = now_ns << ATP_QUEUE_TICK_LOG2;
+    uint64_t waits = own->empty_at - now;
+    if ((int64_t)waits < 0) waits = 0;
+    int uses_more = waits > own->limit;
+    if (uses_more) waits = own->limit;
+    own->empty_at = now + waits + atp_queue_time(own, bytes);
+    return atp_queue_add(&queue->all, now_ns, bytes) && uses_more;
+}
+
 #ifdef __cplusplus
 #pragma GCC diagnostic pop
 #endif
