@@ -6,13 +6,15 @@ usage: marks_test.py ATP
 """
 
 import json
+import os
+import signal
 import socket
 import statistics
 import sys
 import unittest
 
 import networks
-from networks import PATIENCE_S
+from networks import PATIENCE_S, wait_until
 
 MBIT = 1_000_000
 LINK = 5 * MBIT  # slow, so that a pause of a sender's process is short beside the time in which the queue fills
@@ -179,6 +181,42 @@ class MarksOfFlows(Marks):
         self.assertGreater(self.netstat("server", "InCEPkts"), 0)
         self.assertGreater(self.netstat("w0", "TCPDeliveredCE"), 0)
         self.assertEqual(self.netstat("server", "InCsumErrors"), 0)
+
+
+class MarksWithoutAKernelSwitch(Marks):
+    """`atp switch --link-rate` without --xdp: only the program at tc egress."""
+
+    def start_marking(self, *flags):
+        words = ["--listen", self.network.any_endpoint, "--xdp-pins", self.pins, "--link-rate", f"to-server={LINK}"]
+        switch = self.start_atp("bridge", "switch", *words, *flags)
+        wait_until(lambda: switch.poll() is not None or self.report("bridge"), "the switch answers")
+        return switch
+
+    def filters(self):
+        words = ("-n", self.network.prefix + "bridge", "filter", "show", "dev", "to-server", "egress")
+        return networks.call("tc", *words)
+
+    def test_packets_are_marked_until_the_switch_stops(self):
+        self.shape("server")
+        self.pins = self.new_pins()
+        self.start_marking("--quiet").kill()
+        self.assertIn("atp_egress", self.filters(), "it stays if the switch is killed")
+        switch = self.start_marking()
+        self.assertEqual(self.shares(("w0", LINK / 2, ECT)), [0])
+        self.assertGreater(self.shares(("w0", 2 * LINK, ECT))[0], 0.5)
+        switch.send_signal(signal.SIGINT)
+        out, error = switch.communicate(timeout=PATIENCE_S)
+        self.assertEqual(switch.returncode, 0, error)
+        self.assertRegex(out, r"marks +to-server above 0.98 of 5 Mbit/s\n")
+        self.assertRegex(out, r"marked \d\d+ frames that left to-server\nstopped\n")
+        self.assertNotIn("atp_egress", self.filters())
+        self.assertEqual([name for name in os.listdir(self.pins) if not name.endswith(".debug")], [])
+
+    def test_unknown_interface_is_named(self):
+        switch = self.start_atp("bridge", "switch", "--xdp-pins", self.new_pins(), "--link-rate", "gone=1Gbit")
+        _, error = switch.communicate(timeout=PATIENCE_S)
+        self.assertEqual(switch.returncode, 2)
+        self.assertIn("gone", error)
 
 
 class MarksOfSums(Marks):

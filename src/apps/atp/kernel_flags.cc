@@ -17,7 +17,7 @@ constexpr auto least_rate = static_cast<std::int64_t>(ATP_QUEUE_LEAST_RATE);
 constexpr auto most_rate = static_cast<std::int64_t>(ATP_QUEUE_MOST_RATE);
 
 // Flags that need --xdp.
-constexpr std::array kernel_flags = {"--xdp-pins", "--marks", "--link-rate"};
+constexpr std::array kernel_flags = {"--marks", "--xdp-pins"};
 
 std::string_view trimmed(std::string_view text) {
     const std::size_t first = text.find_first_not_of(blanks);
@@ -35,7 +35,12 @@ std::optional<std::string> find_rate_misuse(const KernelPartConfig& kernel) {
     std::vector<std::string> names;
     for (const NamedRate& rate : kernel.rates) {
         names.push_back(rate.interface);
-        if (!rate.interface.empty() && std::ranges::find(kernel.interfaces, rate.interface) == kernel.interfaces.end())
+        if (kernel.interfaces.empty()) {
+            if (rate.interface.empty())
+                return "--link-rate without --xdp: name the interfaces on which packets are marked, as in "
+                       "eth1=500Mbit, or add --xdp INTERFACES";
+        } else if (!rate.interface.empty() &&
+                   std::ranges::find(kernel.interfaces, rate.interface) == kernel.interfaces.end())
             return fmt::format("--link-rate: --xdp does not list interface '{}'", rate.interface);
     }
     const auto twice = first_twice(std::move(names));
@@ -61,6 +66,7 @@ std::optional<std::string> find_pipeline_misuse(const KernelPartConfig& kernel, 
     }
     if (kernel.pipeline.empty()) return std::nullopt;
     if (!kernel.interfaces.empty()) return "--p4 and --xdp exclude each other: start one switch for each";
+    if (given("--link-rate")) return "--p4 and --link-rate exclude each other: the pipeline's program marks or not";
     if (given("--memory")) return "--p4 and --memory exclude each other: the pipeline has memory of its own";
     if (node.udp.local.port() == 0)
         return "--p4 and port 0 of --listen exclude each other: set the port to which workers send";
@@ -104,8 +110,10 @@ std::optional<std::string> find_misuse(const KernelPartConfig& kernel, const swi
     if (const auto misuse = find_pipeline_misuse(kernel, node, given)) return misuse;
     if (kernel.interfaces.empty()) {
         const auto alone = first_given(kernel_flags, given);
-        return alone ? std::optional(fmt::format("{0} needs --xdp: add --xdp INTERFACES or remove {0}", *alone))
-                     : std::nullopt;
+        const bool marks = !kernel.rates.empty() && alone != "--marks";
+        return alone && !marks
+                   ? std::optional(fmt::format("{0} needs --xdp: add --xdp INTERFACES or remove {0}", *alone))
+                   : find_rate_misuse(kernel);
     }
     if (const auto twice = first_twice(kernel.interfaces))
         return fmt::format("--xdp: interface '{}' is listed twice; list each interface once", *twice);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "xdp/agent.h"
+#include "xdp/marker.h"
 
 namespace atp::apps {
 namespace {
@@ -22,8 +23,16 @@ class XdpPart final : public KernelPart {
     std::unique_ptr<xdp::Agent> machine_;
 };
 
-std::optional<xdp::LinkRates> link_rates_of(const KernelPartConfig& config) {
-    if (!config.sets_marks()) return std::nullopt;
+class XdpMarks final : public MarksPart {
+  public:
+    explicit XdpMarks(std::unique_ptr<xdp::Marker> marker) : marker_(std::move(marker)) {}
+    [[nodiscard]] std::vector<client::MarkReport> report() const override { return marker_->report(); }
+
+  private:
+    std::unique_ptr<xdp::Marker> marker_;
+};
+
+xdp::LinkRates link_rates_of(const KernelPartConfig& config) {
     xdp::LinkRates rates;
     for (const NamedRate& named : config.rates) {
         if (named.interface.empty()) {
@@ -45,18 +54,25 @@ Result<std::unique_ptr<KernelPart>> start_kernel_part(const KernelPartConfig& co
                     fmt::format("{} bytes hold no aggregator of {} lanes; use at least {} bytes", node.memory_bytes,
                                 ATP_XDP_LANES, protocol::aggregator_bytes(ATP_XDP_LANES)));
     }
-    auto machine = xdp::Agent::start({.interfaces = config.interfaces,
-                                      .memory_bytes = node.memory_bytes,
-                                      .jobs = node.jobs,
-                                      .level = config.level,
-                                      .port = node.udp.local.port(),
-                                      .ageing = node.ageing,
-                                      .hold = node.hold,
-                                      .tenants = node.tenants,
-                                      .pins = config.pins,
-                                      .link_rates = link_rates_of(config)});
+    auto machine =
+        xdp::Agent::start({.interfaces = config.interfaces,
+                           .memory_bytes = node.memory_bytes,
+                           .jobs = node.jobs,
+                           .level = config.level,
+                           .port = node.udp.local.port(),
+                           .ageing = node.ageing,
+                           .hold = node.hold,
+                           .tenants = node.tenants,
+                           .pins = config.pins,
+                           .link_rates = config.sets_marks() ? std::optional(link_rates_of(config)) : std::nullopt});
     if (!machine) return tl::unexpected(machine.error());
     return std::make_unique<XdpPart>(*std::move(machine));
+}
+
+Result<std::unique_ptr<MarksPart>> start_marks_part(const KernelPartConfig& config) {
+    auto marker = xdp::Marker::start(link_rates_of(config), config.pins);
+    if (!marker) return tl::unexpected(marker.error());
+    return std::make_unique<XdpMarks>(*std::move(marker));
 }
 
 }  // namespace atp::apps

@@ -25,7 +25,8 @@ struct KernelPartConfig {
     std::string pins = "/sys/fs/bpf/atp";
     std::uint8_t level = 0;
     bool marks = false;                 // the program sets congestion marks, also if there are rates
-    std::vector<NamedRate> rates = {};  // of links; others have the rate that their drivers report
+    std::vector<NamedRate> rates = {};  // of links; others have the rate that their drivers report. Without a switch in
+                                        // the path: of those on which packets are marked
     std::string pipeline = {};          // Thrift server of a pipeline; empty: none
     std::string pipeline_control = {};  // interface at which the pipeline delivers control messages
 
@@ -58,5 +59,20 @@ class KernelPart {
 // The agent of a pipeline, which has memory of its own.
 [[nodiscard]] Result<std::unique_ptr<KernelPart>> start_pipeline_part(const KernelPartConfig& config,
                                                                       const switchd::SwitchNodeConfig& node);
+
+// Marks packets that leave the interfaces of `config.rates`, without a switch in the path, until it is destroyed.
+//
+// Threads: any thread may call report().
+class MarksPart {
+  public:
+    virtual ~MarksPart() = default;
+    [[nodiscard]] virtual std::vector<client::MarkReport> report() const = 0;
+
+  protected:
+    MarksPart() = default;
+    MarksPart(const MarksPart&) = default;
+    MarksPart& operator=(const MarksPart&) = default;
+};
+[[nodiscard]] Result<std::unique_ptr<MarksPart>> start_marks_part(const KernelPartConfig& config);
 
 }  // namespace atp::apps

@@ -132,15 +132,18 @@ void print_memory(const switchd::SwitchNodeConfig& config) {
     }
 }
 
+void print_marks(const std::vector<client::MarkReport>& marks) {
+    for (const client::MarkReport& port : marks)
+        fmt::print("  marks        {} above 0.98 of {} Mbit/s\n", port.interface, port.link_rate / 1'000'000);
+}
+
 // Nothing about a pipeline, whose program marks or not.
 void print_marks(const KernelPartConfig& config, const client::KernelReport& kernel) {
     if (!config.pipeline.empty() || !config.sets_marks()) return;
     std::vector<std::string> without;
     for (const auto& [interface, mode] : kernel.interfaces) without.push_back(interface);
-    for (const client::MarkReport& port : kernel.marks) {
-        fmt::print("  marks        {} above 0.98 of {} Mbit/s\n", port.interface, port.link_rate / 1'000'000);
-        std::erase(without, port.interface);
-    }
+    print_marks(kernel.marks);
+    for (const client::MarkReport& port : kernel.marks) std::erase(without, port.interface);
     if (!without.empty()) {
         fmt::print("  without marks at {}: no driver reports a rate; set --link-rate\n", list_some(without));
     }
@@ -159,7 +162,7 @@ void print_kernel(const client::ShardReport& shard, bool in_pipeline) {
     }
 }
 
-void print_start(const switchd::SwitchNode& node, const SwitchOptions& options) {
+void print_start(const switchd::SwitchNode& node, const SwitchOptions& options, const MarksPart* marks) {
     const switchd::SwitchNodeConfig& config = node.config();
     if (options.json) {
         fmt::print("{}\n", client::to_json(node.snapshot()));
@@ -179,8 +182,17 @@ void print_start(const switchd::SwitchNode& node, const SwitchOptions& options) 
             }
             for (const std::string& missing : shard.features.missing()) fmt::print("  without {}\n", missing);
         }
+        if (marks != nullptr) print_marks(marks->report());
         fmt::print("watch it with: atp stats {} --watch\n", to_string(node.address()));
     }
+}
+
+void print_stop(const MarksPart* marks) {
+    if (marks != nullptr) {
+        for (const client::MarkReport& port : marks->report())
+            fmt::print("marked {} frames that left {}\n", port.marked, port.interface);
+    }
+    fmt::print("stopped\n");
 }
 
 // The switch in the path gets the memory, since packets that reach user space are aggregated already, or are for its
@@ -195,6 +207,15 @@ Result<std::unique_ptr<KernelPart>> start_kernel_part(SwitchOptions& options) {
     options.config.kernel_aggregators = table.aggregators;
     options.config.lanes = std::min(options.config.lanes, static_cast<std::uint16_t>(table.kernel->lanes));
     return part;
+}
+
+// A switch in the path marks by itself.
+Result<std::unique_ptr<MarksPart>> start_marks(const SwitchOptions& options) {
+    if (options.kernel.in_path() || options.kernel.rates.empty()) return nullptr;
+    KernelPartConfig config = options.kernel;
+    // Several switches may run on one host.
+    if (!options.given("--xdp-pins")) config.pins += fmt::format("-marks-{}", options.config.udp.local.port());
+    return start_marks_part(config);
 }
 
 observe::LogConfig log_config(const SwitchOptions& options) {
@@ -245,12 +266,14 @@ int run_switch(SwitchOptions options) {
     if (auto opened = open_trace(options); !opened) return misused(opened.error());
     const auto kernel = start_kernel_part(options);
     if (!kernel) return misused(kernel.error());
+    const auto marks = start_marks(options);
+    if (!marks) return misused(marks.error());
     switchd::SwitchNode::KernelReporter report_kernel;
     if (*kernel != nullptr) report_kernel = [&] { return (*kernel)->snapshot(); };
     auto node = switchd::SwitchNode::start(
         options.config, [] { StopSignals::notify(); }, report_kernel);
     if (!node) return misused(node.error());
-    print_start(**node, options);
+    print_start(**node, options, marks->get());
     if (!show_output()) return exit_failed;
     if (*kernel != nullptr) (*kernel)->commit();
     log_start(log, **node, log_config(options), options.trace);
@@ -269,7 +292,7 @@ int run_switch(SwitchOptions options) {
     }
     for (const Error& failure : failures) fmt::print(stderr, "atp switch: {}\n", to_string(failure));
     if (!failures.empty()) return exit_failed;
-    if (!options.quiet && !options.json) fmt::print("stopped\n");
+    if (!options.quiet && !options.json) print_stop(marks->get());
     return exit_passed;
 }
 
@@ -338,7 +361,8 @@ void add_path_flags(Command& command, KernelPartConfig& kernel) {
     flags.parsed(
         "--link-rate", kernel.rates, "RATES", parse_link_rates, link_rate_forms,
         "Rate for --marks, which it implies: of links or their shapers, with Ethernet headers [as the driver of a "
-        "card reports; nothing is marked where none does]");
+        "card reports; nothing is marked where none does]. Without --xdp: mark packets that leave the named "
+        "interfaces");
     flags.number("--level", kernel.level, 0, ATP_LEVELS - 1,
                  "Position of an --xdp or --p4 switch: 0 in a rack, 1 above the racks [0]");
     flags.text("--p4", kernel.pipeline, "ADDRESS", address_forms,

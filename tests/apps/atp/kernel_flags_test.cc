@@ -73,8 +73,23 @@ TEST(KernelFlags, UsualFlagsAreAccepted) {
 }
 
 TEST(KernelFlags, KernelFlagsWithoutInterfacesAreRefused) {
-    for (const char* flag : {"--level", "--xdp-pins", "--marks", "--link-rate"})
+    for (const char* flag : {"--level", "--xdp-pins", "--marks"})
         EXPECT_THAT(misuse({}, usual_node(), {flag}), HasSubstr(flag));
+}
+
+TEST(KernelFlags, LinkRatesAloneMarkOnTheInterfacesThatTheyName) {
+    const auto refusal = [](std::string_view rates, std::vector<std::string> given, std::string pipeline = "") {
+        const KernelPartConfig kernel{.rates = parse_link_rates(rates).value(),
+                                      .pipeline = pipeline,
+                                      .pipeline_control = pipeline.empty() ? "" : "control"};
+        const auto is_given = [&](const std::string& flag) { return std::ranges::count(given, flag) != 0; };
+        return find_misuse(kernel, usual_node(), is_given).value_or("");
+    };
+    EXPECT_EQ(refusal("eth1=1Gbit,eth2=10Gbit", {"--link-rate", "--xdp-pins"}), "");
+    EXPECT_THAT(refusal("eth1=1Gbit,2Gbit", {"--link-rate"}), HasSubstr("name the interfaces"));
+    EXPECT_THAT(refusal("eth1=1Gbit,eth1=2Gbit", {"--link-rate"}), HasSubstr("two rates"));
+    EXPECT_THAT(refusal("eth1=1Gbit", {"--link-rate", "--marks"}), HasSubstr("--marks needs --xdp"));
+    EXPECT_THAT(refusal("eth1=1Gbit", {"--link-rate", "--p4"}, "127.0.0.1:9090"), HasSubstr("--p4 and --link-rate"));
 }
 
 TEST(KernelFlags, InterfaceNamedTwiceIsRefused) {
