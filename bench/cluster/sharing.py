@@ -47,8 +47,8 @@ class Job:
 
 class Meter:
     """Takes samples in a separate thread while a `with` block runs. The flow is the traffic to the host `other`, or
-    from it if it goes inwards; the job is the rest of the bytes on the worker's link in this direction. Read `samples`
-    after the block."""
+    from it if it goes inwards, which counts what the worker's link drops; the job is the rest of the bytes on this link
+    in this direction. Read `samples` after the block."""
 
     def __init__(self, built, worker, other, inwards=False):
         self.samples = []

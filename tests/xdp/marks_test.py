@@ -6,7 +6,6 @@ usage: marks_test.py ATP
 """
 
 import json
-import os
 import signal
 import socket
 import statistics
@@ -187,7 +186,7 @@ class MarksWithoutAKernelSwitch(Marks):
     """`atp switch --link-rate` without --xdp: only the program at tc egress."""
 
     def start_marking(self, *flags):
-        words = ["--listen", self.network.any_endpoint, "--xdp-pins", self.pins, "--link-rate", f"to-server={LINK}"]
+        words = ["--listen", self.network.any_endpoint, "--link-rate", f"to-server={LINK}"]
         switch = self.start_atp("bridge", "switch", *words, *flags)
         wait_until(lambda: switch.poll() is not None or self.report("bridge"), "the switch answers")
         return switch
@@ -198,8 +197,9 @@ class MarksWithoutAKernelSwitch(Marks):
 
     def test_packets_are_marked_until_the_switch_stops(self):
         self.shape("server")
-        self.pins = self.new_pins()
-        self.start_marking("--quiet").kill()
+        killed = self.start_marking("--quiet")
+        killed.kill()
+        killed.wait(PATIENCE_S)
         self.assertIn("atp_egress", self.filters(), "it stays if the switch is killed")
         switch = self.start_marking()
         self.assertEqual(self.shares(("w0", LINK / 2, ECT)), [0])
@@ -210,10 +210,18 @@ class MarksWithoutAKernelSwitch(Marks):
         self.assertRegex(out, r"marks +to-server above 0.98 of 5 Mbit/s\n")
         self.assertRegex(out, r"marked \d\d+ frames that left to-server\nstopped\n")
         self.assertNotIn("atp_egress", self.filters())
-        self.assertEqual([name for name in os.listdir(self.pins) if not name.endswith(".debug")], [])
+
+    def test_kernel_switch_marks_beside_a_marker_that_was_killed(self):
+        killed = self.start_marking("--quiet")
+        killed.kill()
+        killed.wait(PATIENCE_S)
+        switch = self.start_switch(flags=["--link-rate", f"to-server={LINK}"])
+        self.assertEqual(self.kernel()["kernel"]["without_release"], [])
+        self.stop(switch)
+        self.assertIn("atp_egress", self.filters(), "the marker's")
 
     def test_unknown_interface_is_named(self):
-        switch = self.start_atp("bridge", "switch", "--xdp-pins", self.new_pins(), "--link-rate", "gone=1Gbit")
+        switch = self.start_atp("bridge", "switch", "--link-rate", "gone=1Gbit")
         _, error = switch.communicate(timeout=PATIENCE_S)
         self.assertEqual(switch.returncode, 2)
         self.assertIn("gone", error)

@@ -30,7 +30,7 @@ complete -c atp -n '__fish_seen_subcommand_from switch' -l groups -x -d 'Multica
 complete -c atp -n '__fish_seen_subcommand_from switch' -l xdp -x -a '(__fish_print_interfaces)' -d 'Aggregate in the kernel on these interfaces; needs root. List every port to a worker and the port to the server'
 complete -c atp -n '__fish_seen_subcommand_from switch' -l xdp-pins -x -a '(__fish_complete_directories)' -d 'Folder on a bpffs, which keeps the state of the kernel switch over a restart'
 complete -c atp -n '__fish_seen_subcommand_from switch' -l marks -d 'Mark packets of every sender that leave these interfaces (ECN) above 0.98 of the link\'s rate'
-complete -c atp -n '__fish_seen_subcommand_from switch' -l link-rate -x -d 'Rate for --marks, which it implies: of links or their shapers, with Ethernet headers [as the driver of a card reports; nothing is marked where none does]. Without --xdp: mark packets that leave the named interfaces'
+complete -c atp -n '__fish_seen_subcommand_from switch' -l link-rate -x -d 'Rate for --marks, which it implies: of links or their shapers, with Ethernet headers. Without --xdp: also mark packets that leave the named interfaces'
 complete -c atp -n '__fish_seen_subcommand_from switch' -l level -x -d 'Position of an --xdp or --p4 switch: 0 in a rack, 1 above the racks'
 complete -c atp -n '__fish_seen_subcommand_from switch' -l p4 -x -d 'Control a BMv2 simple_switch at this Thrift address, running a program from p4/'
 complete -c atp -n '__fish_seen_subcommand_from switch' -l p4-control -x -a '(__fish_print_interfaces)' -d 'Interface at which the pipeline delivers control messages, the other end of its port 64'

@@ -83,11 +83,11 @@ std::optional<std::string> complete_switch(SwitchExperiments& experiments, switc
     const auto* const given_port = std::ranges::find_if(port_flags, given);
     if (in_kernel && given_port != port_flags.end()) {
         return fmt::format(
-            "--xdp and {} do not go together: packets that the kernel aggregates do not pass emulated ports",
+            "--xdp and --link-rate do not go with {}: what the kernel aggregates or marks does not pass emulated ports",
             *given_port);
     }
     if (in_kernel && experiments.switchml) {
-        return "--xdp and --protocol switchml do not go together: the kernel aggregates packets of ATP alone";
+        return "--xdp and --link-rate do not go with --protocol switchml: the kernel knows packets of ATP alone";
     }
     if (experiments.switchml && config.shards != 1) {
         return "--threads and --protocol switchml do not go together: a switch of SwitchML has one thread";

@@ -110,10 +110,8 @@ std::optional<std::string> find_misuse(const KernelPartConfig& kernel, const swi
     if (const auto misuse = find_pipeline_misuse(kernel, node, given)) return misuse;
     if (kernel.interfaces.empty()) {
         const auto alone = first_given(kernel_flags, given);
-        const bool marks = !kernel.rates.empty() && alone != "--marks";
-        return alone && !marks
-                   ? std::optional(fmt::format("{0} needs --xdp: add --xdp INTERFACES or remove {0}", *alone))
-                   : find_rate_misuse(kernel);
+        return alone ? std::optional(fmt::format("{0} needs --xdp: add --xdp INTERFACES or remove {0}", *alone))
+                     : find_rate_misuse(kernel);
     }
     if (const auto twice = first_twice(kernel.interfaces))
         return fmt::format("--xdp: interface '{}' is listed twice; list each interface once", *twice);

@@ -70,7 +70,7 @@ Result<std::unique_ptr<KernelPart>> start_kernel_part(const KernelPartConfig& co
 }
 
 Result<std::unique_ptr<MarksPart>> start_marks_part(const KernelPartConfig& config) {
-    auto marker = xdp::Marker::start(link_rates_of(config), config.pins);
+    auto marker = xdp::Marker::start(link_rates_of(config));
     if (!marker) return tl::unexpected(marker.error());
     return std::make_unique<XdpMarks>(*std::move(marker));
 }

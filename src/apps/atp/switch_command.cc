@@ -212,10 +212,7 @@ Result<std::unique_ptr<KernelPart>> start_kernel_part(SwitchOptions& options) {
 // A switch in the path marks by itself.
 Result<std::unique_ptr<MarksPart>> start_marks(const SwitchOptions& options) {
     if (options.kernel.in_path() || options.kernel.rates.empty()) return nullptr;
-    KernelPartConfig config = options.kernel;
-    // Several switches may run on one host.
-    if (!options.given("--xdp-pins")) config.pins += fmt::format("-marks-{}", options.config.udp.local.port());
-    return start_marks_part(config);
+    return start_marks_part(options.kernel);
 }
 
 observe::LogConfig log_config(const SwitchOptions& options) {
@@ -247,7 +244,7 @@ int run_switch(SwitchOptions options) {
     if (auto completed = complete(options); !completed) return misused(completed.error());
     if (const auto misuse = find_misuse(options.kernel, options.config, options.given)) return misused(*misuse);
     if (options.additions.complete) {
-        const bool in_kernel = options.kernel.in_path();
+        const bool in_kernel = options.kernel.in_path() || !options.kernel.rates.empty();
         if (const auto misuse = options.additions.complete(options.config, in_kernel, options.given)) {
             return misused(*misuse);
         }
@@ -360,9 +357,9 @@ void add_path_flags(Command& command, KernelPartConfig& kernel) {
                "Mark packets of every sender that leave these interfaces (ECN) above 0.98 of the link's rate");
     flags.parsed(
         "--link-rate", kernel.rates, "RATES", parse_link_rates, link_rate_forms,
-        "Rate for --marks, which it implies: of links or their shapers, with Ethernet headers [as the driver of a "
-        "card reports; nothing is marked where none does]. Without --xdp: mark packets that leave the named "
-        "interfaces");
+        "Rate for --marks, which it implies: of links or their shapers, with Ethernet headers. Without --xdp: also "
+        "mark "
+        "packets that leave the named interfaces [as the driver of a card reports; nothing is marked where none does]");
     flags.number("--level", kernel.level, 0, ATP_LEVELS - 1,
                  "Position of an --xdp or --p4 switch: 0 in a rack, 1 above the racks [0]");
     flags.text("--p4", kernel.pipeline, "ADDRESS", address_forms,

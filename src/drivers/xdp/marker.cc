@@ -3,15 +3,14 @@
 
 namespace atp::xdp {
 
-Result<std::unique_ptr<Marker>> Marker::start(const LinkRates& rates, const std::string& pins) {
-    auto folder = PinFolder::open(pins);
-    if (!folder) return tl::unexpected(folder.error());
+Result<std::unique_ptr<Marker>> Marker::start(const LinkRates& rates) {
     // Without a port and jobs, the program changes nothing but marks.
-    auto kernel = KernelTable::load({.aggregators = 1, .jobs = 1, .port = 0, .pins = pins});
+    auto kernel = KernelTable::load({.aggregators = 1, .jobs = 1, .port = 0});
     if (!kernel) return tl::unexpected(kernel.error());
-    std::unique_ptr<Marker> started(new Marker(*std::move(folder), *std::move(kernel), rates));
+    std::unique_ptr<Marker> started(new Marker(*std::move(kernel), rates));
     for (const auto& [interface, rate] : rates.of_interface) {
-        auto attachment = EgressAttachment::attach(interface, started->kernel_->egress_descriptor());
+        auto attachment =
+            EgressAttachment::attach(interface, started->kernel_->egress_descriptor(), EgressPlace::marker);
         if (!attachment) return tl::unexpected(attachment.error());
         started->attachments_.push_back(*attachment);
         started->ports_.add(interface);
@@ -21,7 +20,6 @@ Result<std::unique_ptr<Marker>> Marker::start(const LinkRates& rates, const std:
 
 Marker::~Marker() {
     for (const EgressAttachment& attachment : attachments_) attachment.detach();
-    kernel_->unpin();
 }
 
 }  // namespace atp::xdp

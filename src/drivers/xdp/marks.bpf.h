@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Congestion marks (docs/spec/packet.md#ip-and-udp): every frame that leaves a port is added to the port's
- * virtual queue, whatever its protocol, and while the queue is congested, ECN-capable packets leave with CE.
+ * virtual queue, whatever its protocol, and while the queue is congested, ECN-capable packets leave with CE, but
+ * those of a class that takes less than half (protocol/virtual_queue.h).
  */
 #ifndef ATP_XDP_MARKS_BPF_H
 #define ATP_XDP_MARKS_BPF_H
@@ -14,6 +15,23 @@
 
 /* Ethernet and the part of an IP header that has the ECN bits, in IPv4 with the checksum of the header. */
 #define ATP_MARKED_BYTES (ETH_HLEN + sizeof(struct iphdr))
+
+/* A datagram is a job's if it begins like a packet of ATP. */
+static inline enum atp_link_class atp_class_of(struct __sk_buff* skb) {
+    uint8_t first = 0, protocol = 0;
+    uint32_t ip_bytes = ATP_IPV6_BYTES, protocol_at = ATP_IPV6_PROTOCOL;
+    if (skb->protocol == bpf_htons(ETH_P_IP)) {
+        if (bpf_skb_load_bytes(skb, ETH_HLEN, &first, 1) != 0) return ATP_CLASS_OTHERS;
+        ip_bytes = (first & 0x0fu) * 4u;
+        protocol_at = ATP_IPV4_PROTOCOL;
+    } else if (skb->protocol != bpf_htons(ETH_P_IPV6)) {
+        return ATP_CLASS_OTHERS;
+    }
+    if (bpf_skb_load_bytes(skb, ETH_HLEN + protocol_at, &protocol, 1) != 0 || protocol != IPPROTO_UDP ||
+        bpf_skb_load_bytes(skb, ETH_HLEN + ip_bytes + ATP_UDP_BYTES, &first, 1) != 0)
+        return ATP_CLASS_OTHERS;
+    return first == ATP_VERSION ? ATP_CLASS_JOBS : ATP_CLASS_OTHERS;
+}
 
 static inline int atp_port_is_congested(struct atp_locked_port* port, uint32_t frames, uint32_t bytes,
                                         enum atp_link_class sender) {

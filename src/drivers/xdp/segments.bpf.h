@@ -44,23 +44,6 @@ static inline uint32_t atp_header_bytes(struct __sk_buff* skb) {
     return ip_bytes + (first >> 4) * 4u;
 }
 
-/* A datagram is a job's if it begins like a packet of ATP. */
-static inline enum atp_link_class atp_class_of(struct __sk_buff* skb) {
-    uint8_t first = 0, protocol = 0;
-    uint32_t ip_bytes = ATP_IPV6_BYTES, protocol_at = ATP_IPV6_PROTOCOL;
-    if (skb->protocol == bpf_htons(ETH_P_IP)) {
-        if (bpf_skb_load_bytes(skb, ETH_HLEN, &first, 1) != 0) return ATP_CLASS_OTHERS;
-        ip_bytes = (first & 0x0fu) * 4u;
-        protocol_at = ATP_IPV4_PROTOCOL;
-    } else if (skb->protocol != bpf_htons(ETH_P_IPV6)) {
-        return ATP_CLASS_OTHERS;
-    }
-    if (bpf_skb_load_bytes(skb, ETH_HLEN + protocol_at, &protocol, 1) != 0 || protocol != IPPROTO_UDP ||
-        bpf_skb_load_bytes(skb, ETH_HLEN + ip_bytes + ATP_UDP_BYTES, &first, 1) != 0)
-        return ATP_CLASS_OTHERS;
-    return first == ATP_VERSION ? ATP_CLASS_JOBS : ATP_CLASS_OTHERS;
-}
-
 static inline struct atp_frames atp_frames_of(struct __sk_buff* skb) {
     struct atp_frames frames = {.count = 1, .bytes = skb->len, .ip_bytes = skb->len - ETH_HLEN};
     if (skb->gso_size == 0) return frames;

@@ -14,7 +14,7 @@ namespace atp::check {
 namespace {
 
 // Faults that star2 (two workers, one fragment at a time) cannot detect, each with a configuration that detects it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 71> shown_by = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 73> shown_by = {{
     {"resend_claims", "star2-shared"},
     {"complete_early", "star3"},
     {"ignore_token", "incarnations2"},
@@ -37,6 +37,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 71> shown_by
     {"lost_is_included", "star2-newer"},
     {"lost_waits", "star2-newer"},
     {"overtaken_unasked", "star2-newer"},
+    {"index_learned_again", "star2-indices"},
+    {"index_for_sharers", "star2-indices"},
     {"version_bit_alone", "switchml2"},
     {"add_rank_twice", "float-ranks"},
     {"include_member_early", "float-ranks"},

@@ -54,6 +54,8 @@ struct UnitLayout {
 inline constexpr std::uint8_t every_switch = 0xFF;
 inline constexpr std::uint16_t model_lanes = 2;  // one word of elements and the audit word
 
+inline constexpr unsigned max_window = 4;
+
 struct Configuration {
     std::string_view name;
     std::string_view what;
@@ -64,6 +66,7 @@ struct Configuration {
     std::uint8_t window_log2 = 0;
     std::vector<std::uint8_t> tensors{};  // fragments of each tensor
     std::uint32_t aggregators = 1;
+    std::uint32_t base_slots = max_window;  // of a channel
     FaultBudget budget{};
     Values values = Values::small;
     std::uint8_t ranks_each = 1;        // for which a worker stands: its floats travel rank by rank
@@ -98,7 +101,8 @@ struct Configuration {
     [[nodiscard]] unsigned workers() const;  // per job
     // No two fragments share an aggregator, and all workers call the same operations.
     [[nodiscard]] bool has_own_aggregators() const {
-        return protocol == Protocol::atp && jobs * window() <= aggregators && mismatched_worker < 0;
+        return protocol == Protocol::atp && jobs * window() <= aggregators && window() <= base_slots &&
+               mismatched_worker < 0;
     }
     // The nodes measure time, which passes in ticks. Otherwise each timer may fire at any moment.
     [[nodiscard]] bool has_clock() const { return protocol == Protocol::joining; }
@@ -108,7 +112,6 @@ struct Configuration {
     [[nodiscard]] std::uint8_t budget_of(Fault fault) const { return budget[static_cast<std::size_t>(fault)]; }
 };
 
-inline constexpr unsigned max_window = 4;
 inline constexpr unsigned max_fragments = 8;
 inline constexpr unsigned max_workers = 4;  // per job
 inline constexpr unsigned max_jobs = 2;

@@ -36,6 +36,7 @@ constexpr auto settings = std::to_array<Setting>({
     {"jobs", set<&Configuration::jobs>},
     {"same_number", set<&Configuration::same_number>},
     {"aggregators", set<&Configuration::aggregators>},
+    {"base_slots", set<&Configuration::base_slots>},
     {"ranks_each", set<&Configuration::ranks_each>},
     {"int16_lanes", set<&Configuration::int16_lanes>},
     {"bounded", set<&Configuration::bounded>},

@@ -23,6 +23,8 @@ star2-three: three fragments, two at a time, one aggregator: slots are used agai
   units 2, window 2, tensors 2+1 | losses 1, timeouts 1 | losses 1
 star2-apart: three fragments, two at a time, each with an aggregator of its own
   units 2, window 2, tensors 3, aggregators 2 | losses 1, duplicates 1, timeouts 1 | losses 1, timeouts 1
+star2-indices: four fragments, two at a time, whose slots share an index
+  units 2, window 2, tensors 4, aggregators 8, base_slots 1 | losses 1 | losses 1
 star2-newer: four fragments at a time: three newer results show a loss
   units 2, window 4, tensors 4, aggregators 2 | losses 2 | losses 1
 star3-newer: of three workers, the one that lost its gradient sends again

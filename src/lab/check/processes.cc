@@ -20,6 +20,7 @@ Processes::Processes(const Configuration& configuration, const Incarnation& inca
     : configuration_(configuration),
       layout_(configuration_),
       membership_(std::make_shared<const protocol::Membership>(layout_.membership())),
+      indices_(configuration_.base_slots),
       truth_(configuration_, *membership_),
       incarnation_(incarnation) {}
 
@@ -51,7 +52,7 @@ endpoint::ChannelMachineConfig Processes::config_of_rank(unsigned job, unsigned 
     config.nonce = 100 + layout_.worker(job, rank);
     config.membership = membership_;
     protocol::WorkerConfig& worker = config.worker;
-    worker.channel = endpoint::channel_config(config.terms);
+    worker.channel = endpoint::channel_config(config.terms, &indices_);
     worker.rank = static_cast<std::uint16_t>(rank);
     worker.place = place;
     worker.senders = protocol::SenderMasks(*membership_, worker.rank);
@@ -67,6 +68,7 @@ host::SwitchHostConfig Processes::config_of_switch(unsigned node, unsigned boots
     host::SwitchHostConfig config;
     config.address = layout_.address_of(node);
     config.boot = 1000 + 16 * boots + node;
+    config.shard.indices = &indices_;
     config.shard.table = {.aggregators = configuration_.aggregators,
                           .lanes = configuration_.lanes(),
                           .jobs = configuration_.jobs,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,8 @@
 #include "host/packet_list.h"
 #include "host/rank_host.h"
 #include "host/switch_host.h"
+#include "protocol/aggregator_index.h"
+#include "protocol/channel.h"
 #include "protocol/variant.h"
 #include "wire/datagram.h"
 
@@ -27,6 +30,21 @@ namespace ATP_VARIANT {
 struct Incarnation {
     bool earlier = false;
     std::uint32_t first_seq = 0;
+};
+
+// The hash of the protocol, with as many base slots as the configuration says.
+class BaseSlots final : public protocol::IndexRule {
+  public:
+    explicit BaseSlots(std::uint32_t most) : most_(most) {}
+    [[nodiscard]] std::uint32_t base_slots(std::uint32_t slots) const override { return std::min(slots, most_); }
+    [[nodiscard]] std::uint32_t index(const protocol::ChannelConfig& channel, std::uint32_t slot,
+                                      std::uint32_t attempt) const override {
+        const std::uint32_t seed = protocol::index_seed(channel.job, channel.token, channel.channel);
+        return protocol::aggregator_index(seed, slot, attempt, channel.aggregators);
+    }
+
+  private:
+    std::uint32_t most_;
 };
 
 // Base of the systems whose nodes are processes of lab/host: how each is configured, and where its packets go.
@@ -53,6 +71,7 @@ class Processes : public System {
     Configuration configuration_;
     Layout layout_;
     std::shared_ptr<const protocol::Membership> membership_;
+    BaseSlots indices_;
     Truth truth_;
     Incarnation incarnation_;
     host::PacketList out_;

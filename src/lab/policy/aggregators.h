@@ -27,7 +27,7 @@ class Aggregators final : public protocol::IndexRule {
     void give_part(std::uint32_t job, std::uint32_t first) { parts_[job] = first; }
 
     [[nodiscard]] std::uint32_t base_slots(std::uint32_t slots) const override {
-        return in_flight_ == 0 ? slots : std::min(std::bit_ceil(in_flight_), slots);
+        return in_flight_ == 0 ? slots : std::min(std::max(std::bit_ceil(in_flight_), 8U), slots);
     }
     [[nodiscard]] std::uint32_t index(const protocol::ChannelConfig& channel, std::uint32_t slot,
                                       std::uint32_t attempt) const override;

@@ -14,7 +14,7 @@ namespace atp::protocol {
     return static_cast<std::uint32_t>(number_of_secret({token, std::uint64_t{job} << 16U | channel}));
 }
 
-// Aggregator index of a slot. All workers of a job and its server compute the same index.
+// Aggregator index of a base slot. All workers of a job and its server compute the same index.
 [[nodiscard]] constexpr std::uint32_t aggregator_index(std::uint32_t seed, std::uint32_t slot, std::uint32_t attempt,
                                                        std::uint32_t aggregators) {
     const std::uint32_t hash = mix(mix(seed + slot) + attempt * 0x85ebca6bU);

@@ -67,6 +67,8 @@
     X(overtaken_unasked, 5, "the timer asks for no fragment that newer ACKs have overtaken")                        \
     X(nack_of_probe_ignored, 106, "a worker ignores each NACK that answers a PROBE of its own")                     \
     X(probe_once, 83, "a worker sends one PROBE for a fragment, whatever is lost")                                  \
+    X(index_learned_again, 107, "the server learns from a fragment again when it repeats its ACK")                  \
+    X(index_for_sharers, 107, "a worker takes a new index for all slots that had the old one")                      \
     X(version_bit_alone, 37, "SwitchML's switch distinguishes phases by one bit only, as published")
 
 #ifdef ATP_BREAKABLE

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "wire/format.h"
+
 namespace atp::protocol {
 
 struct ChannelConfig;
@@ -14,6 +16,7 @@ inline constexpr std::uint32_t slots_per_packet = 4;
 // A channel with so many slots asks for so many aggregators: for its packets in flight, but at least 8. More would take
 // memory of a switch from other jobs, and collide with each other where it is short (H107, docs/spec/hazards.md#h107).
 [[nodiscard]] constexpr std::uint32_t usual_base_slots(std::uint32_t slots) {
+    if (slots == 1U << ATP_WINDOW_LOG2_MAX) return slots;  // and perhaps as many packets
     return std::max(slots / slots_per_packet, std::min(slots, 8U));
 }
 

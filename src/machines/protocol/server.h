@@ -47,7 +47,7 @@ struct ServerCounters {
     std::uint64_t overflowed = 0;       // gradients with the OVERFLOW flag
     std::uint64_t float_fragments = 0;  // fragments summed as floats
     std::uint64_t collided = 0;         // fragments with a collision
-    std::uint64_t remapped = 0;         // slots moved to another aggregator
+    std::uint64_t remapped = 0;         // base slots moved to another aggregator
     std::uint64_t marked = 0;           // fragments acknowledged with the congestion flag
     std::uint64_t acks = 0;             // results sent
     std::uint64_t reacks = 0;           // results sent again

@@ -115,6 +115,8 @@ void Server::answer_again(Record& record, const atp_header& header, Time now) {
     const Place& place = membership_.place(rank);
     const std::uint32_t bit = 1U << place.member;
     if (not_yet_notified(record, place.unit, bit, now) == 0 && header.type != ATP_TYPE_PROBE) return;
+    if (ATP_BREAK(index_learned_again))
+        record.next_index = indices_.next(record.seq, record.index, record.collision).index;
     send(Answer{.type = ATP_TYPE_ACK,
                 .worker = rank,
                 .cause = AnswerQueue::cause_of(header),

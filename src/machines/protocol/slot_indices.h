@@ -9,9 +9,9 @@
 namespace atp::protocol {
 
 // Aggregator index of each slot of a channel. Slots share the index of a base slot (ChannelConfig::base_slot()). Base
-// slots begin with different indices, so that the fragments of one job do not collide with each other. A base slot
-// moves to another index if two of the last three fragments with its index collided. One collision can be transient.
-// Two jobs that alternate at one index both reach the threshold, so neither waits for the other (H12,
+// slots begin with different indices, so that the fragments of one job do not collide with each other unless one is
+// lost. A base slot moves to another index if two of the last three fragments with its index collided. One collision
+// can be transient. Two jobs that alternate at one index both reach the threshold, so neither waits for the other (H12,
 // docs/spec/hazards.md#h12).
 //
 // Anyone who can send a gradient of the job can report a collision, so a move must be cheap: the slots whose indices

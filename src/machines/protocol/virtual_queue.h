@@ -52,7 +52,7 @@ static inline uint64_t atp_queue_time(const struct atp_virtual_queue* queue, uin
     return bytes * queue->byte_time >> ATP_QUEUE_SHARE_LOG2;
 }
 
-/* An empty queue. `rate`: of the link in bit/s, ATP_QUEUE_LEAST_RATE to ATP_QUEUE_MOST_RATE. */
+/* An empty queue. `rate`: in bit/s, of the link, ATP_QUEUE_LEAST_RATE to ATP_QUEUE_MOST_RATE, or a share of it. */
 static inline struct atp_virtual_queue atp_queue_of_link(uint64_t rate, uint64_t now_ns) {
     struct atp_virtual_queue queue;
     queue.empty_at = now_ns << ATP_QUEUE_TICK_LOG2;

@@ -116,7 +116,8 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     }
     std::uint32_t& index = indices_[config_.channel.slot(header.seq)];
     if (index != header.argument) ++counters_.remaps;
-    index = header.argument;  // for seq + W, which this worker sends only after this ACK
+    const std::uint32_t before_ack = std::exchange(index, header.argument);  // for seq + W, which waits for this ACK
+    if (ATP_BREAK(index_for_sharers)) std::ranges::replace(indices_, before_ack, header.argument);
 
     if ((header.flags & (ATP_FLAG_ECN | ATP_FLAG_ECN_DOWN)) != 0) {
         ++counters_.ecn_acks;

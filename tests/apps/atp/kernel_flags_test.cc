@@ -85,10 +85,11 @@ TEST(KernelFlags, LinkRatesAloneMarkOnTheInterfacesThatTheyName) {
         const auto is_given = [&](const std::string& flag) { return std::ranges::count(given, flag) != 0; };
         return find_misuse(kernel, usual_node(), is_given).value_or("");
     };
-    EXPECT_EQ(refusal("eth1=1Gbit,eth2=10Gbit", {"--link-rate", "--xdp-pins"}), "");
+    EXPECT_EQ(refusal("eth1=1Gbit,eth2=10Gbit", {"--link-rate"}), "");
     EXPECT_THAT(refusal("eth1=1Gbit,2Gbit", {"--link-rate"}), HasSubstr("name the interfaces"));
     EXPECT_THAT(refusal("eth1=1Gbit,eth1=2Gbit", {"--link-rate"}), HasSubstr("two rates"));
     EXPECT_THAT(refusal("eth1=1Gbit", {"--link-rate", "--marks"}), HasSubstr("--marks needs --xdp"));
+    EXPECT_THAT(refusal("eth1=1Gbit", {"--link-rate", "--xdp-pins"}), HasSubstr("--xdp-pins needs --xdp"));
     EXPECT_THAT(refusal("eth1=1Gbit", {"--link-rate", "--p4"}, "127.0.0.1:9090"), HasSubstr("--p4 and --link-rate"));
 }
 

@@ -24,9 +24,12 @@ protocol::ChannelConfig channel_with(const protocol::IndexRule* indices, std::ui
 }
 
 TEST(Aggregators, WithoutPartsHaveTheIndicesOfTheProtocol) {
-    const Aggregators rule(false);
-    const protocol::ChannelConfig own = channel_with(nullptr);
-    const protocol::ChannelConfig hooked = channel_with(&rule);
+    constexpr std::uint32_t in_flight = 16;
+    const Aggregators rule(false, in_flight);
+    protocol::ChannelConfig own = channel_with(nullptr);
+    protocol::ChannelConfig hooked = channel_with(&rule);
+    own.window_log2 = hooked.window_log2 = 6;
+    ASSERT_EQ(own.window(), protocol::slots_for(in_flight));
     for (std::uint32_t seq = 0; seq < 2 * own.window(); ++seq) {
         for (std::uint32_t attempt = 0; attempt < 3; ++attempt) {
             EXPECT_EQ(hooked.index(seq, attempt), own.index(seq, attempt)) << seq << ", " << attempt;
