@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <utility>
+
 namespace atp::test {
 namespace {
 
@@ -42,10 +44,13 @@ TEST(LabBench, SwitchMlFlagsWithoutItsProtocolAreRefused) {
 TEST(LabSwitch, FlagsOfExperimentsAreRefusedForTheKernelSwitch) {
     for (const char* flag : {"--port-rate=1Gbps", "--queue=64kB", "--ecn=32kB", "--loss=1%", "--lossy-ports=1",
                              "--seed=3", "--protocol=switchml"}) {
-        Program program({"switch", "--listen", "127.0.0.1:4790", "--xdp", "eth1", flag}, ATP_LAB_PROGRAM);
-        EXPECT_EQ(program.status(), 2) << flag << program.output();
         const std::string name(flag, std::string_view(flag).find('='));
-        EXPECT_NE(program.output().find("--xdp and " + name), std::string::npos) << program.output();
+        for (const auto& [kernel, value] : {std::pair{"--xdp", "eth1"}, {"--link-rate", "eth1=1Gbit"}}) {
+            Program program({"switch", "--listen", "127.0.0.1:4790", kernel, value, flag}, ATP_LAB_PROGRAM);
+            EXPECT_EQ(program.status(), 2) << flag << program.output();
+            EXPECT_NE(program.output().find("--xdp and --link-rate do not go with " + name), std::string::npos)
+                << program.output();
+        }
     }
 }
 
