@@ -35,12 +35,13 @@ std::optional<std::string> find_rate_misuse(const KernelPartConfig& kernel) {
     std::vector<std::string> names;
     for (const NamedRate& rate : kernel.rates) {
         names.push_back(rate.interface);
-        if (kernel.interfaces.empty()) {
-            if (rate.interface.empty())
-                return "--link-rate without --xdp: name the interfaces on which packets are marked, as in "
-                       "eth1=500Mbit, or add --xdp INTERFACES";
-        } else if (!rate.interface.empty() &&
-                   std::ranges::find(kernel.interfaces, rate.interface) == kernel.interfaces.end())
+        if (rate.interface.empty()) {
+            if (!kernel.interfaces.empty()) continue;
+            return "--link-rate without --xdp: name the interfaces on which packets are marked, as in eth1=500Mbit, or "
+                   "add --xdp INTERFACES";
+        }
+        if (!kernel.interfaces.empty() &&
+            std::ranges::find(kernel.interfaces, rate.interface) == kernel.interfaces.end())
             return fmt::format("--link-rate: --xdp does not list interface '{}'", rate.interface);
     }
     const auto twice = first_twice(std::move(names));

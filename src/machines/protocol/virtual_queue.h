@@ -91,7 +91,7 @@ struct atp_shared_queue {
 static inline struct atp_shared_queue atp_shared_queue_of_link(uint64_t rate, uint64_t now_ns) {
     struct atp_shared_queue queue;
     queue.all = atp_queue_of_link(rate, now_ns);
-    for (unsigned i = 0; i < ATP_CLASSES; ++i) queue.of[i] = atp_queue_of_link(rate / ATP_CLASSES, now_ns);
+    queue.of[ATP_CLASS_JOBS] = queue.of[ATP_CLASS_OTHERS] = atp_queue_of_link(rate / ATP_CLASSES, now_ns);
     return queue;
 }
 
