@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operators torch.ops.atp, through which python/atp uses the backend. Python passes a group as `group.boxed()`.
-#define USE_C10D_GLOO  // for the class that TORCH_DISTRIBUTED_DEBUG=DETAIL puts around a backend
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+
+// TORCH_DISTRIBUTED_DEBUG=DETAIL puts a ProcessGroupWrapper around a backend. Its header declares it for Gloo only, and
+// includes that of Gloo's backend, for which a wheel of torch lacks headers. Read before, without the macro, it is
+// empty.
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#define USE_C10D_GLOO
 #include <torch/csrc/distributed/c10d/ProcessGroupWrapper.hpp>
 
 #include <ATen/ATen.h>
