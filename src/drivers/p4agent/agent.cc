@@ -63,16 +63,14 @@ void PipelineAgent::report() {
     report.address = to_string(wire::Address());  // it has none
     report.aggregators = plane_->program().aggregators;
     report.packets = plane_->packets();
-    report.kernel = {.lanes = plane_->program().lanes,
-                     .level = config_.level,
-                     .interfaces = {},
-                     .passing_jobs = jobs_->passing(),
-                     .without_release = {},
-                     .oversized = 0,
-                     .damaged = plane_->damaged(),
-                     .not_admitted = jobs_->not_admitted()};
+    client::KernelReport& kernel = report.kernel.emplace();
+    kernel.lanes = plane_->program().lanes;
+    kernel.level = config_.level;
+    kernel.passing_jobs = jobs_->passing();
+    kernel.damaged = plane_->damaged();
+    kernel.not_admitted = jobs_->not_admitted();
     for (const std::string& interface : plane_->interfaces())
-        report.kernel->interfaces.emplace_back(interface, plane_->failed() ? "gone" : "p4");
+        kernel.interfaces.emplace_back(interface, plane_->failed() ? "gone" : "p4");
     for (const control::AdmittedJob& job : plane_->jobs()) {
         if (const auto packets = plane_->packets_of(job.key()))
             report.jobs.push_back({.job = job.job, .counters = *packets});
