@@ -78,7 +78,8 @@ TEST(KernelFlags, KernelFlagsWithoutInterfacesAreRefused) {
 }
 
 TEST(KernelFlags, LinkRatesAloneMarkOnTheInterfacesThatTheyName) {
-    const auto refusal = [](std::string_view rates, std::vector<std::string> given, std::string pipeline = "") {
+    const auto refusal = [](std::string_view rates, const std::vector<std::string>& given,
+                            const std::string& pipeline = "") {
         const KernelPartConfig kernel{.rates = parse_link_rates(rates).value(),
                                       .pipeline = pipeline,
                                       .pipeline_control = pipeline.empty() ? "" : "control"};
