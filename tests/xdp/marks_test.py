@@ -18,7 +18,7 @@ from networks import PATIENCE_S, wait_until
 MBIT = 1_000_000
 LINK = 5 * MBIT  # slow, so that a pause of a sender's process is short beside the time in which the queue fills
 CE, ECT, NOT_ECT = 3, 2, 0
-SECONDS = 2
+SECONDS = 3
 
 # Sends datagrams of 1,400 bytes at a steady rate in bit/s on the wire, and never catches up after a pause.
 SEND = """
@@ -59,7 +59,7 @@ try:
         _, ancillary, _, _ = receiver.recvmsg(2048, 256)
         arrived += 1
         marked += any(value[0] & 3 == 3 for _, _, value in ancillary)
-        receiver.settimeout(1)
+        receiver.settimeout(2)
 except TimeoutError:
     print(json.dumps({"arrived": arrived, "marked": marked}))
 """
