@@ -2,9 +2,9 @@
 // The operators torch.ops.atp, through which python/atp uses the backend. Python passes a group as `group.boxed()`.
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
-// TORCH_DISTRIBUTED_DEBUG=DETAIL puts a ProcessGroupWrapper around a backend. Its header declares it for Gloo only, and
-// includes that of Gloo's backend, for which a wheel of torch lacks headers. Read before, without the macro, it is
-// empty.
+// TORCH_DISTRIBUTED_DEBUG=DETAIL puts a ProcessGroupWrapper around a backend. Its header declares it only if
+// USE_C10D_GLOO is set, and then includes ProcessGroupGloo.hpp, which needs Gloo's own headers. A wheel of torch does
+// not have these. So ProcessGroupGloo.hpp comes first, without the macro: it is empty then, and is not read again.
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #define USE_C10D_GLOO
 #include <torch/csrc/distributed/c10d/ProcessGroupWrapper.hpp>

@@ -108,7 +108,7 @@ def wait_when_only_cpp_holds_the_works(rank, size):
     sums = [functional.all_reduce(torch.full((4,), float(rank + at)), "sum", list(range(size))) for at in range(20)]
     time.sleep(0.3)  # the operations end, and with them the group's references
     totals = [functional.wait_tensor(each)[0].item() for each in sums]
-    dist.all_reduce(torch.ones(1))  # whoever held works on behalf of C++ notices that it is done with them
+    dist.all_reduce(torch.ones(1))  # the end of a work releases those that C++ no longer needs
     gc.collect()
     return totals, sum(isinstance(each, NetworkWork) for each in gc.get_objects())
 

@@ -358,8 +358,8 @@ void add_path_flags(Command& command, KernelPartConfig& kernel) {
     flags.parsed(
         "--link-rate", kernel.rates, "RATES", parse_link_rates, link_rate_forms,
         "Rate for --marks, which it implies: of links or their shapers, with Ethernet headers. Without --xdp: also "
-        "mark "
-        "packets that leave the named interfaces [as the driver of a card reports; nothing is marked where none does]");
+        "mark packets that leave the named interfaces [as the driver of a card reports; nothing is marked where none "
+        "does]");
     flags.number("--level", kernel.level, 0, ATP_LEVELS - 1,
                  "Position of an --xdp or --p4 switch: 0 in a rack, 1 above the racks [0]");
     flags.text("--p4", kernel.pipeline, "ADDRESS", address_forms,

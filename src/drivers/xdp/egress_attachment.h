@@ -8,7 +8,7 @@
 
 namespace atp::xdp {
 
-// Which program of an interface this is: each has a handle and priority of its own among the filters.
+// An interface may have both programs: their filters have different priorities.
 enum class EgressPlace : std::uint8_t {
     kernel_switch,  // of the kernel switch, which knows it by its maps
     marker,         // of Marker, which replaces any program there

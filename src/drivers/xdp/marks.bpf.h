@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Congestion marks (docs/spec/packet.md#ip-and-udp): every frame that leaves a port is added to the port's
- * virtual queue, whatever its protocol, and while the queue is congested, ECN-capable packets leave with CE, but
- * those of a class that takes less than half (protocol/virtual_queue.h).
+ * virtual queue, whatever its protocol. While the queue is congested, ECN-capable packets leave with CE if their class
+ * takes more than half of the rate (protocol/virtual_queue.h).
  */
 #ifndef ATP_XDP_MARKS_BPF_H
 #define ATP_XDP_MARKS_BPF_H

@@ -22,7 +22,7 @@ namespace atp::protocol {
 }
 
 // Slots of a channel that has at most `packets` in flight. For some two round trips, a lost fragment keeps its slot and
-// those of all later fragments. With four times as many slots as packets, new fragments start meanwhile.
+// the slots of all later fragments. With four slots for each packet, new fragments start meanwhile.
 [[nodiscard]] constexpr std::uint32_t slots_for(std::uint32_t packets) {
     return std::min(packets * slots_per_packet, 1U << ATP_WINDOW_LOG2_MAX);
 }

@@ -13,8 +13,8 @@ struct ChannelConfig;
 // Slots of a channel for each packet that it may have in flight.
 inline constexpr std::uint32_t slots_per_packet = 4;
 
-// A channel with so many slots asks for so many aggregators: for its packets in flight, but at least 8. More would take
-// memory of a switch from other jobs, and collide with each other where it is short (H107, docs/spec/hazards.md#h107).
+// Aggregators that a channel asks for: one for each packet in flight, and at least 8. More would take memory from other
+// jobs, and where memory is short, the job's own fragments would collide (H107, docs/spec/hazards.md#h107).
 [[nodiscard]] constexpr std::uint32_t usual_base_slots(std::uint32_t slots) {
     if (slots == 1U << ATP_WINDOW_LOG2_MAX) return slots;  // and perhaps as many packets
     return std::max(slots / slots_per_packet, std::min(slots, 8U));
