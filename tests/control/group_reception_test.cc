@@ -24,7 +24,8 @@ GroupReception listener() {
 
 // The worker receives one unicast result (an answer to a PROBE) too many, and no result from the group.
 void miss_results(GroupReception& hearing) {
-    for (std::uint64_t i = 0; i <= GroupReception::most_results_asked_for; ++i) hearing.handle_own_result();
+    for (std::uint64_t i = 0; i <= GroupReception::most_results_asked_for; ++i)
+        hearing.handle_result(Receipt::asked_for);
 }
 
 TEST(GroupReception, GroupWithoutMessagesIsNotReceived) {
@@ -57,6 +58,15 @@ TEST(GroupReception, GroupWithoutResultsIsUnreachableForTheFirstPause) {
     EXPECT_TRUE(hearing.assess(at(end), true));
 }
 
+TEST(GroupReception, H108_ResultsToEachSayNothingAboutTheGroup) {
+    GroupReception hearing = listener();
+    miss_results(hearing);
+    hearing.handle_result(Receipt::to_each);
+    EXPECT_TRUE(hearing.assess(at(seconds(1)), true)) << "the switch did not use the group, and its copies were late";
+    miss_results(hearing);
+    EXPECT_FALSE(hearing.assess(at(seconds(2)), true)) << "the interval before does not count";
+}
+
 TEST(GroupReception, MessagesBeforeAPauseAreForgotten) {
     GroupReception hearing = listener();
     miss_results(hearing);
@@ -68,7 +78,7 @@ TEST(GroupReception, MessagesBeforeAPauseAreForgotten) {
 TEST(GroupReception, GroupWithTooFewResultsIsUnreachable) {
     GroupReception hearing = listener();
     miss_results(hearing);
-    hearing.handle_group_result();
+    hearing.handle_result(Receipt::once);
     EXPECT_FALSE(hearing.assess(at(seconds(1)), true));
 }
 
@@ -84,7 +94,7 @@ TEST(GroupReception, EachPauseIsTwiceAsLongUntilAResultArrives) {
         EXPECT_TRUE(hearing.assess(at(now), true));
         if (now > 3 * GroupReception::longest_pause) break;
     }
-    hearing.handle_group_result();
+    hearing.handle_result(Receipt::once);
     EXPECT_TRUE(hearing.assess(at(now), true));
     miss_results(hearing);
     EXPECT_FALSE(hearing.assess(at(now), true));
@@ -118,9 +128,11 @@ TEST(GroupReception, WorkerWithoutMessagesRejoinsTheGroupPeriodically) {
 TEST(GroupReception, GroupWithEnoughResultsStaysReceivedDespiteLosses) {
     GroupReception hearing = listener();
     miss_results(hearing);
-    for (std::uint64_t i = 0; i <= GroupReception::most_results_asked_for + 1; ++i) hearing.handle_group_result();
+    for (std::uint64_t i = 0; i <= GroupReception::most_results_asked_for + 1; ++i)
+        hearing.handle_result(Receipt::once);
     EXPECT_TRUE(hearing.assess(at(seconds(1)), true));
-    for (std::uint64_t i = 0; i < GroupReception::most_results_asked_for; ++i) hearing.handle_own_result();
+    for (std::uint64_t i = 0; i < GroupReception::most_results_asked_for; ++i)
+        hearing.handle_result(Receipt::asked_for);
     EXPECT_TRUE(hearing.assess(at(seconds(2)), true))
         << "a few unicast results alone do not make the group unreachable";
 }

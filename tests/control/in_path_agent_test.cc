@@ -309,5 +309,40 @@ TEST(InPathAdmission, OtherMessagesAdmitNoJob) {
     }
 }
 
+// ------------------------------------------------------------------------------------------- Members that get copies
+
+// The member of a JOIN of rank `member` of `unit`, whose frame has no tag unless `is_tagged`.
+std::optional<PassedMember> member_of(std::uint8_t level, unsigned unit, unsigned member, bool is_tagged = false) {
+    InPathAgent admission(4, seconds(10), level);
+    wire::Join join = join_of(7, 1, level);
+    join.terms.mask1 = 0x7;
+    join.units.front() = {.unit = static_cast<std::uint8_t>(unit), .members = 1U << member, .mask0 = 0xF, .ranks = {5}};
+    const auto bytes = encoded(join);
+    const auto answer = encoded(answer_to(join, 99));
+    PassingMessage passing{.bytes = bytes, .from = upwards.from, .to = upwards.to, .entrance = 3};
+    passing.ethernet[11] = std::byte{0xAB};
+    passing.is_plain = !is_tagged;
+    EXPECT_EQ(admission.handle_message(passing, at(0)).member, std::nullopt) << "the address may be forged";
+    return admission.handle_message({.bytes = answer, .from = upwards.to, .to = upwards.from, .entrance = 9}, at(0))
+        .member;
+}
+
+TEST(InPathAdmission, H108_MemberIsReachedWhereItsJoinCameFrom) {
+    const auto member = member_of(0, 2, 3);
+    ASSERT_TRUE(member);
+    EXPECT_EQ(member->number, 2 * 32 + 3);
+    EXPECT_EQ(member->address, upwards.from);
+    EXPECT_EQ(member->entrance, 3U);
+    EXPECT_EQ(member->ethernet[11], std::byte{0xAB});
+    EXPECT_EQ(member_of(0, 2, 3, true), std::nullopt) << "a copy would need its tag";
+}
+
+TEST(InPathAdmission, H108_AboveRacksTheFirstMemberStandsForItsUnit) {
+    EXPECT_EQ(member_of(1, 2, 3), std::nullopt);
+    const auto member = member_of(1, 2, 0);
+    ASSERT_TRUE(member);
+    EXPECT_EQ(member->number, 2);
+}
+
 }  // namespace
 }  // namespace atp::control

@@ -119,7 +119,7 @@ class Member {
         return receive(answer(message));
     }
     void data(const wire::Address& from = switch_address, bool proven = true) {
-        client.handle_data(from, false, false, proven, now);
+        client.handle_data(from, Receipt::other, proven, now);
     }
     void error(const wire::SendError& error) {
         client.handle_send_error(error, now);

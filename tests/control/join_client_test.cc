@@ -205,8 +205,8 @@ TEST(JoinClient, MoreRequestedResultsThanGroupResultsShowALostGroup) {
     member.receive(joined_by_group(), switch_address, true);
     member.pass(milliseconds(0));
     ASSERT_TRUE(member.joins.back().receives_group);
-    for (int i = 0; i < 17; ++i) member.client.handle_data(switch_address, false, true, true, member.now);
-    for (int i = 0; i < 3; ++i) member.client.handle_data(switch_address, true, false, true, member.now);
+    for (int i = 0; i < 17; ++i) member.client.handle_data(switch_address, Receipt::asked_for, true, member.now);
+    for (int i = 0; i < 3; ++i) member.client.handle_data(switch_address, Receipt::once, true, member.now);
     member.pass(seconds(1), [&] { member.joined(true); });
     EXPECT_FALSE(member.joins.back().receives_group);
 }
@@ -312,7 +312,7 @@ void random_step(JoinClient& client, unsigned dice, Time now) {
                                   switch_address, false, now);
             break;
         case 3: client.set_busy(first); break;
-        case 4: client.handle_data(switch_address, first, true, true, now); break;
+        case 4: client.handle_data(switch_address, first ? Receipt::once : Receipt::asked_for, true, now); break;
         case 5: client.handle_send_error(port_error(own_gradient()), now); break;
         case 6: client.handle_send_error(too_long_error(1472, first ? 1400 : 0), now); break;
         case 7:

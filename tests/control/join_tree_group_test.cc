@@ -86,6 +86,53 @@ TEST(JoinTreeGroup, JobWithoutAGroupGetsResultsByUnicast) {
     EXPECT_TRUE(star.sent_to<wire::Joined>(group()).empty());
 }
 
+// ---------------------------------------------------------------------------------------------- Copies in the path
+
+JoinTreeConfig asks_path() {
+    JoinTreeConfig config;
+    config.asks_path = true;
+    return config;
+}
+
+wire::Join without_group(unsigned rank, bool receives) {
+    wire::Join join = join_of_member(0, 2, rank);
+    join.receives_group = receives;
+    return join;
+}
+
+TEST(JoinTreeGroup, H108_OneMemberGetsResultsAfterEveryMemberReceivesCopies) {
+    Tree star(asks_path());
+    for (unsigned rank = 0; rank < 2; ++rank) star.join(without_group(rank, false), worker(rank));
+    const Branch& branch = *star.tree.find(key);
+    EXPECT_NE(branch.group_number, 0U);
+    EXPECT_EQ(branch.once_to, worker(0));
+    EXPECT_FALSE(branch.by_group);
+    star.join(without_group(0, true), worker(0));
+    EXPECT_FALSE(branch.by_group) << "member 1 receives no copies";
+    star.join(without_group(1, true), worker(1));
+    EXPECT_TRUE(branch.by_group);
+    star.join(without_group(1, false), worker(1));
+    EXPECT_FALSE(branch.by_group) << "the switch in the path ended, or does not copy for member 1";
+}
+
+TEST(JoinTreeGroup, H108_JoinedForAllGoesToOneMemberAsOftenAsItJoins) {
+    Tree star(asks_path());
+    const auto for_all = [&] {
+        return std::ranges::count_if(star.sent_to<wire::Joined>(worker(0)), [&](const wire::Joined& joined) {
+            return joined.token == star.tree.find(key)->group_number && joined.nonce == 0;
+        });
+    };
+    star.join(without_group(0, false), worker(0));
+    EXPECT_EQ(for_all(), 0) << "one member needs no copies";
+    star.join(without_group(1, false), worker(1));
+    EXPECT_EQ(for_all(), 1);
+    for (int tenth = 0; tenth < 20; ++tenth) {
+        star.pass(milliseconds(125));
+        for (unsigned rank = 0; rank < 2; ++rank) star.join(without_group(rank, false), worker(rank));
+    }
+    EXPECT_EQ(for_all(), 11) << "ten more in 2.5 s";
+}
+
 TEST(JoinTreeGroup, OnlyTheLastSwitchSendsToTheGroup) {
     Tree rack(below(host(1)));
     for (std::uint16_t rank = 0; rank < 2; ++rank) {

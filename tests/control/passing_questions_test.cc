@@ -17,7 +17,8 @@ const wire::Address flooding = address("10.0.0.99:1");
 const wire::Address parent = address("10.0.9.1:4790");
 
 void ask(PassingQuestions& questions, const wire::Address& from, std::uint64_t nonce, Time now) {
-    questions.ask({.bytes = {}, .from = from, .to = parent}, nonce, key, {.channel = 0, .unit = 1, .mask = 3}, now);
+    questions.ask({.bytes = {}, .from = from, .to = parent}, nonce, key,
+                  {.place = {.channel = 0, .unit = 1, .mask = 3}}, now);
 }
 bool is_answered(PassingQuestions& questions, std::uint64_t nonce, Time now) {
     return questions.answer({.bytes = {}, .from = parent, .to = member}, nonce, key, now).has_value();

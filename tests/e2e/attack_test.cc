@@ -276,6 +276,7 @@ TEST(Attack, H70_AnswersToGuessedTokensRevealNothing) {
             ASSERT_TRUE(joined) << "guess " << guess;
             EXPECT_FALSE(joined->ready);
             joined->job = joined->epoch = joined->number = 0;
+            joined->group_number = 0;  // a random one for each token, right or wrong
             joined->token = 0;
             Bytes bytes(2048);
             bytes.resize(wire::encode(*joined, bytes));

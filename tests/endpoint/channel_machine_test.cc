@@ -101,6 +101,22 @@ TEST(ChannelMachine, ResultsByGroupAreCountedUntilACopyComes) {
     EXPECT_EQ(channel.kinds(), std::vector<Kind>{}) << "the group is received";
 }
 
+TEST(ChannelMachine, H108_WhatASwitchInThePathCopiesComesToTheOwnAddressOfARank) {
+    ChannelMachineConfig config = config_of(two_racks(), 1);
+    config.terms.group = {};
+    Channel channel(config);
+    channel.become_ready();
+    channel.receive(result_for(config, ATP_WORKER_ALL, true), stranger);
+    EXPECT_EQ(channel.machine.group_results(), 0U);
+    channel.receive(result_for(config, ATP_WORKER_ALL, true), switch_address);
+    EXPECT_TRUE(channel.machine.results_by_group());
+    EXPECT_EQ(channel.machine.group_results(), 1U);
+    channel.control(joined_by_group(config), switch_address);
+    EXPECT_EQ(channel.machine.strays(), 1U);
+    channel.pass(milliseconds(600));
+    EXPECT_EQ(channel.kinds(), std::vector<Kind>{});
+}
+
 // In an all-gather, the only sender of each fragment gets ACKs of its own, without lanes.
 TEST(ChannelMachine, ResultsForThisRankMakeItDistrustItsGroupButAcksWithoutLanesDoNot) {
     ChannelMachineConfig config = config_of(two_racks(), 1);

@@ -160,6 +160,9 @@ void print_kernel(const client::ShardReport& shard, bool in_pipeline) {
     for (const std::string& missing : shard.kernel->without_release) {
         fmt::print("  without marks, and release of aggregators by results of servers on this host: {}\n", missing);
     }
+    for (const std::string& missing : shard.kernel->without_copies) {
+        fmt::print("  without copies of results: {}\n", missing);
+    }
 }
 
 void print_start(const switchd::SwitchNode& node, const SwitchOptions& options, const MarksPart* marks) {

@@ -307,6 +307,7 @@ void describe(Archive& archive, Of<Archive, KernelReport> kernel) {
     archive.value("level", kernel.level);
     archive.jobs("passing_jobs", kernel.passing_jobs);
     archive.value("without_release", kernel.without_release);
+    archive.value("without_copies", kernel.without_copies);
     archive.counters(kernel_fields, kernel);
     archive.value("interfaces", kernel.interfaces);
     archive.list("marks", kernel.marks);

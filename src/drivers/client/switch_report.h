@@ -119,18 +119,21 @@ struct KernelReport {
     std::vector<std::pair<std::string, std::string>> interfaces = {};  // name; native, generic or gone
     std::vector<std::uint32_t> passing_jobs = {};   // forwarded unaggregated: only a part of their packets passes here
     std::vector<std::string> without_release = {};  // interfaces without the program at tc egress, and why
+    std::vector<std::string> without_copies = {};   // interfaces without the program at tc ingress, and why
     std::vector<MarkReport> marks = {};             // interfaces whose packets get congestion marks
     std::uint64_t oversized = 0;
     std::uint64_t damaged = 0;
     std::uint64_t not_admitted = 0;
+    std::uint64_t copied_bytes = 0;
+    std::uint64_t uncopied = 0;
 };
 
 // tools/write_events writes the counters of a kernel from src/events.toml.
 // Of a kernel switch.
 inline constexpr std::array kernel_fields{
-    counter<&KernelReport::oversized>("oversized"),
-    counter<&KernelReport::damaged>("damaged"),
-    counter<&KernelReport::not_admitted>("not_admitted"),
+    counter<&KernelReport::oversized>("oversized"),       counter<&KernelReport::damaged>("damaged"),
+    counter<&KernelReport::not_admitted>("not_admitted"), counter<&KernelReport::copied_bytes>("copied_bytes"),
+    counter<&KernelReport::uncopied>("uncopied"),
 };
 // End of the written part.
 

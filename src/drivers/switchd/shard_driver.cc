@@ -36,6 +36,7 @@ endpoint::ShardMachineConfig machine_config(const SwitchNodeConfig& config, Shar
                      .self = socket.local(),
                      .servers = config.servers,
                      .groups = config.groups,
+                     .asks_path = true,
                      .ticket_key = config.ticket_key,
                      .tenants = config.tenants,
                      .parent_key = config.parent_key,

@@ -22,6 +22,7 @@ class KernelPlane final : public control::DataPlane {
     void dismiss(const control::JobKey& job) override {
         kernel_.dismiss(job);
         std::erase_if(groups_, [&](const auto& each) { return each.first.of_job() == job; });
+        std::erase_if(members_, [&](const auto& each) { return each.first.of_job() == job; });
     }
     void set_key(const control::JobKey& job, std::uint32_t key_id) override { kernel_.set_key(job, key_id); }
     void learn_group(const control::ChannelKey& channel, std::uint64_t group_number) override {
@@ -30,7 +31,18 @@ class KernelPlane final : public control::DataPlane {
             kernel_.forget_group(channel.of_job(), known->second);
             known->second = group_number;
         }
-        if (!kernel_.learn_group(channel.of_job(), group_number)) groups_.erase(known);
+        if (kernel_.learn_group(channel.of_job(), group_number)) return write_members(channel);
+        groups_.erase(known);
+        members_.erase(channel);
+    }
+    void learn_member(const control::ChannelKey& channel, const control::PassedMember& member) override {
+        if (!groups_.contains(channel)) return;  // the kernel has no room for the channel
+        auto& members = members_[channel];
+        const auto known = members.find(member.number);
+        if (known == members.end() && members.size() >= ATP_XDP_MEMBERS) return;
+        if (known != members.end() && known->second == member) return;
+        members.insert_or_assign(member.number, member);
+        write_members(channel);
     }
     void set_slice(const control::JobKey& job, const atp_range& slice, std::uint32_t weight) override {
         kernel_.set_slice(job, slice, weight);
@@ -47,8 +59,16 @@ class KernelPlane final : public control::DataPlane {
     }
 
   private:
+    void write_members(const control::ChannelKey& channel) {
+        std::vector<control::PassedMember> members;
+        for (const auto& [number, member] : members_[channel]) members.push_back(member);
+        kernel_.set_members(channel.of_job(), groups_.at(channel), members);
+    }
+
     KernelTable& kernel_;
     std::map<control::ChannelKey, std::uint64_t> groups_;  // numbers that the kernel knows
+    // Of the channels in `groups_`, by number.
+    std::map<control::ChannelKey, std::map<std::uint16_t, control::PassedMember>> members_;
 };
 
 }  // namespace
@@ -109,15 +129,20 @@ Result<void> Agent::attach() {
         auto attachment = Attachment::attach(interface, kernel_->descriptor());
         if (!attachment) return tl::unexpected(attachment.error());
         attachments_.push_back(*attachment);
-        auto egress = EgressAttachment::attach(interface, kernel_->egress_descriptor());
-        if (!egress) {
-            missing_.push_back(to_string(egress.error()));
-            continue;
-        }
-        egress_attachments_.push_back(*egress);
-        if (marks_) marks_->add(interface);
+        static_cast<void>(filter(interface, FilterPlace::arriving, without_copies_));
+        if (filter(interface, FilterPlace::leaving, missing_) && marks_) marks_->add(interface);
     }
     return {};
+}
+
+// False: the kernel refuses, and `refusals` says why.
+bool Agent::filter(const std::string& interface, FilterPlace place, std::vector<std::string>& refusals) {
+    const bool leaves = place == FilterPlace::leaving;
+    auto attached =
+        FilterAttachment::attach(interface, leaves ? kernel_->egress_descriptor() : kernel_->copy_descriptor(), place);
+    if (attached) filters_.push_back(*attached);
+    if (!attached) refusals.push_back(to_string(attached.error()));
+    return attached.has_value();
 }
 
 void Agent::end_work() {
@@ -137,7 +162,7 @@ std::vector<Error> Agent::stop() {
     for (const Attachment& attachment : attachments_) {
         if (auto detached = attachment.detach(); !detached) remain.push_back(detached.error());
     }
-    for (const EgressAttachment& attachment : egress_attachments_) attachment.detach();
+    for (const FilterAttachment& attachment : filters_) attachment.detach();
     if (remain.empty()) kernel_->unpin();
     return remain;
 }
@@ -147,7 +172,7 @@ void Agent::undo() {
     for (const Attachment& attachment : attachments_) {
         if (!attachment.replaced()) static_cast<void>(attachment.detach());
     }
-    for (const EgressAttachment& attachment : egress_attachments_) {
+    for (const FilterAttachment& attachment : filters_) {
         if (!attachment.replaced()) attachment.detach();
     }
     if (!kernel_->took_over()) kernel_->unpin();
@@ -175,6 +200,11 @@ void Agent::run() {
 client::ShardReport Agent::snapshot() const {
     const std::scoped_lock lock(mutex_);
     const KernelCounters counters = kernel_->counters();
+    KernelCounters copied;
+    for (const control::AdmittedJob& job : kernel_->jobs()) {
+        const auto of_job = kernel_->job_counters({job.job, job.token});
+        if (of_job) copied.copied_bytes += of_job->copied_bytes, copied.uncopied += of_job->uncopied;
+    }
     client::ShardReport snapshot;
     snapshot.address = to_string(wire::Address());  // it has none
     snapshot.aggregators = aggregators_of(config_);
@@ -185,10 +215,13 @@ client::ShardReport Agent::snapshot() const {
                        .interfaces = {},
                        .passing_jobs = jobs_.passing(),
                        .without_release = missing_,
+                       .without_copies = without_copies_,
                        .marks = marks_ ? marks_->report() : std::vector<client::MarkReport>{},
                        .oversized = counters.oversized,
                        .damaged = counters.damaged,
-                       .not_admitted = jobs_.not_admitted()};
+                       .not_admitted = jobs_.not_admitted(),
+                       .copied_bytes = copied.copied_bytes,
+                       .uncopied = copied.uncopied};
     for (const Attachment& attachment : attachments_) {
         snapshot.kernel->interfaces.emplace_back(attachment.interface(),
                                                  attachment.is_attached() ? to_string(attachment.mode()) : "gone");

@@ -14,7 +14,7 @@
 #include "control/data_plane_agent.h"
 #include "control/timing.h"
 #include "xdp/attachment.h"
-#include "xdp/egress_attachment.h"
+#include "xdp/filter_attachment.h"
 #include "xdp/kernel_table.h"
 #include "xdp/pin_folder.h"
 #include "xdp/port_marks.h"
@@ -68,6 +68,7 @@ class Agent {
   private:
     Agent(const AgentConfig& config, PinFolder folder, std::unique_ptr<KernelTable> kernel);
     [[nodiscard]] Result<void> attach();
+    [[nodiscard]] bool filter(const std::string& interface, FilterPlace place, std::vector<std::string>& refusals);
     void end_work();
     void undo();
     void run();
@@ -79,9 +80,10 @@ class Agent {
     std::unique_ptr<control::DataPlane> plane_;  // of `kernel_`
     control::DataPlaneAgent jobs_;
     std::vector<Attachment> attachments_;
-    std::vector<EgressAttachment> egress_attachments_;
+    std::vector<FilterAttachment> filters_;
     std::optional<PortMarks> marks_;
-    std::vector<std::string> missing_;  // interfaces without the egress program, and why
+    std::vector<std::string> missing_;         // interfaces without the egress program, and why
+    std::vector<std::string> without_copies_;  // without the program of copies
     std::atomic<bool> stopping_{false};
     std::thread thread_;
     bool stopped_ = false;

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <memory>
 
-#include "xdp/egress_attachment.h"
+#include "xdp/filter_attachment.h"
 #include "xdp/receive_offload.h"
 #include "xdp/shared_maps.h"
 
@@ -94,7 +94,8 @@ void detach_elsewhere(int program, const std::vector<std::string>& interfaces) {
         const int index = static_cast<int>(one->if_index);
         const bpf_xdp_query_opts there = programs_at(index);
         if (is_ours(there, program)) bpf_xdp_detach(index, flags_of(mode_of(there)), nullptr);
-        EgressAttachment::detach_from(index, program);
+        FilterAttachment::detach_from(index, program, FilterPlace::arriving);
+        FilterAttachment::detach_from(index, program, FilterPlace::leaving);
     }
 }
 

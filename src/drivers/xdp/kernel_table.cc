@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <numeric>
@@ -21,6 +22,7 @@
 #include "kernel_switch_program.skel.h"
 #include "net/clock.h"
 #include "xdp/pinned_maps.h"
+#include "xdp/program_calls.h"
 
 namespace atp::xdp {
 namespace {
@@ -30,33 +32,7 @@ std::uint32_t most_group_keys(std::uint32_t jobs) { return 7 * jobs; }
 std::uint32_t most_job_keys(std::uint32_t jobs) { return jobs + most_group_keys(jobs); }
 
 constexpr std::size_t verifier_log_bytes = 256 * 1024;
-constexpr std::size_t largest_frame_bytes = 4096;
 constexpr std::uint32_t slot_of_all = 0;
-
-// The verifier's last line before its statistics is the reason.
-std::string last_words(std::string_view log) {
-    log = log.substr(0, log.find('\0'));
-    const std::size_t statistics = log.rfind("processed ");
-    if (statistics != std::string_view::npos) log = log.substr(0, statistics);
-    while (!log.empty() && log.back() == '\n') log.remove_suffix(1);
-    return std::string(log.substr(log.find_last_of('\n') + 1));
-}
-
-std::string_view hint_of(int code) {
-    switch (code) {
-        // errors.md, starts, denied
-        case EPERM: return "loading needs CAP_BPF and CAP_NET_ADMIN: run as root";
-        // errors.md, starts, exhausted
-        case ENOMEM: return "the kernel has no memory for so many aggregators: use less --memory";
-        default: return {};
-    }
-}
-
-Failure load_failure(int code, std::string_view log) {
-    const std::string words = last_words(log);
-    if (!words.empty()) return fail_with_errno(Operation::open, code, "XDP program", "the verifier reports: " + words);
-    return fail_with_errno(Operation::open, code, "XDP program", std::string(hint_of(code)));
-}
 
 void add(const atp_xdp_counters& from, KernelCounters& to) {
     for (std::size_t i = 0; i < to.packets.events.size(); ++i) to.packets.events[i] += from.events[i];
@@ -69,37 +45,8 @@ void add(const atp_xdp_counters& from, KernelCounters& to) {
     to.damaged += from.damaged;
 }
 
-Disposition egress_disposition_of(std::uint32_t verdict) {
-    return verdict == static_cast<std::uint32_t>(TC_ACT_UNSPEC) ? Disposition::passed : Disposition::failed;
-}
-
-Disposition disposition_of(std::uint32_t verdict) {
-    switch (verdict) {
-        case XDP_DROP: return Disposition::dropped;
-        case XDP_PASS: return Disposition::passed;
-        case XDP_TX: return Disposition::sent_back;
-        default: return Disposition::failed;
-    }
-}
-
 std::uint32_t ageing_us(Duration ageing) {
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ageing.count() / 1000, 0, 0x7fffffff));
-}
-
-Result<Outcome> run_program(int code, std::span<const std::byte> frame, bpf_test_run_opts& options) {
-    Outcome outcome;
-    outcome.frame.resize(largest_frame_bytes);
-    options.sz = sizeof options;
-    options.data_in = frame.data();
-    options.data_size_in = static_cast<std::uint32_t>(frame.size());
-    options.data_out = outcome.frame.data();
-    options.data_size_out = static_cast<std::uint32_t>(outcome.frame.size());
-    if (bpf_prog_test_run_opts(code, &options) != 0) {
-        return fail_with_errno(Operation::send, errno, "XDP program");
-    }
-    outcome.frame.resize(options.data_size_out);
-    outcome.duration_ns = options.duration;
-    return outcome;
 }
 
 // `end`: 0 for the sender, 1 for the receiver.
@@ -110,6 +57,20 @@ wire::Address address_of(const atp_xdp_queued_message& queued_message, unsigned 
     const std::size_t bytes = endpoint.family == 4 ? 4 : 16;
     std::memcpy(endpoint.host.data(), queued_message.hosts + bytes * end, bytes);
     return control::address_of(endpoint);
+}
+
+static_assert(static_cast<unsigned>(wire::ControlType::join) == ATP_TYPE_JOIN &&
+              static_cast<unsigned>(wire::ControlType::joined) == ATP_TYPE_JOINED);
+
+atp_xdp_member member_of(const control::PassedMember& member) {
+    const wire::Endpoint endpoint = control::endpoint_of(member.address);
+    atp_xdp_member entry{};
+    entry.interface = member.entrance;
+    entry.port = htons(endpoint.port);
+    entry.version = endpoint.family == 4 ? 4 : 6;
+    std::memcpy(entry.ethernet, member.ethernet.data(), sizeof entry.ethernet);
+    std::memcpy(entry.host, endpoint.host.data(), endpoint.family == 4 ? 4 : 16);
+    return entry;
 }
 
 }  // namespace
@@ -130,6 +91,8 @@ struct KernelTable::Skeleton {
     [[nodiscard]] int jobs() const { return bpf_map__fd(program->maps.atp_jobs); }
     [[nodiscard]] int counters() const { return bpf_map__fd(program->maps.atp_counters); }
     [[nodiscard]] int aggregators() const { return bpf_map__fd(program->maps.atp_aggregators); }
+    [[nodiscard]] int members() const { return bpf_map__fd(program->maps.atp_members); }
+    [[nodiscard]] int credits() const { return bpf_map__fd(program->maps.atp_credits); }
     [[nodiscard]] int ports() const { return bpf_map__fd(program->maps.atp_ports); }
     [[nodiscard]] int slices() const { return bpf_map__fd(program->maps.atp_slices); }
     [[nodiscard]] std::array<bpf_map*, 4> kept() const {
@@ -143,14 +106,18 @@ struct KernelTable::Skeleton {
             {.bytes = bytes.first(std::min<std::size_t>(queued_message.bytes, bytes.size())),
              .from = address_of(queued_message, 0),
              .to = address_of(queued_message, 1),
-             .entrance = queued_message.entrance});
+             .entrance = queued_message.entrance,
+             .ethernet = std::bit_cast<std::array<std::byte, 12>>(std::to_array(queued_message.ethernet)),
+             .is_plain = queued_message.is_plain != 0});
         return 0;
     }
     [[nodiscard]] int code() const { return bpf_program__fd(program->progs.atp_switch); }
+    [[nodiscard]] int copy_code() const { return bpf_program__fd(program->progs.atp_copy); }
     [[nodiscard]] int egress_code() const { return bpf_program__fd(program->progs.atp_egress); }
     // If the verifier refuses a program, it fills this log.
     void log_to(std::span<char> log) const {
         bpf_program__set_log_buf(program->progs.atp_switch, log.data(), log.size());
+        bpf_program__set_log_buf(program->progs.atp_copy, log.data(), log.size());
         bpf_program__set_log_buf(program->progs.atp_egress, log.data(), log.size());
     }
 };
@@ -175,6 +142,8 @@ Result<std::unique_ptr<KernelTable>> KernelTable::load(const KernelTableConfig& 
     bpf_map__set_max_entries(program->maps.atp_jobs, most_job_keys(config.jobs));
     bpf_map__set_max_entries(program->maps.atp_slices, config.jobs + 1);
     bpf_map__set_max_entries(program->maps.atp_counters, config.jobs + 1);
+    bpf_map__set_max_entries(program->maps.atp_members, most_group_keys(config.jobs));
+    bpf_map__set_max_entries(program->maps.atp_credits, config.jobs + 1);
     if (auto pinned = loaded->pin(); !pinned) return tl::unexpected(pinned.error());
     std::vector<char> log(verifier_log_bytes);
     loaded->skeleton_->log_to(log);
@@ -248,6 +217,8 @@ void KernelTable::read_queued_messages(std::chrono::milliseconds at_most, const 
 
 int KernelTable::descriptor() const { return skeleton_->code(); }
 
+int KernelTable::copy_descriptor() const { return skeleton_->copy_code(); }
+
 int KernelTable::egress_descriptor() const { return skeleton_->egress_code(); }
 
 bool KernelTable::admit(std::uint32_t job, std::uint64_t token, std::uint8_t level, std::uint32_t key_id) {
@@ -270,6 +241,9 @@ bool KernelTable::learn_group(const control::JobKey& job, std::uint64_t group_nu
     const atp_xdp_job_key key{.job = job.job, .zero = 0, .token = job.token};
     const atp_xdp_job_key by_group{.job = job.job, .zero = 0, .token = group_number};
     atp_xdp_job entry{};
+    if (bpf_map_lookup_elem(skeleton_->jobs(), &by_group, &entry) == 0) {  // an earlier start may have learned it
+        return entry.token == job.token && group_number != job.token;
+    }
     if (group_keys_ >= most_group_keys(config_.jobs)) return false;
     if (bpf_map_lookup_elem(skeleton_->jobs(), &key, &entry) != 0) return false;
     if (bpf_map_update_elem(skeleton_->jobs(), &by_group, &entry, BPF_NOEXIST) != 0) return false;
@@ -283,7 +257,17 @@ void KernelTable::forget_group(const control::JobKey& job, std::uint64_t group_n
     if (bpf_map_lookup_elem(skeleton_->jobs(), &by_group, &entry) != 0) return;
     if (entry.token != job.token || group_number == job.token) return;
     bpf_map_delete_elem(skeleton_->jobs(), &by_group);
+    bpf_map_delete_elem(skeleton_->members(), &by_group);
     --group_keys_;
+}
+
+void KernelTable::set_members(const control::JobKey& job, std::uint64_t group_number,
+                              std::span<const control::PassedMember> members) {
+    const atp_xdp_job_key by_group{.job = job.job, .zero = 0, .token = group_number};
+    atp_xdp_members entry{};
+    for (const control::PassedMember& member : members.first(std::min<std::size_t>(members.size(), ATP_XDP_MEMBERS)))
+        entry.each[entry.count++] = member_of(member);
+    bpf_map_update_elem(skeleton_->members(), &by_group, &entry, BPF_ANY);
 }
 
 void KernelTable::dismiss(const control::JobKey& job) {
@@ -294,6 +278,7 @@ void KernelTable::dismiss(const control::JobKey& job) {
             // The oldest is used again first: a late packet may still have read this one.
             free_slots_.insert(free_slots_.begin(), entry.slot);
         } else {
+            bpf_map_delete_elem(skeleton_->members(), &key);
             --group_keys_;
         }
     });
@@ -379,6 +364,11 @@ std::optional<KernelCounters> KernelTable::job_counters(const control::JobKey& j
 KernelCounters KernelTable::counters_in(std::uint32_t slot) const {
     std::vector<atp_xdp_counters> of_processors(static_cast<std::size_t>(libbpf_num_possible_cpus()));
     KernelCounters sum;
+    atp_xdp_credit credit{};
+    if (bpf_map_lookup_elem(skeleton_->credits(), &slot, &credit) == 0) {
+        sum.copied_bytes = credit.copied;
+        sum.uncopied = credit.uncopied;
+    }
     if (bpf_map_lookup_elem(skeleton_->counters(), &slot, of_processors.data()) != 0) return sum;
     for (const atp_xdp_counters& counters : of_processors) add(counters, sum);
     return sum;
@@ -386,7 +376,9 @@ KernelCounters KernelTable::counters_in(std::uint32_t slot) const {
 
 void KernelTable::clear_counters(std::uint32_t slot) {
     const std::vector<atp_xdp_counters> zero(static_cast<std::size_t>(libbpf_num_possible_cpus()));
+    const atp_xdp_credit none{};
     bpf_map_update_elem(skeleton_->counters(), &slot, zero.data(), BPF_ANY);
+    bpf_map_update_elem(skeleton_->credits(), &slot, &none, BPF_ANY);
 }
 
 std::uint32_t KernelTable::occupied() const {
@@ -423,7 +415,14 @@ Result<Outcome> KernelTable::run_egress(std::span<const std::byte> frame, std::u
     options.ctx_in = &buffer;
     options.ctx_size_in = sizeof buffer;
     auto outcome = run_program(skeleton_->egress_code(), frame, options);
-    if (outcome) outcome->disposition = egress_disposition_of(options.retval);
+    if (outcome) outcome->disposition = filter_disposition_of(options.retval);
+    return outcome;
+}
+
+Result<Outcome> KernelTable::run_copy(std::span<const std::byte> frame) const {
+    bpf_test_run_opts options{};
+    auto outcome = run_program(skeleton_->copy_code(), frame, options);
+    if (outcome) outcome->disposition = filter_disposition_of(options.retval);
     return outcome;
 }
 

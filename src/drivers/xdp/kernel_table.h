@@ -19,6 +19,7 @@
 #include "control/passing_questions.h"
 #include "protocol/switch.h"
 #include "xdp/layout.h"
+#include "xdp/program_calls.h"
 
 namespace atp::xdp {
 
@@ -37,15 +38,9 @@ struct KernelCounters {
     protocol::SwitchCounters packets;
     std::uint64_t oversized = 0;  // passed: more lanes than an aggregator has
     std::uint64_t damaged = 0;    // passed: wrong checksum
-};
-
-// What the program did with a frame.
-enum class Disposition : std::uint8_t { dropped, passed, sent_back, failed };
-
-struct Outcome {
-    Disposition disposition = Disposition::failed;
-    std::vector<std::byte> frame;  // as the program left it
-    std::uint32_t duration_ns = 0;
+    // Of a job, not of all together.
+    std::uint64_t copied_bytes = 0;  // of frames, sent as copies
+    std::uint64_t uncopied = 0;      // frames for all members that were not copied: the job had too little credit
 };
 
 // The programs of the kernel switch and their maps.
@@ -73,6 +68,9 @@ class KernelTable {
     // no room: the tokens of all jobs keep theirs.
     [[nodiscard]] bool learn_group(const control::JobKey& job, std::uint64_t group_number);
     void forget_group(const control::JobKey& job, std::uint64_t group_number);
+    // What carries this group number goes to all these members, at most ATP_XDP_MEMBERS, if it is addressed to one.
+    void set_members(const control::JobKey& job, std::uint64_t group_number,
+                     std::span<const control::PassedMember> members);
     // Sets the level of an admitted job. At level ATP_LEVELS, its packets are forwarded unaggregated.
     void set_level(const control::JobKey& job, std::uint8_t level);
     void set_key(const control::JobKey& job, std::uint32_t key_id);
@@ -104,8 +102,10 @@ class KernelTable {
     using Visit = std::function<void(const control::PassingMessage& message)>;
     void read_queued_messages(std::chrono::milliseconds at_most, const Visit& visit);
 
-    // Descriptors to attach the programs: for frames that arrive, and for frames that leave.
+    // Descriptors to attach the programs: for frames that arrive, for the same behind the first, and for frames that
+    // leave.
     [[nodiscard]] int descriptor() const;
+    [[nodiscard]] int copy_descriptor() const;
     [[nodiscard]] int egress_descriptor() const;
     // True if load() continued with the maps of an earlier start.
     [[nodiscard]] bool took_over() const { return took_over_; }
@@ -115,6 +115,8 @@ class KernelTable {
     // Runs the program in the kernel on a copy of one Ethernet frame, `repeat` times without resetting the copy.
     // Nothing is received or sent.
     [[nodiscard]] Result<Outcome> run(std::span<const std::byte> frame, std::uint32_t repeat = 1) const;
+    // The same for the program of copies, which are sent.
+    [[nodiscard]] Result<Outcome> run_copy(std::span<const std::byte> frame) const;
     // The same for the egress program. `segment_bytes`: length of the segments into which the kernel will cut the
     // frame; 0: it will not cut the frame.
     [[nodiscard]] Result<Outcome> run_egress(std::span<const std::byte> frame, std::uint32_t segment_bytes = 0) const;

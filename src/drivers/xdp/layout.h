@@ -58,6 +58,34 @@ struct atp_xdp_port {
     uint64_t marked; /* frames that left with CE while the queue was congested */
 };
 
+/* Types of control messages that the program reads. */
+enum atp_xdp_message { ATP_TYPE_JOIN = ATP_TYPE_CONTROL, ATP_TYPE_JOINED = ATP_TYPE_CONTROL + 1 };
+
+#define ATP_XDP_MEMBERS 32u
+/* A member of a channel that gets a copy of what its server sends once for all. Its JOIN arrived from `host` and
+   `port`, as on the wire, at `interface`, in a frame with these Ethernet addresses of receiver and sender. */
+struct atp_xdp_member {
+    uint32_t interface;
+    uint16_t port;
+    uint16_t version; /* of IP */
+    uint8_t ethernet[12];
+    uint32_t unused;
+    uint32_t host[4]; /* IPv4: the first */
+};
+struct atp_xdp_members {
+    uint32_t count;
+    uint32_t unused;
+    struct atp_xdp_member each[ATP_XDP_MEMBERS];
+};
+
+/* What a job may still send as copies, in a cache line of its own. */
+struct atp_xdp_credit {
+    int64_t bytes;
+    uint64_t copied;   /* bytes of copies */
+    uint64_t uncopied; /* frames for all members that were not copied */
+    uint64_t unused[5];
+};
+
 /* A control message that passed. User space learns from it which jobs to admit. */
 /* The longest useful message, a JOIN of the 32 members of a unit with four edges and four statements, has 771 bytes,
    and its code 89. Padding follows in a JOIN that is as long as the packets of its channel. The rest of a longer
@@ -66,10 +94,12 @@ struct atp_xdp_port {
 #define ATP_XDP_MESSAGE_QUEUE_BYTES (512u * 1024u)
 struct atp_xdp_queued_message {
     uint32_t bytes;
-    uint32_t entrance; /* interface at which the frame arrived; 0: this host sent it */
-    uint16_t ports[2]; /* of sender and receiver, as on the wire */
-    uint32_t version;  /* of IP */
-    uint8_t hosts[32]; /* addresses of sender and receiver: 4 bytes each, with IPv6 16 */
+    uint32_t entrance;    /* interface at which the frame arrived; 0: this host sent it */
+    uint16_t ports[2];    /* of sender and receiver, as on the wire */
+    uint32_t version;     /* of IP */
+    uint8_t hosts[32];    /* addresses of sender and receiver: 4 bytes each, with IPv6 16 */
+    uint8_t ethernet[12]; /* addresses of receiver and sender of the frame */
+    uint32_t is_plain;    /* 1: the frame has no VLAN tag */
     uint8_t message[ATP_XDP_QUEUED_MESSAGE_BYTES];
 };
 ATP_STATIC_ASSERT(sizeof(struct atp_xdp_queued_message) % 8u == 0u, "entries of a queue are multiples of 8 bytes");

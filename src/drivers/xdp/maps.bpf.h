@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* Maps that the kernel switch and user space share (xdp/layout.h): aggregators, jobs, slices, counters, ports,
-   control messages.
+/* Maps that the kernel switch and user space share (xdp/layout.h): aggregators, jobs, slices, counters, members and
+   credit of copies, ports, control messages.
    kernel_table.cc sets each max_entries of 1 before it loads them. */
 #ifndef ATP_XDP_MAPS_BPF_H
 #define ATP_XDP_MAPS_BPF_H
@@ -52,6 +52,21 @@ struct {
     __type(value, struct atp_xdp_counters);
     __uint(max_entries, 1);
 } atp_counters SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, struct atp_xdp_job_key); /* with the group number of a channel */
+    __type(value, struct atp_xdp_members);
+    __uint(max_entries, 1);
+} atp_members SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __type(key, uint32_t);
+    __type(value, struct atp_xdp_credit);
+    __uint(max_entries, 1);
+} atp_credits SEC(".maps");
 
 struct atp_locked_port {
     struct bpf_spin_lock lock;

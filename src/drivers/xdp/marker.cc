@@ -10,7 +10,7 @@ Result<std::unique_ptr<Marker>> Marker::start(const LinkRates& rates) {
     std::unique_ptr<Marker> started(new Marker(*std::move(kernel), rates));
     for (const auto& [interface, rate] : rates.of_interface) {
         auto attachment =
-            EgressAttachment::attach(interface, started->kernel_->egress_descriptor(), EgressPlace::marker);
+            FilterAttachment::attach(interface, started->kernel_->egress_descriptor(), FilterPlace::marker);
         if (!attachment) return tl::unexpected(attachment.error());
         started->attachments_.push_back(*attachment);
         started->ports_.add(interface);
@@ -19,7 +19,7 @@ Result<std::unique_ptr<Marker>> Marker::start(const LinkRates& rates) {
 }
 
 Marker::~Marker() {
-    for (const EgressAttachment& attachment : attachments_) attachment.detach();
+    for (const FilterAttachment& attachment : attachments_) attachment.detach();
 }
 
 }  // namespace atp::xdp

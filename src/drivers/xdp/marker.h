@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "xdp/egress_attachment.h"
+#include "xdp/filter_attachment.h"
 #include "xdp/kernel_table.h"
 #include "xdp/port_marks.h"
 
@@ -33,7 +33,7 @@ class Marker {
 
     std::unique_ptr<KernelTable> kernel_;  // without jobs
     PortMarks ports_;
-    std::vector<EgressAttachment> attachments_;
+    std::vector<FilterAttachment> attachments_;
 };
 
 }  // namespace atp::xdp

@@ -15,7 +15,7 @@ static inline int atp_is_control(const struct xdp_md* context, const struct atp_
            at[ATP_OFFSET_TYPE] >= ATP_TYPE_CONTROL;
 }
 
-/* What user space learns about the datagram of a control message, except its hosts. */
+/* What user space learns about the datagram of a control message, except its hosts and its frame. */
 static inline void atp_describe_message(const struct atp_frame* frame, uint32_t entrance, uint32_t bytes,
                                         struct atp_xdp_queued_message* queued_message) {
     queued_message->bytes = bytes;
@@ -23,6 +23,8 @@ static inline void atp_describe_message(const struct atp_frame* frame, uint32_t 
     queued_message->ports[0] = frame->source;
     queued_message->ports[1] = frame->destination;
     queued_message->version = frame->version;
+    queued_message->is_plain = 0;
+    __builtin_memset(queued_message->ethernet, 0, sizeof queued_message->ethernet);
 }
 
 static inline void atp_copy_message(struct xdp_md* context, const struct atp_frame* frame) {
@@ -32,7 +34,9 @@ static inline void atp_copy_message(struct xdp_md* context, const struct atp_fra
     if (!queued_message) return; /* it will be sent again */
     atp_describe_message(frame, context->ingress_ifindex, bytes_but_one + 1, queued_message);
     uint32_t at = frame->datagram + sizeof(struct udphdr);
-    if (bpf_xdp_load_bytes(context, atp_hosts_at(frame), queued_message->hosts, atp_hosts_bytes(frame)) != 0 ||
+    queued_message->is_plain = frame->network == ETH_HLEN;
+    if (bpf_xdp_load_bytes(context, 0, queued_message->ethernet, sizeof queued_message->ethernet) != 0 ||
+        bpf_xdp_load_bytes(context, atp_hosts_at(frame), queued_message->hosts, atp_hosts_bytes(frame)) != 0 ||
         bpf_xdp_load_bytes(context, at, queued_message->message, bytes_but_one + 1) != 0) {
         bpf_ringbuf_discard(queued_message, 0);
     } else {

@@ -2,14 +2,16 @@
 /*
  * The kernel switch: aggregates passing packets of admitted jobs, whatever their destination. atp_decide() decides
  * about each packet, as in every switch. A packet that needs no change passes as it arrived. The lock of an aggregator
- * is held from the decision to the last lane. A second program sees packets that leave: it sets congestion marks, and
- * results of servers on this host free their aggregators there.
+ * is held from the decision to the last lane. A second program sees packets behind the first: it copies what is for all
+ * members of a channel. A third one sees packets that leave: it sets congestion marks, and results of servers on this
+ * host free their aggregators there.
  *
  * The verifier checks a function that is not static once for all its callers. These functions are the stages of a
  * packet, and share only the notes of the packet (struct atp_notes).
  */
 #include "xdp/types.bpf.h"
 
+#include "xdp/copies.bpf.h"
 #include "xdp/frame.bpf.h"
 #include "xdp/lanes.bpf.h"
 #include "xdp/layout.h"
@@ -18,8 +20,6 @@
 #include "xdp/messages.bpf.h"
 
 #include <linux/pkt_cls.h>
-
-#define ATP_XDP_SEGMENTS 128u /* the kernel cuts no datagram into more */
 
 /* Set before the program is loaded. */
 const volatile uint16_t atp_port_be = 0;
@@ -121,6 +121,7 @@ static inline int atp_has_port(const struct atp_frame* frame) {
 static inline int atp_open_frame(struct xdp_md* context, struct atp_notes* notes) {
     if (!atp_read_frame(context, &notes->frame) || !atp_has_port(&notes->frame)) return 0;
     if (!atp_is_control(context, &notes->frame)) return 1;
+    atp_credit_join(context, &notes->frame);
     atp_copy_message(context, &notes->frame);
     return 0;
 }
@@ -189,6 +190,7 @@ static inline int atp_accept_packet(const struct xdp_md* context, struct atp_not
         atp_count_forged(notes);
         return 0;
     }
+    if (notes->header.type == ATP_TYPE_GRADIENT) atp_add_credit(notes->slot, atp_length(context));
     if (notes->frame.congested) {
         /* The mark of an ACK stays in its IP header: see Switch::receive(). */
         if (notes->header.type == ATP_TYPE_GRADIENT) notes->header.flags |= ATP_FLAG_ECN;
@@ -370,6 +372,25 @@ int atp_switch(struct xdp_md* context) {
     }
     if (flush_here) atp_make_room(context, notes, &aggregator->state);
     return atp_aggregate(context, notes, aggregator, flush_here);
+}
+
+/* ---- results for all members of a channel, which arrive once */
+
+/* Sends a copy of the frame to each member but its receiver. */
+SEC("tc")
+int atp_copy(struct __sk_buff* context) {
+    struct atp_copying* copying = atp_copying_of_frame();
+    if (!copying || !atp_note_copied(context, copying) || !atp_has_port(&copying->frame)) return TC_ACT_UNSPEC;
+    if (!atp_is_copied(context, copying)) return TC_ACT_UNSPEC;
+    if (!atp_read_destination(context, &copying->frame, &copying->original)) return TC_ACT_UNSPEC;
+    copying->now = copying->original;
+    uint32_t copies = atp_count_copies();
+    if (copies == 0 || !atp_spend_credit((uint64_t)copies * context->len)) return TC_ACT_UNSPEC;
+#pragma clang loop unroll(disable)
+    for (uint32_t i = 0; i < ATP_XDP_MEMBERS; ++i) {
+        if (atp_copy_to(context, i) != 0) return TC_ACT_SHOT;
+    }
+    return atp_restore_original(context) == 0 ? TC_ACT_UNSPEC : TC_ACT_SHOT;
 }
 
 /* ---- results of servers on this host, which leave it without having arrived */

@@ -12,7 +12,7 @@ inline namespace ATP_VARIANT {
 PathHost::Passage PathHost::handle_packet(protocol::PacketBuffer& packet, const wire::Address& from,
                                           const wire::Address& to, Time now) {
     if (wire::control_type({packet.data, packet.size})) {
-        handle_message({.bytes = {packet.data, packet.size}, .from = from, .to = to}, now);
+        handle_message({.bytes = {packet.data, packet.size}, .from = from, .to = to, .is_plain = true}, now);
         return Passage::on;
     }
     const control::AdmittedJob* const job = packet.size < ATP_HEADER_BYTES ? nullptr : job_of(packet.data);
@@ -31,13 +31,45 @@ const control::AdmittedJob* PathHost::job_of(const std::byte* packet) const {
     const std::uint32_t number = wire::load_u32(packet + ATP_OFFSET_JOB);
     const std::uint64_t token = wire::load_u64(packet + ATP_OFFSET_TOKEN);
     if (const auto found = jobs_.find({number, token}); found != jobs_.end()) return &found->second.job;
-    const std::uint16_t channel = wire::load_u16(packet + ATP_OFFSET_CHANNEL);
-    const auto found = std::ranges::find_if(jobs_, [&](const auto& entry) {
-        const auto& groups = entry.second.groups;
-        const auto group = entry.first.job == number ? groups.find(channel) : groups.end();
-        return group != groups.end() && group->second == token;
-    });
-    return found == jobs_.end() ? nullptr : &found->second.job;
+    const Admitted* const owner = group_of(number, token).first;
+    return owner == nullptr ? nullptr : &owner->job;
+}
+
+std::pair<const PathHost::Admitted*, const PathHost::Group*> PathHost::group_of(std::uint32_t job,
+                                                                                std::uint64_t number) const {
+    for (const auto& [key, admitted] : jobs_) {
+        if (key.job != job) continue;
+        for (const auto& [channel, group] : admitted.groups) {
+            if (group.number == number) return {&admitted, &group};
+        }
+    }
+    return {nullptr, nullptr};
+}
+
+std::vector<wire::Address> PathHost::copies_of(std::span<const std::byte> bytes, const wire::Address& to) const {
+    std::uint32_t job = 0;
+    std::uint64_t number = 0;
+    if (const auto joined = wire::decode<wire::Joined>(bytes)) {
+        job = joined->job;
+        number = joined->token;
+    } else if (bytes.size() > ATP_HEADER_BYTES && wire::load_u8(bytes.data() + ATP_OFFSET_TYPE) == ATP_TYPE_ACK &&
+               wire::load_u16(bytes.data() + ATP_OFFSET_WORKER) == ATP_WORKER_ALL) {
+        job = wire::load_u32(bytes.data() + ATP_OFFSET_JOB);
+        number = wire::load_u64(bytes.data() + ATP_OFFSET_TOKEN);
+    }
+    const Group* const group = group_of(job, number).second;
+    std::vector<wire::Address> copies;
+    if (group == nullptr) return copies;
+    bool found = false;
+    for (const auto& [place, address] : group->members) {
+        if (address == to) {
+            found = true;
+        } else {
+            copies.push_back(address);
+        }
+    }
+    if (!found) copies.clear();
+    return copies;
 }
 
 // ---------------------------------------------------------------------------------------------------------- Data plane
@@ -55,7 +87,13 @@ void PathHost::dismiss(const control::JobKey& job) {
 
 void PathHost::learn_group(const control::ChannelKey& channel, std::uint64_t group_number) {
     const auto found = jobs_.find(channel.of_job());
-    if (found != jobs_.end()) found->second.groups[channel.channel] = group_number;
+    if (found != jobs_.end()) found->second.groups[channel.channel].number = group_number;
+}
+
+void PathHost::learn_member(const control::ChannelKey& channel, const control::PassedMember& member) {
+    const auto found = jobs_.find(channel.of_job());
+    if (found != jobs_.end())
+        found->second.groups[channel.channel].members.insert_or_assign(member.number, member.address);
 }
 
 void PathHost::set_level(const control::JobKey& job, std::uint8_t level) {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -43,6 +45,8 @@ class PathHost final : private control::DataPlane {
     // Rewrites the packet in place. `packet.verdict` tells what the table did; its route is no answer.
     [[nodiscard]] Passage handle_packet(protocol::PacketBuffer& packet, const wire::Address& from,
                                         const wire::Address& to, Time now);
+    // Who gets a copy of a packet or message that goes on to `to`: it is for all members of a channel.
+    [[nodiscard]] std::vector<wire::Address> copies_of(std::span<const std::byte> bytes, const wire::Address& to) const;
     void handle_message(const control::PassingMessage& message, Time now) { agent_.handle_message(message, now); }
     void poll(Time now) { agent_.poll(now); }
     [[nodiscard]] const protocol::Switch& table() const { return table_; }
@@ -54,14 +58,19 @@ class PathHost final : private control::DataPlane {
     }
 
   private:
+    struct Group {
+        std::uint64_t number = 0;  // what is sent once for all members carries it
+        std::map<std::uint16_t, wire::Address> members{};
+    };
     struct Admitted {
         control::AdmittedJob job;
-        std::map<std::uint16_t, std::uint64_t> groups{};  // by channel: the number that results by group carry
+        std::map<std::uint16_t, Group> groups{};  // by channel
     };
 
     [[nodiscard]] bool admit(const control::AdmittedJob& job) override;
     void dismiss(const control::JobKey& job) override;
     void learn_group(const control::ChannelKey& channel, std::uint64_t group_number) override;
+    void learn_member(const control::ChannelKey& channel, const control::PassedMember& member) override;
     void set_slice(const control::JobKey& job, const atp_range& slice, std::uint32_t weight) override {
         table_.set_slice(job.job, job.token, slice, weight);
     }
@@ -72,6 +81,8 @@ class PathHost final : private control::DataPlane {
 
     // nullptr: of no admitted job.
     [[nodiscard]] const control::AdmittedJob* job_of(const std::byte* packet) const;
+    // With the job that has it; nullptr: it is no group's number.
+    [[nodiscard]] std::pair<const Admitted*, const Group*> group_of(std::uint32_t job, std::uint64_t number) const;
 
     protocol::Switch table_;
     control::DataPlaneAgent agent_;

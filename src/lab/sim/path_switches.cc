@@ -47,6 +47,12 @@ bool PathSwitches::pass(Arrival& arrival, const wire::Address& from, const wire:
     return !drops;
 }
 
+std::vector<wire::Address> PathSwitches::copies_of(const Arrival& arrival, const wire::Address& to) const {
+    const PathSwitch& own = switches_.at(arrival.to);
+    if (arrival.is_report || !own.host) return {};
+    return own.host->copies_of(shared_.network.pool().bytes(arrival.packet), to);
+}
+
 void PathSwitches::mark_join(Arrival& arrival) const {
     PacketPool& pool = shared_.network.pool();
     if (!wire::decode<wire::Join>(pool.bytes(arrival.packet))) return;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "host/path_host.h"
 #include "sim/program.h"
@@ -22,6 +23,8 @@ class PathSwitches {
     [[nodiscard]] bool contains(NodeId at) const { return switches_.contains(at); }
     // Hands a packet that passes a node to the switch there. False: the switch has taken it.
     [[nodiscard]] bool pass(Arrival& arrival, const wire::Address& from, const wire::Address& to, Time now);
+    // After that: to whom it sends a copy of the packet.
+    [[nodiscard]] std::vector<wire::Address> copies_of(const Arrival& arrival, const wire::Address& to) const;
     // In front of the node that the scenario names, a switch that adds only int32 says so in each JOIN.
     void mark(Arrival& arrival) const {
         if (shared_.scenario.int32_switch == arrival.to) mark_join(arrival);

@@ -23,9 +23,6 @@ constexpr std::uint64_t boot_stream = 0xb007;
 constexpr std::uint16_t first_port = 4790;
 constexpr std::uint32_t first_host = 0x0A00'0001;   // 10.0.0.1
 constexpr std::uint32_t first_group = 0xEF00'0001;  // 239.0.0.1
-// A process with this bit is a group, whose number the others are.
-constexpr ProcessId group_bit = 1U << 31U;
-static_assert(no_process >= group_bit);
 // A switch of the product handles packets in batches, and gathers ACKs at least for the length of one.
 constexpr Duration usual_batch_time = std::chrono::microseconds(1);
 
@@ -195,6 +192,7 @@ void Processes::deliver(Arrival arrival, Time now) {
         check_flush(arrival);
         const wire::Address to = is_for_group ? wire::Address() : process_at(arrival.process).address;
         if (!paths_.pass(arrival, process_at(pool().sender(arrival.packet)).address, to, now)) return;
+        if (!is_for_group) copy_in_path(arrival, to, now);
     }
     if (is_for_group) return deliver_to_group(arrival, now);
     const Process& each = process_at(arrival.process);
@@ -204,6 +202,7 @@ void Processes::deliver(Arrival arrival, Time now) {
         return send_on(arrival.to, arrival.packet, onward, now);
     }
     if (each.rank != nullptr) {
+        if (shared_.scenario.in_path) arrival.packet = pool().exclusive(arrival.packet);  // it may be a copy for all
         deliver_to_rank(arrival, false, now);
     } else if (each.at_switch != nullptr && each.at_switch->host() != nullptr) {
         deliver_to_switch(arrival, now);
@@ -232,34 +231,6 @@ wire::SendError send_error_of(std::span<const std::byte> quoted, const wire::Add
 }
 
 }  // namespace
-
-// The links form a tree: a copy goes over each link that leads to members, but not back.
-void Processes::deliver_to_group(const Arrival& arrival, Time now) {
-    const NodeId at = arrival.to;
-    const NodeId from = process_at(pool().sender(arrival.packet)).node;
-    std::vector<LinkId> links;
-    if (at != from) links.push_back(shared_.fabric.next_hop(at, from));
-    const std::size_t first = links.size();
-    for (const ProcessId member : groups_[arrival.process & ~group_bit].members) {
-        const Process& each = process_at(member);
-        if (each.rank == nullptr) continue;
-        if (each.node == at) {
-            Arrival own = arrival;
-            own.process = member;
-            pool().retain(arrival.packet);
-            own.packet = pool().exclusive(arrival.packet);  // a member writes the token of its job into it
-            deliver_to_rank(own, true, now);
-            continue;
-        }
-        const LinkId link = shared_.fabric.next_hop(at, each.node);
-        if (std::ranges::find(links, link) == links.end()) links.push_back(link);
-    }
-    for (const LinkId link : std::span(links).subspan(first)) {
-        pool().retain(arrival.packet);
-        shared_.network.send(link, arrival.packet, {.congested = arrival.congested, .process = arrival.process}, now);
-    }
-    pool().release(arrival.packet);
-}
 
 void Processes::deliver_to_rank(const Arrival& arrival, bool by_group, Time now) {
     Process& each = process_at(arrival.process);

@@ -33,6 +33,10 @@ class RankUser {
     ~RankUser() = default;
 };
 
+// A process with this bit is a group, whose number the others are.
+inline constexpr ProcessId group_bit = 1U << 31U;
+static_assert(no_process >= group_bit);
+
 // The processes of ATP: ranks and switches with the machines of the product, at addresses of the nodes. They exchange
 // datagrams over the links, and learn of each other by JOINs only.
 //
@@ -106,6 +110,7 @@ class Processes final : public Program {
     void note(ProcessId from, std::span<std::byte> packet);
     [[nodiscard]] ProcessId start_switch(const SwitchPlace& place);
     void deliver(Arrival arrival, Time now);
+    void copy_in_path(const Arrival& arrival, const wire::Address& to, Time now);
     void deliver_to_rank(const Arrival& arrival, bool by_group, Time now);
     void deliver_to_group(const Arrival& arrival, Time now);
     void deliver_to_switch(const Arrival& arrival, Time now);

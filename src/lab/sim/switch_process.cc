@@ -21,6 +21,7 @@ control::JoinTreeConfig tree_of(const Scenario& scenario, const std::string& nam
     tree.channels = tree.jobs * scenario.channels;
     tree.server_bytes = ~std::uint64_t{0} >> 1U;
     tree.groups = *control::parse_ranges("239.0.0.0/8");
+    tree.asks_path = scenario.in_path;
     tree.tenants = tenants_of(scenario, name);
     tree.parent_key = key_of_switches(scenario);
     return tree;

@@ -127,18 +127,22 @@ void Branch::note_ranks() {
 
 // A single child that does not receive the group is enough for unicast copies to all children.
 void Branch::note_children() {
-    by_group = group.family() != wire::Family::none && complete();
+    by_group = complete();
     receivers = 0;
     spans_hosts = false;
     std::optional<HostKey> first;
+    wire::Address first_child;
     for_each_child([&](const Child& child) {
         by_group = by_group && child.receives_group;
+        if (receivers == 0) first_child = child.address;
         ++receivers;
         if (spans_hosts) return;
         const HostKey host = HostKey::of(child.address);
         spans_hosts = first.value_or(host) != host;
         first = host;
     });
+    once_to = asks_path && receivers > 1 ? first_child : group;
+    by_group = by_group && once_to.family() != wire::Family::none;
 }
 
 const Branch::Child* Branch::child_to(std::uint16_t rank) const {

@@ -104,7 +104,7 @@ struct Branch {
     std::array<std::byte, 16> up_ticket{};  // !hosts: of the last JOINED from above that had one
     std::uint32_t up_epoch = 0;             // !hosts: of the last JOIN upwards
     JoinedOrder up_order{};                 // !hosts: of the last JOINED from above
-    std::uint64_t group_number = 0;         // in results by group, instead of the token; 0: no group
+    std::uint64_t group_number = 0;         // in results sent once for all, instead of the token; 0: none are
     BranchFailures failures;                // why the channel is not ready any more
     std::uint32_t missing_units_above = 0;
     std::map<std::uint16_t, std::vector<wire::Statement>> stated;  // by Position::key(): what a child stated last
@@ -113,9 +113,11 @@ struct Branch {
     bool unreported = false;                                       // children have yet to learn what was stated
     PaceMeter pace;                                                // of the children
     wire::Pace pace_above;                                         // of all members, as the parent reported it
-    wire::Address group;    // on the last switch: the group that the terms name; no family: none
-    bool by_group = false;  // every child receives the group: results go to it
-    Time group_next{};      // earliest time of the next JOINED to the group
+    wire::Address group;     // on the last switch: the group that the terms name; no family: none
+    bool asks_path = false;  // on the last switch, without a group: a switch in the path may copy results
+    wire::Address once_to;   // where a result goes once for all: the group or a child; no family: nowhere
+    bool by_group = false;   // every child receives what goes there: results do
+    Time group_next{};       // earliest time of the next JOINED that goes there
 
     // The branch of this JOIN's channel, without children.
     [[nodiscard]] static Branch of(const wire::Join& join);

@@ -2,6 +2,8 @@
 // A data plane in the path (a kernel program, a pipeline), as the control plane sees it.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "control/channel_key.h"
 #include "control/table_slices.h"
 #include "protocol/switch.h"
+#include "wire/address.h"
 
 namespace atp::control {
 
@@ -32,6 +35,16 @@ struct AdmittedPlace {
     bool operator==(const AdmittedPlace&) const = default;
 };
 
+// A member whose JOIN passed, and how to reach it.
+struct PassedMember {
+    std::uint16_t number = 0;  // at level 0, of the member among those of all units; at level 1, of its unit
+    wire::Address address;
+    std::uint32_t entrance = 0;            // interface at which its JOIN arrived; 0: not known
+    std::array<std::byte, 12> ethernet{};  // addresses of receiver and sender of that frame
+
+    bool operator==(const PassedMember&) const = default;
+};
+
 // The jobs that a data plane aggregates, and the counters of their packets. A driver implements it.
 //
 // Threads: one at a time. Failure: a call that fails changes nothing. The next JOINs of the job repeat it, or the job
@@ -51,6 +64,9 @@ class DataPlane : public SlicedTable {
     // Results of this channel by group carry this number instead of the job's token, and no earlier number any more. No
     // effect if the job is not admitted.
     virtual void learn_group(const ChannelKey& channel, std::uint64_t group_number) = 0;
+    // A member that gets a copy of what the server sends once for all members of the channel, after learn_group(). The
+    // next JOINs repeat it. Only a member that a copy can reach is named.
+    virtual void learn_member(const ChannelKey& /*channel*/, const PassedMember& /*member*/) {}
     // Of a job that an earlier process admitted. Nullopt: all of the table.
     [[nodiscard]] virtual std::optional<atp_range> slice_of(const JobKey& /*job*/) const { return std::nullopt; }
     // Sets the level of an admitted job. At level ATP_LEVELS, its packets are forwarded unaggregated.

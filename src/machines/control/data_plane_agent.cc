@@ -53,13 +53,14 @@ void DataPlaneAgent::take_over(Time now) {
 
 void DataPlaneAgent::handle_message(const PassingMessage& message, Time now) {
     const InPathAgent::AgentChange change = admission_.handle_message(message, now);
+    const ChannelKey channel{change.job.job, change.job.token, change.place.channel};
     if (change.change == InPathAgent::Change::admit) {
         if (!admit(change.job, now)) return admission_.reject(change.job.key());
     } else if (change.change == InPathAgent::Change::charge) {
         charge(change.job, now);
-    } else if (change.change == InPathAgent::Change::learn_group) {
-        plane_.learn_group({change.job.job, change.job.token, change.place.channel}, change.group_number);
     }
+    if (change.change == InPathAgent::Change::learn_group) plane_.learn_group(channel, change.group_number);
+    if (change.member) plane_.learn_member(channel, *change.member);
     if (change.place.mask != 0) plane_.learn_place(change.job.key(), change.place);
 }
 

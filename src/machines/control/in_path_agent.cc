@@ -2,6 +2,7 @@
 #include "control/in_path_agent.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "control/charged_key.h"
@@ -28,6 +29,16 @@ AdmittedPlace InPathAgent::place_of(const wire::Join& join) const {
     return {.channel = join.terms.channel, .unit = 1U << unit.unit, .mask = unit.mask0};
 }
 
+// At level 1, a switch below copies for the members of its rack: the first of them gets one packet for all.
+std::optional<PassedMember> InPathAgent::member_of(const wire::Join& join, const PassingMessage& message) const {
+    const wire::JoiningUnit& unit = join.units.front();
+    const auto member = static_cast<std::uint16_t>(std::countr_zero(unit.members));
+    if (!message.is_plain || (level_ != 0 && member != 0)) return std::nullopt;
+    const auto number = static_cast<std::uint16_t>(level_ != 0 ? unit.unit : unit.unit * ATP_BITMAP_BITS + member);
+    return PassedMember{
+        .number = number, .address = message.from, .entrance = message.entrance, .ethernet = message.ethernet};
+}
+
 void InPathAgent::remember(const AdmittedJob& job, Time now) {
     known_jobs_.insert_or_assign(JobKey{job.job, job.token}, KnownJob{.job = job, .until = now + hold_});
 }
@@ -47,7 +58,7 @@ void InPathAgent::handle_join(const wire::Join& join, const PassingMessage& mess
     const ChannelKey key = key_of(join);
     const auto known = known_jobs_.find(key.of_job());
     if (known != known_jobs_.end()) known->second.until = std::max(known->second.until, now + hold_);
-    questions_.ask(message, join.nonce, key, place_of(join), now);
+    questions_.ask(message, join.nonce, key, {.place = place_of(join), .member = member_of(join, message)}, now);
 }
 
 std::uint32_t InPathAgent::proven_key(const wire::Joined& joined, const PassingMessage& message) const {
@@ -57,8 +68,8 @@ std::uint32_t InPathAgent::proven_key(const wire::Joined& joined, const PassingM
 InPathAgent::AgentChange InPathAgent::handle_joined(const wire::Joined& joined, const PassingMessage& message,
                                                     Time now) {
     const ChannelKey key = key_of(joined);
-    const auto place = questions_.answer(message, joined.nonce, key, now);
-    if (!place) return {};
+    const auto proven = questions_.answer(message, joined.nonce, key, now);
+    if (!proven) return {};
     const auto known = known_jobs_.find(key.of_job());
     if (known == known_jobs_.end()) {
         if (known_jobs_.size() >= jobs_limit_) {
@@ -68,18 +79,21 @@ InPathAgent::AgentChange InPathAgent::handle_joined(const wire::Joined& joined, 
         const AdmittedJob job{
             .job = key.job, .token = key.token, .level = level_, .key_id = proven_key(joined, message)};
         remember(job, now);
-        return {.change = Change::admit, .job = job, .place = *place};
+        return {.change = Change::admit, .job = job, .place = proven->place, .member = proven->member};
     }
     AdmittedJob& job = known->second.job;
     if (job.key_id == 0) {
         job.key_id = proven_key(joined, message);
-        if (job.key_id != 0) return {.change = Change::charge, .job = job, .place = *place};
+        if (job.key_id != 0)
+            return {.change = Change::charge, .job = job, .place = proven->place, .member = proven->member};
     }
-    const AgentChange nothing{.job = job, .place = *place};
+    AgentChange change{.job = job, .place = proven->place, .member = proven->member};
     std::map<std::uint16_t, std::uint64_t>& groups = known->second.groups;
-    if (joined.group_number == 0 || (groups.size() >= most_groups && !groups.contains(key.channel))) return nothing;
-    if (std::exchange(groups[key.channel], joined.group_number) == joined.group_number) return nothing;
-    return {.change = Change::learn_group, .job = job, .group_number = joined.group_number, .place = *place};
+    if (joined.group_number == 0 || (groups.size() >= most_groups && !groups.contains(key.channel))) return change;
+    if (std::exchange(groups[key.channel], joined.group_number) == joined.group_number) return change;
+    change.change = Change::learn_group;
+    change.group_number = joined.group_number;
+    return change;
 }
 
 void InPathAgent::reject(const JobKey& job) {

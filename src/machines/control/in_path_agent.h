@@ -40,6 +40,7 @@ class InPathAgent {
         std::uint64_t group_number = 0;
         // Of the member whose JOIN was answered, also if nothing changed. Mask 0: the job is not admitted.
         AdmittedPlace place{};
+        std::optional<PassedMember> member{};
     };
 
     InPathAgent(std::uint32_t jobs, Duration hold, std::uint8_t level)
@@ -68,6 +69,7 @@ class InPathAgent {
 
     [[nodiscard]] bool passes_here(const wire::Join& join) const;
     [[nodiscard]] AdmittedPlace place_of(const wire::Join& join) const;
+    [[nodiscard]] std::optional<PassedMember> member_of(const wire::Join& join, const PassingMessage& message) const;
     void handle_join(const wire::Join& join, const PassingMessage& message, Time now);
     [[nodiscard]] AgentChange handle_joined(const wire::Joined& joined, const PassingMessage& message, Time now);
     [[nodiscard]] std::uint32_t proven_key(const wire::Joined& joined, const PassingMessage& message) const;

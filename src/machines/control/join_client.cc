@@ -13,7 +13,9 @@ namespace atp::control {
 inline namespace ATP_VARIANT {
 
 JoinClient::JoinClient(const JoinClientConfig& config)
-    : config_(config), group_open_(config.has_group), data_address_(config.switch_address) {}
+    : config_(config),
+      group_open_(config.has_group || config.terms.group.family == 0),
+      data_address_(config.switch_address) {}
 
 namespace {
 
@@ -196,13 +198,9 @@ void JoinClient::note_missing(const wire::Joined& joined) {
     missing_members_ = members;
 }
 
-void JoinClient::handle_data(const wire::Address& from, bool by_group, bool was_asked_for, bool proven, Time now) {
-    if (by_group) {
-        reception_.handle_group_result();
-        return;
-    }
-    if (was_asked_for) reception_.handle_own_result();
-    if (proven && from == data_address_) switch_.handle_received(now);
+void JoinClient::handle_data(const wire::Address& from, Receipt receipt, bool proven, Time now) {
+    reception_.handle_result(receipt);
+    if (receipt != Receipt::once && proven && from == data_address_) switch_.handle_received(now);
 }
 
 void JoinClient::handle_result(bool is_long, Time now) {
@@ -272,9 +270,10 @@ bool JoinClient::tries_long_path() const {
 void JoinClient::prepare_join(Time now) {
     const bool ready = state_ == State::ready;
     receives_group_ = group_open_ && reception_.assess(now, ready);
-    if (group_open_ && reception_.reports_again()) group_due_ = true;
+    const bool awaits_group = config_.has_group && group_open_;
+    if (awaits_group && reception_.reports_again()) group_due_ = true;
     const bool hurries =
-        !ready || refusal_ || !own_statement_.empty() || switch_.suspects() || (group_open_ && reception_.hurries());
+        !ready || refusal_ || !own_statement_.empty() || switch_.suspects() || (awaits_group && reception_.hurries());
     interval_ = hurries ? timing.hurry : refresh_of(hold_);
     join_next_ = now + interval_;
     join_due_ = !(ready && ATP_CONTROL_BREAK(no_refresh));

@@ -112,9 +112,8 @@ class JoinClient {
     // A REFUSED or RETRY that no code proves. It may be forged, so it ends this member only if the switch proves
     // nothing for the hold time after it. `why`: for its error.
     void handle_unproven(std::span<const std::byte> bytes, const wire::Address& from, const std::string& why, Time now);
-    // A packet of this channel. `was_asked_for`: a result that came only to this member. `proven`: the packet has the
-    // channel's token, or its protocol has none.
-    void handle_data(const wire::Address& from, bool by_group, bool was_asked_for, bool proven, Time now);
+    // A packet of this channel. `proven`: the packet has the channel's token, or its protocol has none.
+    void handle_data(const wire::Address& from, Receipt receipt, bool proven, Time now);
     // A result of this channel. After a member left in order, the operations that it took part in still complete.
     // `is_long`: it is as long as the channel's longest packet, and so is what the member sent for it.
     void handle_result(bool is_long, Time now);

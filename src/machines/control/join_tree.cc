@@ -151,8 +151,12 @@ Branch& JoinTree::open_branch(const wire::Join& join, Time now) {
         branch->up_epoch = last_up_epoch_;
         branch->up_nonce = up_nonce_of(key);
     }
-    if (ends_here && join.level != ATP_LEVELS) branch->group = address_of(join.terms.group);
-    if (branch->group.family() != wire::Family::none) branch->group_number = group_number_of(key);
+    if (ends_here && join.level != ATP_LEVELS) {
+        branch->group = address_of(join.terms.group);
+        branch->asks_path = config_.asks_path && branch->group.family() == wire::Family::none;
+        if (branch->asks_path || branch->group.family() != wire::Family::none)
+            branch->group_number = group_number_of(key);
+    }
     TreeJob& job = jobs_[key.of_job()];
     job.level = join.level;
     ++job.channels;
@@ -259,18 +263,20 @@ wire::Joined JoinTree::joined_of(const Branch& branch) {
     return joined;
 }
 
-// Each member reports in its next JOIN whether it receives the group. Until all do, the group gets a JOINED after a
-// JOIN, at most every `impatient`. Then it gets one at most every `refresh`, so that members notice a loss.
+// Each member reports in its next JOIN whether it receives what is sent once for all. Until all do, the group gets a
+// JOINED after a JOIN, at most every `impatient`. Then it gets one at most every `refresh`, so that members notice a
+// loss. Without a group, a child gets it as often as it joins, and the others if a switch in the path copies it.
 void JoinTree::notify_group(Branch& branch, const wire::Address& near, Time now) {
-    if (branch.group.family() != near.family() || now < branch.group_next) return;
-    // Any host may listen to the group, so this message has no token.
+    if (branch.once_to.family() != near.family() || now < branch.group_next) return;
+    // Any host may listen to a group, so this message has no token.
     wire::Joined joined = joined_of(branch);
     joined.token = branch.group_number;
     joined.ticket = {};
     joined.edges.clear();
     joined.statements.clear();
-    outbox_.push_back({branch.group, std::move(joined), near});
-    branch.group_next = now + (branch.by_group ? timing.refresh : config_.impatient);
+    outbox_.push_back({branch.once_to, std::move(joined), near});
+    const Duration until_all_do = branch.asks_path ? refresh_of(config_.hold) : config_.impatient;
+    branch.group_next = now + (branch.by_group ? timing.refresh : until_all_do);
 }
 
 void JoinTree::notify_all(Branch& branch) {

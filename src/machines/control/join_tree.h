@@ -49,6 +49,7 @@ struct JoinTreeConfig {
     wire::Address self{};                      // of this switch
     std::vector<AddressRange> servers{};       // that a job may name as its server or root; empty: any host
     std::vector<AddressRange> groups{};        // to which a job may let the switch send results
+    bool asks_path = false;                    // of jobs without a group, a switch in the path may copy results
     Secret ticket_key{};                       // random, and the same after a restart if jobs are to keep their places
     std::shared_ptr<const Tenants> tenants{};  // nullptr: the switch is open. A shared `room` has them from its owner
     std::shared_ptr<const crypto::TenantKey> parent_key{};  // with which it joins its parent; nullptr: none

@@ -14,11 +14,11 @@ wire::Address host_of(const wire::Address& address) { return address.with_port(0
 }  // namespace
 
 void PassingQuestions::ask(const PassingMessage& join, std::uint64_t nonce, const ChannelKey& channel,
-                           const AdmittedPlace& place, Time now) {
+                           const Proven& proven, Time now) {
     if (host_of(join.from) == host_of(join.to)) return;
     forget_expired(now);
     const Question question{join.from, nonce, channel};
-    const OpenQuestion waiting{question, join.to, join.entrance, place, now + time_of_question};
+    const OpenQuestion waiting{question, join.to, join.entrance, proven, now + time_of_question};
     if (const auto known = places_.find(question); known != places_.end()) {
         *known->second = waiting;
         waiting_.splice(waiting_.end(), waiting_, known->second);
@@ -32,8 +32,8 @@ void PassingQuestions::ask(const PassingMessage& join, std::uint64_t nonce, cons
     ++of_hosts_[host_of(join.from)];
 }
 
-std::optional<AdmittedPlace> PassingQuestions::answer(const PassingMessage& joined, std::uint64_t nonce,
-                                                      const ChannelKey& channel, Time now) {
+std::optional<PassingQuestions::Proven> PassingQuestions::answer(const PassingMessage& joined, std::uint64_t nonce,
+                                                                 const ChannelKey& channel, Time now) {
     forget_expired(now);
     const auto found = places_.find({joined.to, nonce, channel});
     if (found == places_.end()) return std::nullopt;
@@ -41,9 +41,9 @@ std::optional<AdmittedPlace> PassingQuestions::answer(const PassingMessage& join
     // A switch answers from the port of any of its shards.
     if (host_of(joined.from) != host_of(at->to)) return std::nullopt;
     if (joined.entrance != 0 && joined.entrance == at->entrance) return std::nullopt;
-    const AdmittedPlace place = at->place;
+    Proven proven = at->proven;
     remove(at);
-    return place;
+    return proven;
 }
 
 void PassingQuestions::remove(Place at) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +24,8 @@ struct PassingMessage {
     wire::Address to;
     // Number of the interface at which it arrived. 0: this host sent it, or the interface is not known.
     std::uint32_t entrance = 0;
+    std::array<std::byte, 12> ethernet{};  // addresses of receiver and sender of its frame
+    bool is_plain = false;                 // its frame has no VLAN tag, so a copy can have the same headers
 };
 
 // JOINs that passed and have no answer yet. Who sends a JOIN and its JOINED itself proves nothing. So an answer counts
@@ -40,11 +43,17 @@ class PassingQuestions {
     static constexpr std::size_t most = 4096;
     static constexpr std::uint32_t most_of_a_host = 512;
 
-    void ask(const PassingMessage& join, std::uint64_t nonce, const ChannelKey& channel, const AdmittedPlace& place,
+    // What the answer to a JOIN proves.
+    struct Proven {
+        AdmittedPlace place{};
+        std::optional<PassedMember> member{};  // nullopt: no copy can reach it, or another member of its unit gets it
+    };
+
+    void ask(const PassingMessage& join, std::uint64_t nonce, const ChannelKey& channel, const Proven& proven,
              Time now);
-    // The place of the answered JOIN. Each question has one answer.
-    [[nodiscard]] std::optional<AdmittedPlace> answer(const PassingMessage& joined, std::uint64_t nonce,
-                                                      const ChannelKey& channel, Time now);
+    // Each question has one answer.
+    [[nodiscard]] std::optional<Proven> answer(const PassingMessage& joined, std::uint64_t nonce,
+                                               const ChannelKey& channel, Time now);
     void forget_expired(Time now);
     [[nodiscard]] std::size_t size() const { return waiting_.size(); }
 
@@ -60,7 +69,7 @@ class PassingQuestions {
         Question question;
         wire::Address to;
         std::uint32_t entrance = 0;
-        AdmittedPlace place{};
+        Proven proven{};
         Time until{};
     };
     using Place = std::list<OpenQuestion>::iterator;

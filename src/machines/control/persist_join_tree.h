@@ -105,7 +105,8 @@ void Branch::persist(Archive& archive) {
     persist_statements(stated_below, archive), persist_statements(stated_above, archive);
     archive.value(unreported);
     pace.persist(archive), persist_pace(pace_above, archive);
-    archive.value(group), archive.value(by_group), archive.time(group_next);
+    archive.value(group), archive.value(asks_path), archive.value(once_to), archive.value(by_group);
+    archive.time(group_next);
     if constexpr (Archive::reads) note_ranks();
 }
 

@@ -28,6 +28,17 @@ std::optional<std::uint16_t> receiver_of_result(std::span<const std::byte> bytes
     return wire::load_u16(bytes.data() + ATP_OFFSET_WORKER);
 }
 
+// Of a packet that came to this worker's own address. An ACK without lanes brings no result. What one worker sent goes
+// to each of the others, whether or not sums go out once for all.
+control::Receipt receipt_of(std::span<const std::byte> bytes) {
+    using control::Receipt;
+    const auto receiver = receiver_of_result(bytes);
+    if (!receiver || bytes.size() == ATP_HEADER_BYTES) return Receipt::other;
+    if (receiver != ATP_WORKER_ALL) return Receipt::asked_for;
+    const bool is_sum = (wire::load_u16(bytes.data() + ATP_OFFSET_FLAGS) & ATP_FLAG_ONE_SENDER) == 0;
+    return is_sum ? Receipt::to_each : Receipt::other;
+}
+
 control::JoinClientConfig client_config_of(const ChannelMachineConfig& config, std::size_t packet_bytes) {
     return {.terms = config.terms,
             .unit = config.unit,
@@ -74,7 +85,9 @@ ChannelMachine::ChannelMachine(const ChannelMachineConfig& config)
 
 void ChannelMachine::handle_datagram(const wire::Datagram& datagram, Time now) {
     const bool congested = datagram.ecn == wire::Ecn::congested;
-    if (wire::control_type(datagram.bytes) || wire::refusal_version(datagram.bytes)) {
+    if (!config_.has_group && has_group_number(datagram.bytes)) {
+        handle_group_datagram(datagram, now);
+    } else if (wire::control_type(datagram.bytes) || wire::refusal_version(datagram.bytes)) {
         handle_control(datagram, now);
     } else if (goes_up(datagram.bytes)) {
         // The last switch sends all that goes up, or a switch in the path of its packets does in its name.
@@ -96,7 +109,7 @@ void ChannelMachine::handle_group_datagram(const wire::Datagram& datagram, Time 
     if (wire::control_type(datagram.bytes) == wire::ControlType::joined) {
         if (!client_.handle_message(datagram.bytes, *datagram.from, true, now)) ++strays_;
     } else if (works() && take_group_result(datagram)) {
-        client_.handle_data(*datagram.from, true, false, false, now);
+        client_.handle_data(*datagram.from, control::Receipt::once, false, now);
         client_.handle_result(proves_long_path(datagram.bytes), now);
         results_by_group_ = true;
         ++group_results_;
@@ -104,6 +117,17 @@ void ChannelMachine::handle_group_datagram(const wire::Datagram& datagram, Time 
     } else {
         ++strays_;
     }
+}
+
+// True for what the switch sent once for all: a switch in the path copied it, or this member is the one that it sent
+// to.
+bool ChannelMachine::has_group_number(std::span<const std::byte> bytes) const {
+    const std::uint64_t number = client_.group_number();
+    if (number == 0 || bytes.size() < ATP_HEADER_BYTES) return false;
+    if (wire::control_type(bytes) != wire::ControlType::joined)
+        return wire::load_u64(bytes.data() + ATP_OFFSET_TOKEN) == number;
+    const auto joined = wire::decode<wire::Joined>(bytes);
+    return joined && joined->token == number;
 }
 
 // Results by group carry the number of the group. They come from the switch that this rank joined, as far as an address
@@ -177,10 +201,8 @@ bool ChannelMachine::trusts(const wire::Address& from) const { return from == cl
 void ChannelMachine::note_own_packet(const wire::Datagram& datagram, Time now) {
     const auto receiver = receiver_of_result(datagram.bytes);
     if (receiver == ATP_WORKER_ALL) results_by_group_ = false;
-    // An ACK without lanes brings no result.
-    const bool was_asked_for = receiver && *receiver != ATP_WORKER_ALL && datagram.bytes.size() > ATP_HEADER_BYTES;
     const bool proven = has_identity(datagram.bytes);
-    client_.handle_data(*datagram.from, false, was_asked_for, proven, now);
+    client_.handle_data(*datagram.from, receipt_of(datagram.bytes), proven, now);
     if (receiver && proven) client_.handle_result(proves_long_path(datagram.bytes), now);
 }
 

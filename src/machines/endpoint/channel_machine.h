@@ -148,6 +148,7 @@ class ChannelMachine {
     void handle_control(const wire::Datagram& datagram, Time now);
     [[nodiscard]] bool is_believed(const wire::Datagram& datagram, Time now);
     void handle_server_join(const wire::Join& join, const wire::Datagram& datagram, Time now);
+    [[nodiscard]] bool has_group_number(std::span<const std::byte> bytes) const;
     [[nodiscard]] bool take_group_result(const wire::Datagram& datagram) const;
     [[nodiscard]] bool trusts(const wire::Address& from) const;
     void note_own_packet(const wire::Datagram& datagram, Time now);
