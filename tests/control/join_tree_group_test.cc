@@ -133,6 +133,13 @@ TEST(JoinTreeGroup, H108_JoinedForAllGoesToOneMemberAsOftenAsItJoins) {
     EXPECT_EQ(for_all(), 11) << "ten more in 2.5 s";
 }
 
+TEST(JoinTreeGroup, H108_SwitchesGetNoJoinedForAll) {
+    Tree root(asks_path());
+    root.join(join_of_unit(0, 0, 2, 0x3), host(1));
+    root.join(join_of_unit(1, 2, 1, 0x3, true), worker(2));
+    EXPECT_EQ(root.tree.find(key)->once_to, wire::Address()) << "a switch would take it for forged";
+}
+
 TEST(JoinTreeGroup, OnlyTheLastSwitchSendsToTheGroup) {
     Tree rack(below(host(1)));
     for (std::uint16_t rank = 0; rank < 2; ++rank) {

@@ -68,6 +68,30 @@ TEST(ServerRecovery, H105_PartialSumOfALostFragmentAsksExactlyTheMissingWorkers)
     EXPECT_EQ(acks[0].sums.at(0), 4.0F);
 }
 
+// The FLUSH after the collision found nothing: the other gradients came later, to a free aggregator.
+TEST(ServerRecovery, H109_ThreeNewerFragmentsFetchWhatCameAfterTheFlushOfACollision) {
+    ServerBench bench(*Membership::star(3), wide_channel());
+    bench.handle(bench.gradient(0, 0, 1, ATP_FLAG_BYPASS | ATP_FLAG_COLLISION));
+    EXPECT_EQ(answers_of_type(bench, ATP_TYPE_FLUSH).size(), 1U);
+    for (const std::uint32_t seq : {1U, 2U, 3U}) complete(bench, seq);
+    const auto flushes = answers_of_type(bench, ATP_TYPE_FLUSH);
+    ASSERT_EQ(flushes.size(), 1U);
+    EXPECT_EQ(flushes[0].header.seq, 0U);
+    EXPECT_EQ(flushes[0].header.bitmap0, 0x6U);
+    bench.handle(partial_sum(bench, 0x6, 0, 2));
+    EXPECT_EQ(answers_of_type(bench, ATP_TYPE_ACK).size(), 1U);
+}
+
+TEST(ServerRecovery, H109_OfSeveralUnitsBothLevelsAreAskedAgain) {
+    ServerBench bench(*Membership::racks(2, 2), wide_channel());
+    bench.handle(bench.gradient(0, 0, 1, ATP_FLAG_BYPASS | ATP_FLAG_COLLISION));
+    EXPECT_EQ(answers_of_type(bench, ATP_TYPE_FLUSH).size(), 2U);
+    for (const std::uint32_t seq : {1U, 2U, 3U}) bench.handle(bench.units_gradient(0x3, seq, 4));
+    std::vector<unsigned> hops;
+    for (const ServerAnswer& flush : answers_of_type(bench, ATP_TYPE_FLUSH)) hops.push_back(flush.header.hop);
+    EXPECT_EQ(hops, (std::vector<unsigned>{1, 0, 0}));
+}
+
 TEST(ServerRecovery, FragmentWithoutNewerOnesIsNotLost) {
     ServerBench bench(*Membership::star(3), wide_channel());
     bench.handle(partial_sum(bench, 0x3, 0, 2));

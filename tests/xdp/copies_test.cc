@@ -127,6 +127,11 @@ TEST_F(Copies, H108_DifferInTheirReceiverOnly) {
             EXPECT_EQ(copies[i].payload, original.payload);
             EXPECT_EQ(copies[i].source, original.source);
             EXPECT_EQ(copies[i].source_port, port_of_server);
+            Bytes member = original.destination;
+            member[3] ^= static_cast<std::byte>(i + 1);
+            EXPECT_EQ(copies[i].destination, member);
+            EXPECT_EQ(copies[i].hop_limit, original.hop_limit);
+            EXPECT_EQ(copies[i].ecn, original.ecn);
             EXPECT_EQ(copies[i].destination_port, 50'001U + i);
             EXPECT_EQ(copies[i].checksum, Checksum::full);
             EXPECT_TRUE(copies[i].network_checksum_holds);
@@ -145,10 +150,29 @@ TEST_F(Copies, H108_HaveNoMoreBytesThanArrived) {
     EXPECT_EQ(counted().copied_bytes, 0U);
     pay(3, 4);
     copy(frame);
+    EXPECT_EQ(counted().copied_bytes, 0U) << "its members are to learn that the server sends to each";
+}
+
+TEST_F(Copies, H108_AreAsManyAsAJobHasPaidFor) {
+    if (machine == nullptr) return;
+    learn_members(4);
+    const Bytes frame = to_first(result(), 4);
+    pay(3, 4);
+    copy(frame);
     EXPECT_EQ(counted().copied_bytes, 2 * frame.size());
     copy(frame);
-    EXPECT_EQ(counted().uncopied, 2U);
+    EXPECT_EQ(counted().uncopied, 1U);
     EXPECT_EQ(counted().copied_bytes, 2 * frame.size());
+}
+
+TEST_F(Copies, H108_AreNoneOfAJobThatIsForwardedUnaggregated) {
+    if (machine == nullptr) return;
+    learn_members(4);
+    pay(20, 4);
+    machine->set_level(of_job, ATP_LEVELS);
+    copy(to_first(result(), 4));
+    EXPECT_EQ(counted().copied_bytes, 0U);
+    EXPECT_EQ(counted().uncopied, 0U);
 }
 
 TEST_F(Copies, H108_AreOnlyOfWhatIsForAllMembers) {

@@ -39,7 +39,7 @@ class KernelPlane final : public control::DataPlane {
         if (!groups_.contains(channel)) return;  // the kernel has no room for the channel
         auto& members = members_[channel];
         const auto known = members.find(member.number);
-        if (known == members.end() && members.size() >= ATP_XDP_MEMBERS) return;
+        if (known == members.end() && members.size() > ATP_XDP_MEMBERS) return;
         if (known != members.end() && known->second == member) return;
         members.insert_or_assign(member.number, member);
         write_members(channel);

@@ -6,7 +6,8 @@
  * addresses of that frame, whether this host is a bridge or a router.
  *
  * A job has credit: the bytes of its gradients and JOINs that passed, in frames. Copies spend it, so they are never
- * more traffic than their receivers' side sent, even if all members were made up.
+ * more traffic than what arrived, even if all members were made up. A job whose gradients were added before they came
+ * here cannot pay, and the switch that added them copies instead.
  */
 #ifndef ATP_XDP_COPIES_BPF_H
 #define ATP_XDP_COPIES_BPF_H
@@ -31,7 +32,8 @@ enum atp_passed_field {
 
 static inline void atp_add_credit(uint32_t slot, uint64_t bytes) {
     struct atp_xdp_credit* credit = bpf_map_lookup_elem(&atp_credits, &slot);
-    if (credit) __sync_fetch_and_add(&credit->bytes, bytes);
+    if (!credit || *(const volatile int64_t*)&credit->bytes > ATP_XDP_MOST_CREDIT) return;
+    __sync_fetch_and_add(&credit->bytes, bytes);
 }
 
 /* A JOIN of an admitted job, whose frame may end at any byte. */
@@ -64,6 +66,8 @@ struct atp_destination {
 struct atp_copying {
     struct atp_frame frame;
     struct atp_xdp_job_key key; /* of the channel */
+    uint32_t is_message;        /* JOINED */
+    uint32_t unused;
     struct atp_destination original;
     struct atp_destination now;
 };
@@ -102,6 +106,7 @@ __noinline int atp_is_for_members(struct __sk_buff* context, uint32_t at) {
     }
     copying->key.job = bpf_ntohl(job);
     copying->key.zero = 0;
+    copying->is_message = header.type != ATP_TYPE_ACK;
     copying->key.token = bpf_be64_to_cpu(token);
     return bpf_map_lookup_elem(&atp_members, &copying->key) != NULL;
 }
@@ -179,34 +184,37 @@ static inline const struct atp_xdp_member* atp_member_at(const struct atp_copyin
     return members->each[number].version == copying->frame.version ? &members->each[number] : NULL;
 }
 
-/* How many copies the frame needs; 0 too if the receiver of the frame is no member. */
+/* How many copies the frame needs. The server sends to the first member: to all others goes what another switch copied.
+ */
 __noinline uint32_t atp_count_copies(void) {
     const struct atp_copying* copying = atp_copying_of_frame();
-    uint32_t copies = 0, found = 0;
+    uint32_t copies = 0;
     if (!copying) return 0;
+    const struct atp_xdp_member* first = atp_member_at(copying, 0);
+    if (!first || !atp_is_original(copying, first)) return 0;
 #pragma clang loop unroll(disable)
-    for (uint32_t i = 0; i < ATP_XDP_MEMBERS; ++i) {
-        const struct atp_xdp_member* member = atp_member_at(copying, i);
-        if (!member) continue;
-        if (atp_is_original(copying, member)) {
-            found = 1;
-        } else {
-            ++copies;
-        }
+    for (uint32_t i = 1; i < ATP_XDP_MEMBERS; ++i) {
+        if (atp_member_at(copying, i)) ++copies;
     }
-    return found ? copies : 0;
+    return copies;
 }
 
-/* Pays for copies. Two processors may overdraw the credit once. */
+/*
+ * Pays for copies. Two processors may overdraw the credit once. A job that cannot pay for a result gets no copies for a
+ * minute, of JOINEDs neither, so its members learn that the server has to send to each.
+ */
 __noinline int atp_spend_credit(uint64_t bytes) {
     const struct atp_copying* copying = atp_copying_of_frame();
     if (!copying) return 0;
     const struct atp_xdp_job* job = bpf_map_lookup_elem(&atp_jobs, &copying->key);
-    if (!job) return 0;
+    if (!job || job->level >= ATP_LEVELS) return 0;
     uint32_t slot = job->slot;
     struct atp_xdp_credit* credit = bpf_map_lookup_elem(&atp_credits, &slot);
     if (!credit) return 0;
+    uint64_t now_ns = bpf_ktime_get_coarse_ns();
+    if (now_ns < *(const volatile uint64_t*)&credit->short_until_ns) return 0;
     if (*(const volatile int64_t*)&credit->bytes < (int64_t)bytes) {
+        if (!copying->is_message) credit->short_until_ns = now_ns + ATP_XDP_SHORT_NS;
         __sync_fetch_and_add(&credit->uncopied, 1);
         return 0;
     }

@@ -95,9 +95,9 @@ struct KernelTable::Skeleton {
     [[nodiscard]] int credits() const { return bpf_map__fd(program->maps.atp_credits); }
     [[nodiscard]] int ports() const { return bpf_map__fd(program->maps.atp_ports); }
     [[nodiscard]] int slices() const { return bpf_map__fd(program->maps.atp_slices); }
-    [[nodiscard]] std::array<bpf_map*, 4> kept() const {
-        return {program->maps.atp_aggregators, program->maps.atp_jobs, program->maps.atp_slices,
-                program->maps.atp_counters};
+    [[nodiscard]] std::array<bpf_map*, 6> kept() const {
+        return {program->maps.atp_aggregators, program->maps.atp_jobs,    program->maps.atp_slices,
+                program->maps.atp_counters,    program->maps.atp_members, program->maps.atp_credits};
     }
     static int open_queued_message(void* self, void* data, std::size_t) {
         const auto& queued_message = *static_cast<const atp_xdp_queued_message*>(data);
@@ -264,9 +264,14 @@ void KernelTable::forget_group(const control::JobKey& job, std::uint64_t group_n
 void KernelTable::set_members(const control::JobKey& job, std::uint64_t group_number,
                               std::span<const control::PassedMember> members) {
     const atp_xdp_job_key by_group{.job = job.job, .zero = 0, .token = group_number};
+    if (members.size() > ATP_XDP_MEMBERS) {
+        bpf_map_delete_elem(skeleton_->members(), &by_group);
+        return;
+    }
     atp_xdp_members entry{};
-    for (const control::PassedMember& member : members.first(std::min<std::size_t>(members.size(), ATP_XDP_MEMBERS)))
-        entry.each[entry.count++] = member_of(member);
+    if (bpf_map_lookup_elem(skeleton_->members(), &by_group, &entry) == 0 && entry.count > members.size()) return;
+    entry = {};
+    for (const control::PassedMember& member : members) entry.each[entry.count++] = member_of(member);
     bpf_map_update_elem(skeleton_->members(), &by_group, &entry, BPF_ANY);
 }
 

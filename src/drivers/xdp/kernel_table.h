@@ -68,7 +68,8 @@ class KernelTable {
     // no room: the tokens of all jobs keep theirs.
     [[nodiscard]] bool learn_group(const control::JobKey& job, std::uint64_t group_number);
     void forget_group(const control::JobKey& job, std::uint64_t group_number);
-    // What carries this group number goes to all these members, at most ATP_XDP_MEMBERS, if it is addressed to one.
+    // What carries this group number goes to all these members if it is addressed to the first; to no other if they are
+    // more than ATP_XDP_MEMBERS. A shorter list than that of an earlier start is not yet complete, and changes nothing.
     void set_members(const control::JobKey& job, std::uint64_t group_number,
                      std::span<const control::PassedMember> members);
     // Sets the level of an admitted job. At level ATP_LEVELS, its packets are forwarded unaggregated.

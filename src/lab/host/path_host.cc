@@ -57,18 +57,14 @@ std::vector<wire::Address> PathHost::copies_of(std::span<const std::byte> bytes,
         job = wire::load_u32(bytes.data() + ATP_OFFSET_JOB);
         number = wire::load_u64(bytes.data() + ATP_OFFSET_TOKEN);
     }
-    const Group* const group = group_of(job, number).second;
+    const auto [admitted, group] = group_of(job, number);
     std::vector<wire::Address> copies;
-    if (group == nullptr) return copies;
-    bool found = false;
+    if (group == nullptr || group->members.empty() || admitted->job.level != level_) return copies;
+    // To all but the first member goes what another switch copied.
+    if (group->members.begin()->second != to) return copies;
     for (const auto& [place, address] : group->members) {
-        if (address == to) {
-            found = true;
-        } else {
-            copies.push_back(address);
-        }
+        if (address != to) copies.push_back(address);
     }
-    if (!found) copies.clear();
     return copies;
 }
 

@@ -132,16 +132,18 @@ void Branch::note_children() {
     spans_hosts = false;
     std::optional<HostKey> first;
     wire::Address first_child;
+    bool all_workers = true;
     for_each_child([&](const Child& child) {
         by_group = by_group && child.receives_group;
         if (receivers == 0) first_child = child.address;
+        all_workers = all_workers && (level == 0 || child.unit.direct || child.unit.members != child.unit.mask0);
         ++receivers;
         if (spans_hosts) return;
         const HostKey host = HostKey::of(child.address);
         spans_hosts = first.value_or(host) != host;
         first = host;
     });
-    once_to = asks_path && receivers > 1 ? first_child : group;
+    once_to = asks_path && all_workers && receivers > 1 ? first_child : group;
     by_group = by_group && once_to.family() != wire::Family::none;
 }
 

@@ -28,15 +28,15 @@ std::optional<std::uint16_t> receiver_of_result(std::span<const std::byte> bytes
     return wire::load_u16(bytes.data() + ATP_OFFSET_WORKER);
 }
 
-// Of a packet that came to this worker's own address. An ACK without lanes brings no result. What one worker sent goes
-// to each of the others, whether or not sums go out once for all.
-control::Receipt receipt_of(std::span<const std::byte> bytes) {
+// Of a packet that came to the own address of this rank. An ACK without lanes brings no result. What a switch in the
+// path does not copy goes to each, whether or not sums go out once for all. An owner gets its own sum unasked.
+control::Receipt receipt_of(std::span<const std::byte> bytes, std::uint16_t rank) {
     using control::Receipt;
     const auto receiver = receiver_of_result(bytes);
     if (!receiver || bytes.size() == ATP_HEADER_BYTES) return Receipt::other;
-    if (receiver != ATP_WORKER_ALL) return Receipt::asked_for;
-    const bool is_sum = (wire::load_u16(bytes.data() + ATP_OFFSET_FLAGS) & ATP_FLAG_ONE_SENDER) == 0;
-    return is_sum ? Receipt::to_each : Receipt::other;
+    if (receiver == ATP_WORKER_ALL) return may_be_copied(bytes) ? Receipt::to_each : Receipt::other;
+    const bool is_owner = wire::load_u16(bytes.data() + ATP_OFFSET_PEER) == rank;
+    return receiver == rank && !is_owner ? Receipt::asked_for : Receipt::other;
 }
 
 control::JoinClientConfig client_config_of(const ChannelMachineConfig& config, std::size_t packet_bytes) {
@@ -202,7 +202,7 @@ void ChannelMachine::note_own_packet(const wire::Datagram& datagram, Time now) {
     const auto receiver = receiver_of_result(datagram.bytes);
     if (receiver == ATP_WORKER_ALL) results_by_group_ = false;
     const bool proven = has_identity(datagram.bytes);
-    client_.handle_data(*datagram.from, receipt_of(datagram.bytes), proven, now);
+    client_.handle_data(*datagram.from, receipt_of(datagram.bytes, config_.worker.rank), proven, now);
     if (receiver && proven) client_.handle_result(proves_long_path(datagram.bytes), now);
 }
 

@@ -17,6 +17,14 @@ std::uint16_t only_sender_of(std::span<const std::byte> packet) {
     return wire::load_u16(packet.data() + ATP_OFFSET_PEER);
 }
 
+bool may_be_copied(std::span<const std::byte> packet) {
+    if (packet.size() <= ATP_HEADER_BYTES || only_sender_of(packet) != ATP_WORKER_ALL) return false;
+    atp_header header{};
+    header.lanes = wire::load_u8(packet.data() + ATP_OFFSET_LANES);
+    const std::uint8_t form = atp_lanes_form(&header);
+    return form == ATP_DTYPE_INT32 || form == atp_lanes_type(&header);
+}
+
 Downward downward_of(std::span<const std::byte> packet) {
     Downward down{.type = wire::load_u8(packet.data() + ATP_OFFSET_TYPE),
                   .worker = wire::load_u16(packet.data() + ATP_OFFSET_WORKER),

@@ -29,6 +29,10 @@ inline namespace ATP_VARIANT {
 
 // The worker whose lanes an ACK carries; ATP_WORKER_ALL: it is a sum, or no ACK. Requires at least ATP_HEADER_BYTES.
 [[nodiscard]] std::uint16_t only_sender_of(std::span<const std::byte> packet);
+// Requires an ACK. True for a result that a switch in the path copies. It sends no more bytes than it saw of the job's
+// gradients, so the words must not be wider than theirs. Short answers fill lists instead, and an owner needs no copy
+// of its own sum.
+[[nodiscard]] bool may_be_copied(std::span<const std::byte> packet);
 // Requires at least ATP_HEADER_BYTES.
 [[nodiscard]] Downward downward_of(std::span<const std::byte> packet);
 

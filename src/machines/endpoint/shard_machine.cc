@@ -198,21 +198,11 @@ void ShardMachine::forward_up(const protocol::PacketBuffer& packet, control::Bra
     busy_.push_back({.key = found->first, .host = &host, .branch = &branch});
 }
 
-// True for a result that a switch in the path copies. It sends no more bytes than it saw of the job's gradients, so the
-// words must not be wider than theirs. Short answers fill lists instead, and an owner needs no copy of its own sum.
-bool may_be_copied(const protocol::PacketBuffer& packet) {
-    if (packet.size <= ATP_HEADER_BYTES || only_sender_of(bytes_of(packet)) != ATP_WORKER_ALL) return false;
-    atp_header header{};
-    header.lanes = wire::load_u8(packet.data + ATP_OFFSET_LANES);
-    const std::uint8_t form = atp_lanes_form(&header);
-    return form == ATP_DTYPE_INT32 || form == atp_lanes_type(&header);
-}
-
 // Results for all children go out once if all receive them.
 bool ShardMachine::goes_to_group(const protocol::PacketBuffer& packet, const control::Branch& branch) const {
     if (!branch.by_group || type_of(packet.data) != ATP_TYPE_ACK || packet.verdict.worker != ATP_WORKER_ALL)
         return false;
-    return branch.asks_path ? may_be_copied(packet) : config_.reaches_groups;
+    return branch.asks_path ? may_be_copied(bytes_of(packet)) : config_.reaches_groups;
 }
 
 void ShardMachine::forward_down(const protocol::PacketBuffer& packet, const control::Branch& branch, wire::Outbox& out,

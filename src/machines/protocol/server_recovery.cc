@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients that were lost (docs/spec/server.md#lost-gradients).
 #include <bit>
+#include <utility>
 
 #include "protocol/sequence.h"
 #include "protocol/server.h"
@@ -30,7 +31,11 @@ void Server::find_lost(const Record& completed) {
             records_.sent(*record)[unit] = membership_.unit_mask(unit);
             if (ATP_BREAK(lost_is_included)) records_.included(*record)[unit] = membership_.unit_mask(unit);
         }
+        // A FLUSH after a collision may have come before a gradient that then claimed the aggregator.
+        const bool collided = std::exchange(record->level1_flushed, false);
+        record->flushed_units = 0;
         fetch_lost(*record);
+        if (collided) fetch_lost(*record);
     }
 }
 

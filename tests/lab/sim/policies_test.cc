@@ -58,6 +58,22 @@ TEST(Policies, PartitionWithFewerAggregatorsThanJobsIsRefused) {
     EXPECT_NE(problem_of(s).value_or("").find("8 jobs"), std::string::npos);
 }
 
+// The gradients of one worker collide, those of the other come later and claim free aggregators: no switch can complete
+// such a fragment. Nothing is lost, so no worker sends again or halves its window.
+TEST(Policies, H109_FragmentsOfWhichOnlyAPartCollidesCostNoResends) {
+    Scenario s;
+    s.topology = topology("star:2");
+    s.start_spread = std::chrono::microseconds(30);
+    s.bytes = 4'000'000;
+    s.window_log2 = 10;
+    s.most_packets = 256;
+    s.aggregators = 32;
+    const Report report = run_verified(s);
+    EXPECT_GT(switch_events(report, ATP_EVENT_COLLIDED), 1000U);
+    EXPECT_LT(report.jobs[0].worker.resent, 20U);
+    EXPECT_EQ(report.jobs[0].worker.halvings, 0U);
+}
+
 TEST(Policies, ProactiveModeBypassesTheSwitchInsteadOfOverflows) {
     Scenario s;
     s.topology = topology("star:4");
