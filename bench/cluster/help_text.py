@@ -122,8 +122,7 @@ _OPTIONS = """\
                  racks]
 --no-root        with --leaves: no switch is above the racks, so that ranks choose another layout
 --server         where ATP's parameter servers run: on the switch's host or on a separate host. With host and the switch
-                 in the kernel, workers address the server. Its link then carries one copy of each result per worker, or
-                 one copy for all with --rank-flags='--multicast on' --switch-flags='--groups 239.192.0.0/16' [switch]
+                 in the kernel, workers address the server, whose link carries each result once [switch]
 --memory         memory of the aggregators of each ATP switch [{memory}; with a switch in P4 {memory_of_p4}, for indices
                  within its 4096 aggregators]
 --loss           share of packets that ATP's switches drop, from 0 to below 1: 0.001 or 0.1%%. No effect on Gloo [0]

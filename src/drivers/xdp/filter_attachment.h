@@ -22,8 +22,7 @@ enum class FilterPlace : std::uint8_t {
 // Failure: attach() reports what the kernel lacks, or that a foreign filter has its handle and priority.
 class FilterAttachment {
   public:
-    [[nodiscard]] static Result<FilterAttachment> attach(const std::string& interface, int program,
-                                                         FilterPlace place);
+    [[nodiscard]] static Result<FilterAttachment> attach(const std::string& interface, int program, FilterPlace place);
     void detach() const { detach_from(index_, program_, place_); }
     // Detaches a program that shares maps with `program` from an interface.
     static void detach_from(int index, int program, FilterPlace place);
