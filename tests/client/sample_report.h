@@ -64,10 +64,13 @@ inline ShardReport sample_kernel() {
                     .interfaces = {{"eth1", "native"}, {"eth2", "generic"}},
                     .passing_jobs = {8, 9},
                     .without_release = {"eth2: no clsact"},
+                    .without_copies = {"eth1: no clsact"},
                     .marks = {{.interface = "eth1", .link_rate = 10'000'000'000, .marked = 12}},
                     .oversized = 5,
                     .damaged = 6,
-                    .not_admitted = 7};
+                    .not_admitted = 7,
+                    .copied_bytes = 8000,
+                    .results_not_copied = 9};
     shard.jobs = {{.job = 8, .counters = {}}};
     number(shard.jobs[0].counters, 700);
     return shard;

@@ -36,7 +36,7 @@ def count_sums(rank, size):
         dist.all_to_all_single(torch.empty(size), torch.ones(size))
     dist.gather(torch.ones(2), [torch.zeros(2) for _ in range(size)] if rank == 0 else None)
     deadline = time.monotonic() + PATIENCE_S
-    while (after := atp.counters()).sent_datagrams + after.copied_bytes == 0 and time.monotonic() < deadline:
+    while (after := atp.counters()).fragments + after.copied_bytes == 0 and time.monotonic() < deadline:
         time.sleep(0.01)
     assert after.operations - before.operations == 4
     assert after.gloo == {"all_to_all_single": 2, "gather": 1}

@@ -125,15 +125,17 @@ struct KernelReport {
     std::uint64_t damaged = 0;
     std::uint64_t not_admitted = 0;
     std::uint64_t copied_bytes = 0;
-    std::uint64_t uncopied = 0;
+    std::uint64_t results_not_copied = 0;
 };
 
 // tools/write_events writes the counters of a kernel from src/events.toml.
 // Of a kernel switch.
 inline constexpr std::array kernel_fields{
-    counter<&KernelReport::oversized>("oversized"),       counter<&KernelReport::damaged>("damaged"),
-    counter<&KernelReport::not_admitted>("not_admitted"), counter<&KernelReport::copied_bytes>("copied_bytes"),
-    counter<&KernelReport::uncopied>("uncopied"),
+    counter<&KernelReport::oversized>("oversized"),
+    counter<&KernelReport::damaged>("damaged"),
+    counter<&KernelReport::not_admitted>("not_admitted"),
+    counter<&KernelReport::copied_bytes>("copied_bytes"),
+    counter<&KernelReport::results_not_copied>("results_not_copied"),
 };
 // End of the written part.
 

