@@ -58,10 +58,11 @@ Result<FilterAttachment> FilterAttachment::attach(const std::string& interface, 
     options.prog_fd = program;
     options.flags = there != 0 ? BPF_TC_F_REPLACE : 0;
     code = bpf_tc_attach(&hook, &options);
-    if (code != 0)
+    if (code != 0) {
         return fail_with_errno(Operation::open, -code, interface,
                                place == FilterPlace::arriving ? "the program cannot be attached to tc ingress"
                                                               : "the program cannot be attached to tc egress");
+    }
     return FilterAttachment(index, program, place, there != 0);
 }
 
