@@ -36,7 +36,7 @@ class KernelPlane final : public control::DataPlane {
         members_.erase(channel);
     }
     void learn_member(const control::ChannelKey& channel, const control::PassedMember& member) override {
-        if (!groups_.contains(channel)) return;  // the kernel has no room for the channel
+        if (!groups_.contains(channel)) return;  // not known yet, or without room in the kernel
         auto& members = members_[channel];
         const auto known = members.find(member.number);
         if (known == members.end() && members.size() > ATP_XDP_MEMBERS) return;

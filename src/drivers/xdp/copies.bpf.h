@@ -5,9 +5,7 @@
  * number as their token. A copy leaves by the interface at which its member's JOIN arrived, between the Ethernet
  * addresses of that frame, whether this host is a bridge or a router.
  *
- * A job has credit: the bytes of its gradients and JOINs that passed, in frames. Copies spend it, so they are never
- * more traffic than what arrived, even if all members were made up. A job whose gradients were added before they came
- * here cannot pay, and the switch that added them copies instead.
+ * The job pays for them with the frames that arrived (protocol/copy_credit.h).
  */
 #ifndef ATP_XDP_COPIES_BPF_H
 #define ATP_XDP_COPIES_BPF_H
@@ -32,8 +30,7 @@ enum atp_passed_field {
 
 static inline void atp_add_credit(uint32_t slot, uint64_t bytes) {
     struct atp_xdp_credit* credit = bpf_map_lookup_elem(&atp_credits, &slot);
-    if (!credit || *(const volatile int64_t*)&credit->bytes > ATP_XDP_MOST_CREDIT) return;
-    __sync_fetch_and_add(&credit->bytes, bytes);
+    if (credit) atp_copy_credit_add(&credit->of_job, bytes);
 }
 
 /* A JOIN of an admitted job, whose frame may end at any byte. */
@@ -184,8 +181,7 @@ static inline const struct atp_xdp_member* atp_member_at(const struct atp_copyin
     return members->each[number].version == copying->frame.version ? &members->each[number] : NULL;
 }
 
-/* How many copies the frame needs. The server sends to the first member: to all others goes what another switch copied.
- */
+/* How many copies the frame needs. The server sends to the first member: others get what another switch copied. */
 __noinline uint32_t atp_count_copies(void) {
     const struct atp_copying* copying = atp_copying_of_frame();
     uint32_t copies = 0;
@@ -199,10 +195,7 @@ __noinline uint32_t atp_count_copies(void) {
     return copies;
 }
 
-/*
- * Pays for copies. Two processors may overdraw the credit once. A job that cannot pay for a result gets no copies for a
- * minute, of JOINEDs neither, so its members learn that the server has to send to each.
- */
+/* A job that is forwarded unaggregated gets no copies. */
 __noinline int atp_spend_credit(uint64_t bytes) {
     const struct atp_copying* copying = atp_copying_of_frame();
     if (!copying) return 0;
@@ -211,16 +204,7 @@ __noinline int atp_spend_credit(uint64_t bytes) {
     uint32_t slot = job->slot;
     struct atp_xdp_credit* credit = bpf_map_lookup_elem(&atp_credits, &slot);
     if (!credit) return 0;
-    uint64_t now_ns = bpf_ktime_get_coarse_ns();
-    if (now_ns < *(const volatile uint64_t*)&credit->short_until_ns) return 0;
-    if (*(const volatile int64_t*)&credit->bytes < (int64_t)bytes) {
-        if (!copying->is_message) credit->short_until_ns = now_ns + ATP_XDP_SHORT_NS;
-        __sync_fetch_and_add(&credit->uncopied, 1);
-        return 0;
-    }
-    __sync_fetch_and_add(&credit->bytes, -(int64_t)bytes);
-    __sync_fetch_and_add(&credit->copied, bytes);
-    return 1;
+    return atp_copy_credit_spend(&credit->of_job, bytes, !copying->is_message, bpf_ktime_get_coarse_ns());
 }
 
 /* Sends a copy to the member with this number, unless the frame itself reaches it. 0 unless the frame is worthless. */

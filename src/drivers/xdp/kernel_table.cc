@@ -371,8 +371,8 @@ KernelCounters KernelTable::counters_in(std::uint32_t slot) const {
     KernelCounters sum;
     atp_xdp_credit credit{};
     if (bpf_map_lookup_elem(skeleton_->credits(), &slot, &credit) == 0) {
-        sum.copied_bytes = credit.copied;
-        sum.uncopied = credit.uncopied;
+        sum.copied_bytes = credit.of_job.copied;
+        sum.uncopied = credit.of_job.uncopied;
     }
     if (bpf_map_lookup_elem(skeleton_->counters(), &slot, of_processors.data()) != 0) return sum;
     for (const atp_xdp_counters& counters : of_processors) add(counters, sum);

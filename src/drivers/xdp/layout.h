@@ -3,6 +3,7 @@
 #ifndef ATP_XDP_LAYOUT_H
 #define ATP_XDP_LAYOUT_H
 
+#include "protocol/copy_credit.h"
 #include "protocol/decide.h"
 #include "protocol/slice.h"
 #include "protocol/virtual_queue.h"
@@ -78,14 +79,9 @@ struct atp_xdp_members {
     struct atp_xdp_member each[ATP_XDP_MEMBERS];
 };
 
-#define ATP_XDP_MOST_CREDIT (32 << 20) /* more than the gradients of a window of all members */
-#define ATP_XDP_SHORT_NS 60000000000ull
-/* What a job may still send as copies, in a cache line of its own. */
+/* Of the copies of a job, in frames; a cache line of its own. */
 struct atp_xdp_credit {
-    int64_t bytes;
-    uint64_t copied;         /* bytes of copies */
-    uint64_t uncopied;       /* frames for all members that were not copied */
-    uint64_t short_until_ns; /* no copies until then */
+    struct atp_copy_credit of_job;
     uint64_t unused[4];
 };
 

@@ -12,11 +12,15 @@ inline namespace ATP_VARIANT {
 PathHost::Passage PathHost::handle_packet(protocol::PacketBuffer& packet, const wire::Address& from,
                                           const wire::Address& to, Time now) {
     if (wire::control_type({packet.data, packet.size})) {
+        const auto join = wire::decode<wire::Join>({packet.data, packet.size});
+        if (join) add_credit({join->terms.job, join->terms.token}, packet.size);
         handle_message({.bytes = {packet.data, packet.size}, .from = from, .to = to, .is_plain = true}, now);
         return Passage::on;
     }
     const control::AdmittedJob* const job = packet.size < ATP_HEADER_BYTES ? nullptr : job_of(packet.data);
-    if (job == nullptr || job->level != level_) return Passage::on;
+    if (job == nullptr) return Passage::on;
+    if (wire::load_u8(packet.data + ATP_OFFSET_TYPE) == ATP_TYPE_GRADIENT) add_credit(job->key(), packet.size);
+    if (job->level != level_) return Passage::on;
     std::byte* const token = packet.data + ATP_OFFSET_TOKEN;
     const std::uint64_t carried = wire::load_u64(token);
     const bool asks = wire::load_u8(packet.data + ATP_OFFSET_TYPE) == ATP_TYPE_FLUSH;
@@ -46,10 +50,16 @@ std::pair<const PathHost::Admitted*, const PathHost::Group*> PathHost::group_of(
     return {nullptr, nullptr};
 }
 
-std::vector<wire::Address> PathHost::copies_of(std::span<const std::byte> bytes, const wire::Address& to) const {
+void PathHost::add_credit(const control::JobKey& job, std::size_t bytes) {
+    const auto found = jobs_.find(job);
+    if (found != jobs_.end()) atp_copy_credit_add(&found->second.credit, bytes);
+}
+
+std::vector<wire::Address> PathHost::copies_of(std::span<const std::byte> bytes, const wire::Address& to, Time now) {
     std::uint32_t job = 0;
     std::uint64_t number = 0;
-    if (const auto joined = wire::decode<wire::Joined>(bytes)) {
+    const auto joined = wire::decode<wire::Joined>(bytes);
+    if (joined) {
         job = joined->job;
         number = joined->token;
     } else if (bytes.size() > ATP_HEADER_BYTES && wire::load_u8(bytes.data() + ATP_OFFSET_TYPE) == ATP_TYPE_ACK &&
@@ -65,6 +75,9 @@ std::vector<wire::Address> PathHost::copies_of(std::span<const std::byte> bytes,
     for (const auto& [place, address] : group->members) {
         if (address != to) copies.push_back(address);
     }
+    const auto now_ns = static_cast<std::uint64_t>(now.time_since_epoch().count());
+    Admitted& payer = jobs_.at(admitted->job.key());
+    if (atp_copy_credit_spend(&payer.credit, copies.size() * bytes.size(), !joined, now_ns) == 0) copies.clear();
     return copies;
 }
 

@@ -12,6 +12,7 @@
 #include "control/data_plane_agent.h"
 #include "control/timing.h"
 #include "protocol/archive.h"
+#include "protocol/copy_credit.h"
 #include "protocol/switch.h"
 #include "protocol/variant.h"
 
@@ -45,8 +46,10 @@ class PathHost final : private control::DataPlane {
     // Rewrites the packet in place. `packet.verdict` tells what the table did; its route is no answer.
     [[nodiscard]] Passage handle_packet(protocol::PacketBuffer& packet, const wire::Address& from,
                                         const wire::Address& to, Time now);
-    // Who gets a copy of a packet or message that goes on to `to`: it is for all members of a channel.
-    [[nodiscard]] std::vector<wire::Address> copies_of(std::span<const std::byte> bytes, const wire::Address& to) const;
+    // Who gets a copy of a packet or message that goes on to `to`: it is for all members of a channel, and the job can
+    // pay for the copies.
+    [[nodiscard]] std::vector<wire::Address> copies_of(std::span<const std::byte> bytes, const wire::Address& to,
+                                                       Time now);
     void handle_message(const control::PassingMessage& message, Time now) { agent_.handle_message(message, now); }
     void poll(Time now) { agent_.poll(now); }
     [[nodiscard]] const protocol::Switch& table() const { return table_; }
@@ -65,6 +68,7 @@ class PathHost final : private control::DataPlane {
     struct Admitted {
         control::AdmittedJob job;
         std::map<std::uint16_t, Group> groups{};  // by channel
+        atp_copy_credit credit{};
     };
 
     [[nodiscard]] bool admit(const control::AdmittedJob& job) override;
@@ -83,6 +87,7 @@ class PathHost final : private control::DataPlane {
     [[nodiscard]] const control::AdmittedJob* job_of(const std::byte* packet) const;
     // With the job that has it; nullptr: it is no group's number.
     [[nodiscard]] std::pair<const Admitted*, const Group*> group_of(std::uint32_t job, std::uint64_t number) const;
+    void add_credit(const control::JobKey& job, std::size_t bytes);
 
     protocol::Switch table_;
     control::DataPlaneAgent agent_;

@@ -47,10 +47,10 @@ bool PathSwitches::pass(Arrival& arrival, const wire::Address& from, const wire:
     return !drops;
 }
 
-std::vector<wire::Address> PathSwitches::copies_of(const Arrival& arrival, const wire::Address& to) const {
-    const PathSwitch& own = switches_.at(arrival.to);
+std::vector<wire::Address> PathSwitches::copies_of(const Arrival& arrival, const wire::Address& to, Time now) {
+    PathSwitch& own = switches_.at(arrival.to);
     if (arrival.is_report || !own.host) return {};
-    return own.host->copies_of(shared_.network.pool().bytes(arrival.packet), to);
+    return own.host->copies_of(shared_.network.pool().bytes(arrival.packet), to, now);
 }
 
 void PathSwitches::mark_join(Arrival& arrival) const {

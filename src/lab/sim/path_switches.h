@@ -24,7 +24,7 @@ class PathSwitches {
     // Hands a packet that passes a node to the switch there. False: the switch has taken it.
     [[nodiscard]] bool pass(Arrival& arrival, const wire::Address& from, const wire::Address& to, Time now);
     // After that: to whom it sends a copy of the packet.
-    [[nodiscard]] std::vector<wire::Address> copies_of(const Arrival& arrival, const wire::Address& to) const;
+    [[nodiscard]] std::vector<wire::Address> copies_of(const Arrival& arrival, const wire::Address& to, Time now);
     // In front of the node that the scenario names, a switch that adds only int32 says so in each JOIN.
     void mark(Arrival& arrival) const {
         if (shared_.scenario.int32_switch == arrival.to) mark_join(arrival);

@@ -40,7 +40,7 @@ void Processes::deliver_to_group(const Arrival& arrival, Time now) {
 
 // A switch in the path copies what is for all members of a channel.
 void Processes::copy_in_path(const Arrival& arrival, const wire::Address& to, Time now) {
-    for (const wire::Address& member : paths_.copies_of(arrival, to)) {
+    for (const wire::Address& member : paths_.copies_of(arrival, to, now)) {
         const ProcessId process = find(member);
         if (process == no_process) continue;
         Arrival copy = arrival;

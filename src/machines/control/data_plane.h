@@ -37,7 +37,7 @@ struct AdmittedPlace {
 
 // A member whose JOIN passed, and how to reach it.
 struct PassedMember {
-    std::uint16_t number = 0;  // at level 0, of the member among those of all units; at level 1, of its unit
+    std::uint16_t number = 0;  // at level 0, 32 times its unit plus its bit there; at level 1, its unit
     wire::Address address;
     std::uint32_t entrance = 0;            // interface at which its JOIN arrived; 0: not known
     std::array<std::byte, 12> ethernet{};  // addresses of receiver and sender of that frame

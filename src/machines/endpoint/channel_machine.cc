@@ -29,14 +29,13 @@ std::optional<std::uint16_t> receiver_of_result(std::span<const std::byte> bytes
 }
 
 // Of a packet that came to the own address of this rank. An ACK without lanes brings no result. What a switch in the
-// path does not copy goes to each, whether or not sums go out once for all. An owner gets its own sum unasked.
+// path does not copy goes to each, whether or not sums go out once for all. A merged frame also has answers for others.
 control::Receipt receipt_of(std::span<const std::byte> bytes, std::uint16_t rank) {
     using control::Receipt;
     const auto receiver = receiver_of_result(bytes);
     if (!receiver || bytes.size() == ATP_HEADER_BYTES) return Receipt::other;
     if (receiver == ATP_WORKER_ALL) return may_be_copied(bytes) ? Receipt::to_each : Receipt::other;
-    const bool is_owner = wire::load_u16(bytes.data() + ATP_OFFSET_PEER) == rank;
-    return receiver == rank && !is_owner ? Receipt::asked_for : Receipt::other;
+    return receiver == rank ? Receipt::asked_for : Receipt::other;
 }
 
 control::JoinClientConfig client_config_of(const ChannelMachineConfig& config, std::size_t packet_bytes) {

@@ -213,6 +213,7 @@ TEST(PathSwitches, H108_ThatEndLeaveEachWorkerItsOwnCopy) {
     const Report report = run_verified(s);
     EXPECT_EQ(report.jobs[0].incarnations, 1U);
     EXPECT_GT(packets_a_result(report), 5) << "of the second half, each worker of the rack gets its own";
+    EXPECT_LT(report.jobs[0].worker.probes, report.jobs[0].server.completed / 2) << "and it comes unasked";
 }
 
 // ---------------------------------------------------------------------------------------------------------------- Keys
