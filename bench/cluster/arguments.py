@@ -224,6 +224,7 @@ def _add_systems(group):
     _option(group, "--loss", type=quantities.share, default=0.0, metavar="SHARE")
     _option(group, "--switch-flags", type=shlex.split, default=[], metavar="FLAGS")
     _option(group, "--rank-flags", type=shlex.split, default=[], metavar="FLAGS")
+    _option(group, "--job-flags", type=shlex.split, action="append", default=[], metavar="FLAGS")
     _option(group, "--gloo-algorithm", choices=("best", *systems.Gloo.algorithms), default="best")
     _option(group, "--python", default=_default_python(), metavar="PROGRAM")
     _option(group, "--bin", metavar="FOLDER")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Systems that are programs of ATP: the commands that start their switches and their ranks."""
 
+import itertools
 import os
 
 import network
@@ -31,13 +32,10 @@ class AtpSwitches(System):
 
     def __init__(self, name, programs, options):
         super().__init__(name)
+        self._job_flags = getattr(options, "job_flags", [])
+        flags = [*options.switch_flags, *getattr(options, "rank_flags", ()), *itertools.chain(*self._job_flags)]
         # Only atp-lab has the flags of EXPERIMENTS.
-        experiment = (
-            self.experiment
-            or options.loss
-            or EXPERIMENTS
-            & {flag.split("=")[0] for flag in (*options.switch_flags, *getattr(options, "rank_flags", ()))}
-        )
+        experiment = self.experiment or options.loss or EXPERIMENTS & {flag.split("=")[0] for flag in flags}
         self._program = os.path.join(programs, "atp-lab" if experiment else "atp")
         self._stats = os.path.join(programs, "atp")
         self._memory = options.memory
@@ -103,6 +101,7 @@ class Atp(AtpSwitches):
             *([] if rank.shares_host else ["--network"]),
             *self._operation_flags(work.operation),
             *self._rank_flags,
+            *(self._job_flags[rank.job] if rank.job < len(self._job_flags) else []),
         ]
 
     @staticmethod
@@ -222,20 +221,24 @@ class AtpWithLeaves(Atp):
 
 class SwitchMl(Atp):
     """The programs of ATP with the protocol SwitchML and one switch. The best number of packets in flight and the best
-    timeout depend on the network. Unless flags of the ranks set one of them, the benchmark tries some pairs."""
+    timeout depend on the network. Unless flags of the ranks set one of them, the benchmark tries some pairs. Each
+    timeout is about three times what the slots need at a link: a shorter one would repeat packets that are only
+    queued."""
 
     experiment = True
     spans_racks = False
     shares_hosts = False
     sums_on_hosts = False
     collectives = ()
-    tunings = {
-        f"{slots} slots, {timeout}": ("--window", str(slots), "--switchml-timeout", timeout)
-        for slots, timeout in ((16, "1ms"), (64, "5ms"), (256, "20ms"))
-    }
+    timeouts_ms = {16: 1, 64: 5, 256: 20}  # by slots, at 500 Mbit/s and above
 
     def __init__(self, name, programs, options):
         super().__init__(name, programs, options)
+        slower = max(1, 500_000_000 / options.rate)
+        self.tunings = {
+            f"{slots} slots, {timeout:.3g}ms": ("--window", str(slots), "--switchml-timeout", f"{timeout:.3g}ms")
+            for slots, timeout in ((slots, ms * slower) for slots, ms in self.timeouts_ms.items())
+        }
         if not {"--window", "--switchml-timeout"} & set(options.rank_flags):
             self.variants = tuple(self.tunings)
 

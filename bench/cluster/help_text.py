@@ -128,6 +128,7 @@ _OPTIONS = """\
 --loss           share of packets that ATP's switches drop, from 0 to below 1: 0.001 or 0.1%%. No effect on Gloo [0]
 --switch-flags   further flags of `atp switch`, in one argument: --switch-flags='--threads 2' [none]
 --rank-flags     further flags of `atp bench`, in one argument: --rank-flags='--multicast on' [none]
+--job-flags      further flags of `atp bench` of one job; may be repeated, for the first job, the second, ... [none]
 --gloo-algorithm algorithm of Gloo; best: try each once and use the fastest [best]
 --python         Python with torch [build/venv/bin/python, or the Python that runs this program]
 --bin            use the programs in this folder instead of a build

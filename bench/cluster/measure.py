@@ -21,6 +21,17 @@ STREAM_SECONDS = 2.5
 STREAM_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stream.py")
 
 
+def _operations_within(span, seconds):
+    """How many operations of these lengths, one after the other, end within a span; of the last one a share."""
+    done = 0.0
+    for length in seconds:
+        done += min(1, span / length)
+        span -= length
+        if span <= 0:
+            break
+    return done
+
+
 @dataclass(frozen=True)
 class Turn:
     """One run of one system. The fields *_cpu_seconds are processor times."""
@@ -52,6 +63,12 @@ class Turn:
 
     def fastest(self):
         return min(second for seconds in self.jobs_seconds for second in seconds)
+
+    def jobs_together(self):
+        """Operations per second of each job while all ran. Jobs do not begin at the same moment, so the last fifth of
+        the shortest one does not count: there, others may run alone."""
+        together = 0.8 * min(sum(seconds) for seconds in self.jobs_seconds)
+        return [_operations_within(together, seconds) / together for seconds in self.jobs_seconds]
 
     def goodput_bps(self, work):
         """Goodput per host link: the sum of the medians of all jobs."""

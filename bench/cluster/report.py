@@ -240,6 +240,10 @@ class Report:
             "layout": turns[0].layout(),
             "goodput_bps": goodput_bps,
             "jobs_goodput_bps": [self._work.bytes * 8 / statistics.median(self._seconds(name, job)) for job in jobs],
+            "jobs_together_bps": [
+                self._work.bytes * 8 * statistics.median(each)
+                for each in zip(*(turn.jobs_together() for turn in turns))
+            ],
             "share_of_limit": goodput_bps / self._limit_bps if self._limit_bps else None,
             "ratio_to_gloo": goodput_bps / gloo_bps if gloo_bps else None,
             "cpu_seconds_per_gb": statistics.median(map(self._cpu_seconds_of_a_gigabyte, turns)),
