@@ -253,10 +253,12 @@ TEST_F(WorkerRecovery, LossesThatAFullQueueCausesHalveTheWindow) {
     bench.handle(bench.nack(0));
     bench.handle(bench.nack(0));
     EXPECT_EQ(bench.worker.counters().halvings, 0U) << "the same packet";
-    bench.handle(bench.nack(5));
+    for (const std::uint32_t seq : {5U, 7U}) bench.handle(bench.nack(seq));
+    EXPECT_EQ(bench.worker.counters().halvings, 0U) << "links lose some packets without being full";
+    bench.handle(bench.nack(9));
     EXPECT_EQ(bench.worker.counters().halvings, 1U);
     EXPECT_EQ(bench.worker.window_packets(), 8U);
-    bench.handle(bench.nack(6));
+    bench.handle(bench.nack(10));
     EXPECT_EQ(bench.worker.counters().halvings, 1U) << "once for each window";
 }
 
