@@ -20,6 +20,7 @@ class FakePlane final : public DataPlane {
     }
     void dismiss(const JobKey& job) override { held.erase(job); }
     void set_key(const JobKey& job, std::uint32_t key_id) override { held.at(job).key_id = key_id; }
+    void set_sender(const JobKey& job, std::uint8_t number) override { senders[job] = number; }
     void learn_place(const JobKey& job, const AdmittedPlace& place) override {
         if (held.contains(job)) places.push_back(place);
     }
@@ -52,6 +53,7 @@ class FakePlane final : public DataPlane {
     std::vector<AdmittedPlace> places;
     std::map<JobKey, atp_range> slices;
     std::map<JobKey, std::uint32_t> weights;
+    std::map<JobKey, std::uint8_t> senders;
     int ended = 0;
     protocol::SwitchCounters packets;
 };

@@ -91,6 +91,15 @@ TEST_F(SlicedDataPlane, JobHasTheSliceOfTheTenantThatItsJoinedProves) {
     EXPECT_EQ(plane.weights.at(job), 3U);
 }
 
+TEST_F(SlicedDataPlane, JobsOfATenantAreOneSenderOnALink) {
+    const JobKey third{9, 0x5EED};
+    join(job, at(0), vision);
+    join(second, at(0), speech);
+    join(third, at(0), vision);
+    EXPECT_EQ(plane.senders.at(third), plane.senders.at(job));
+    EXPECT_NE(plane.senders.at(second), plane.senders.at(job));
+}
+
 // The switch in the path sees of the true JOINs nothing, as if they came in IP fragments.
 TEST_F(SlicedDataPlane, H103_MemberWhoseTrueJoinIsHiddenIsChargedToItsOwnTenant) {
     Switch node(first_start, weighted_tenants());

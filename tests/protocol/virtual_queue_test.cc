@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <utility>
+#include <vector>
 
 namespace atp::protocol {
 namespace {
@@ -151,63 +152,131 @@ RC_GTEST_PROP(VirtualQueue, MarksWhatAQueueOfBytesMarks, ()) {
     }
 }
 
-// Shares of the frames of jobs and of others that are marked, if they send at these shares of the rate.
-std::pair<double, double> marked_shares(atp_shared_queue& queue, std::uint64_t& now_ns, double jobs, double others) {
+// A sender of equal frames at a share of the link's rate.
+struct Sender {
+    std::uint32_t number;
+    double share;
+    std::uint32_t weight = 1;
+};
+
+constexpr std::uint32_t others = ATP_SENDER_OTHERS;
+constexpr std::uint32_t job = 1;
+
+// Which share of each sender's frames is marked within a second.
+std::vector<double> marked_shares(atp_shared_queue& queue, std::uint64_t& now_ns, const std::vector<Sender>& senders) {
     constexpr std::uint64_t step_ns = 1000;
     const double bytes_per_step = half_gigabit / 8e9 * step_ns;
-    std::array<double, ATP_CLASSES> due{};
-    std::array<double, ATP_CLASSES> sent{};
-    std::array<double, ATP_CLASSES> marked{};
+    std::vector<double> due(senders.size());
+    std::vector<double> sent(senders.size());
+    std::vector<double> marked(senders.size());
     for (unsigned step = 0; step < 1'000'000; ++step, now_ns += step_ns) {
-        for (const auto& [sender, share] : {std::pair{ATP_CLASS_JOBS, jobs}, {ATP_CLASS_OTHERS, others}}) {
-            due[sender] += share * bytes_per_step;
-            if (due[sender] < frame_bytes) continue;
-            due[sender] -= frame_bytes;
-            sent[sender] += 1;
-            if (atp_shared_queue_add(&queue, now_ns, frame_bytes, sender) != 0) marked[sender] += 1;
+        for (std::size_t i = 0; i < senders.size(); ++i) {
+            due[i] += senders[i].share * bytes_per_step;
+            if (due[i] < frame_bytes) continue;
+            due[i] -= frame_bytes;
+            sent[i] += 1;
+            if (atp_shared_queue_add(&queue, now_ns, frame_bytes, senders[i].number, senders[i].weight) != 0)
+                ++marked[i];
         }
     }
-    return {marked[0] / std::max(sent[0], 1.0), marked[1] / std::max(sent[1], 1.0)};
+    for (std::size_t i = 0; i < senders.size(); ++i) marked[i] /= std::max(sent[i], 1.0);
+    return marked;
 }
 
-TEST(SharedQueue, ClassThatIsAloneMayUseTheWholeRate) {
-    for (const bool jobs : {true, false}) {
-        std::uint64_t now_ns = 0;
-        atp_shared_queue queue = atp_shared_queue_of_link(half_gigabit, now_ns);
-        const auto marked_at = [&](double share) {
-            const auto [of_jobs, of_others] = marked_shares(queue, now_ns, jobs ? share : 0, jobs ? 0 : share);
-            return of_jobs + of_others;
-        };
-        EXPECT_EQ(marked_at(0.97), 0);
-        EXPECT_GT(marked_at(1.1), 0.9);
+std::vector<double> marked_shares(const std::vector<Sender>& senders) {
+    std::uint64_t now_ns = 5;
+    atp_shared_queue queue = atp_shared_queue_of_link(half_gigabit, now_ns);
+    return marked_shares(queue, now_ns, senders);
+}
+
+TEST(SharedQueue, SenderThatIsAloneMayUseTheWholeRate) {
+    for (const std::uint32_t number : {others, job, ATP_QUEUE_SENDERS - 1}) {
+        EXPECT_EQ(marked_shares({{number, 0.97, 7}})[0], 0) << number;
+        EXPECT_GT(marked_shares({{number, 1.1, 7}})[0], 0.9) << number;
     }
 }
 
-TEST(SharedQueue, OnlyAClassThatUsesMoreThanHalfIsMarked) {
-    for (const auto& [jobs, others] : {std::pair{0.2, 0.9}, {0.45, 0.6}, {0.9, 0.2}, {0.6, 0.45}}) {
-        std::uint64_t now_ns = 0;
-        atp_shared_queue queue = atp_shared_queue_of_link(half_gigabit, now_ns);
-        const auto [of_jobs, of_others] = marked_shares(queue, now_ns, jobs, others);
-        EXPECT_EQ(jobs < others ? of_jobs : of_others, 0) << jobs;
-        EXPECT_GT(jobs < others ? of_others : of_jobs, 0.5) << jobs;
+TEST(SharedQueue, OnlyASenderThatUsesMoreThanHalfIsMarked) {
+    for (const auto& [first, second] : {std::pair{0.2, 0.9}, {0.45, 0.6}, {0.9, 0.2}, {0.6, 0.45}}) {
+        for (const std::uint32_t other : {others, job + 1}) {
+            const auto marked = marked_shares({{job, first}, {other, second}});
+            EXPECT_EQ(marked[first < second ? 0 : 1], 0) << first << " beside " << other;
+            EXPECT_GT(marked[first < second ? 1 : 0], 0.5) << first << " beside " << other;
+        }
     }
 }
 
-TEST(SharedQueue, BothClassesAreMarkedIfBothUseMoreThanHalf) {
-    std::uint64_t now_ns = 0;
-    atp_shared_queue queue = atp_shared_queue_of_link(half_gigabit, now_ns);
-    const auto [of_jobs, of_others] = marked_shares(queue, now_ns, 0.6, 0.7);
-    EXPECT_GT(of_jobs, 0.9);
-    EXPECT_GT(of_others, 0.9);
+TEST(SharedQueue, EveryoneIsMarkedIfAllUseMoreThanTheirParts) {
+    for (const double share : marked_shares({{job, 0.6}, {others, 0.7}})) EXPECT_GT(share, 0.9);
+    for (const double share : marked_shares({{1, 0.4}, {2, 0.4}, {3, 0.4}})) EXPECT_GT(share, 0.8);
 }
 
-TEST(SharedQueue, ClassThatSlowsDownIsSoonUnmarked) {
+TEST(SharedQueue, TenantsShareByWeight) {
+    // Parts of 0.735 and 0.245.
+    const auto first = marked_shares({{1, 0.70, 3}, {2, 0.40, 1}});
+    EXPECT_EQ(first[0], 0);
+    EXPECT_GT(first[1], 0.5);
+    const auto second = marked_shares({{1, 0.90, 3}, {2, 0.20, 1}});
+    EXPECT_GT(second[0], 0.5);
+    EXPECT_EQ(second[1], 0);
+}
+
+TEST(SharedQueue, AllJobsTogetherHaveHalfBesideOthersWhateverTheirWeights) {
+    // Parts of 0.3675, 0.1225 and 0.49.
+    const auto marked = marked_shares({{1, 0.33, 3}, {2, 0.20, 1}, {others, 0.55}});
+    EXPECT_EQ(marked[0], 0);
+    EXPECT_GT(marked[1], 0.5);
+    EXPECT_GT(marked[2], 0.5);
+}
+
+TEST(SharedQueue, WhatASenderLeavesIsDividedAmongTheRest) {
+    // 0.1 of 0.98 is taken, so the two others may have 0.44 each.
+    const auto marked = marked_shares({{1, 0.1}, {2, 0.42}, {3, 0.6}});
+    EXPECT_EQ(marked[0], 0);
+    EXPECT_EQ(marked[1], 0);
+    EXPECT_GT(marked[2], 0.3);
+}
+
+TEST(SharedQueue, SenderThatSlowsDownIsSoonUnmarked) {
     std::uint64_t now_ns = 0;
     atp_shared_queue queue = atp_shared_queue_of_link(half_gigabit, now_ns);
-    marked_shares(queue, now_ns, 0.2, 2);
-    const auto [of_jobs, of_others] = marked_shares(queue, now_ns, 0.8, 0.4);
-    EXPECT_GT(of_jobs, 0.9);
-    EXPECT_LT(of_others, 0.001);
+    marked_shares(queue, now_ns, {{job, 0.2}, {others, 2}});
+    const auto marked = marked_shares(queue, now_ns, {{job, 0.8}, {others, 0.4}});
+    EXPECT_GT(marked[0], 0.9);
+    EXPECT_LT(marked[1], 0.001);
+}
+
+TEST(SharedQueue, SenderThatHasEndedLeavesItsPart) {
+    std::uint64_t now_ns = 0;
+    atp_shared_queue queue = atp_shared_queue_of_link(half_gigabit, now_ns);
+    marked_shares(queue, now_ns, {{1, 1, 1000}, {2, 1, 1}});
+    EXPECT_LT(marked_shares(queue, now_ns, {{2, 0.97, 1}})[0], 0.01);
+}
+
+TEST(SharedQueue, HeaviestWeightsOfAFastLinkKeepTheirParts) {
+    // 1,000 : 500 of 400 Gbit/s, so a frame takes less than a tick of a sender of weight 1.
+    constexpr std::uint64_t rate = 400'000'000'000;
+    std::uint64_t now_ns = 0;
+    atp_shared_queue queue = atp_shared_queue_of_link(rate, now_ns);
+    std::array<unsigned, 2> marked{};
+    for (unsigned frame = 0; frame < 600'000; ++frame) {  // 0.6 and 0.6 of the rate
+        now_ns += frame % 2 == 0 ? 50 : 0;
+        if (atp_shared_queue_add(&queue, now_ns, frame_bytes, 1 + frame % 2, frame % 2 == 0 ? 1000 : 500) != 0)
+            ++marked[frame % 2];
+    }
+    EXPECT_EQ(marked[0], 0U);
+    EXPECT_GT(marked[1], 150'000U);
+}
+
+TEST(SharedQueue, ClockOfAProcessorThatIsBehindChangesNothing) {
+    std::uint64_t now_ns = 1'000'000;
+    atp_shared_queue queue = atp_shared_queue_of_link(half_gigabit, now_ns);
+    atp_shared_queue_add(&queue, now_ns, frame_bytes, job, 1);
+    const atp_shared_queue before = queue;
+    atp_shared_queue_add(&queue, now_ns - 2000, 0, job, 1);
+    EXPECT_EQ(queue.clock_of_one, before.clock_of_one);
+    EXPECT_EQ(queue.counted_to, before.counted_to);
+    EXPECT_EQ(queue.of[job].empty_at, before.of[job].empty_at);
 }
 
 }  // namespace

@@ -132,6 +132,30 @@ TEST_F(MarksInTheKernel, PacketsOfAJobAreUnmarkedBesideOthersThatUseMoreThanHalf
     }
 }
 
+TEST_F(MarksInTheKernel, OnlyTheJobThatTakesMoreThanItsPartIsMarked) {
+    if (machine == nullptr) return;
+    const control::JobKey mine{job, token};
+    const control::JobKey other{job + 1, token};
+    ASSERT_TRUE(machine->admit(other.job, other.token, 0));
+    machine->set_sender(mine, ATP_SENDER_FIRST);
+    machine->set_sender(other, ATP_SENDER_FIRST + 1);
+    const auto result_for = [](const control::JobKey& of) {
+        atp_header header = down(ATP_TYPE_ACK);
+        header.lanes = ATP_INT32_LANES;
+        header.job = of.job;
+        return wrap(conformance::bytes_of(header, Lanes(300, 5)), {});
+    };
+    // Their tenants have weights 1 and 30: beside the other, this job may have 3 kB in the queue, and alone 100.
+    machine->set_slice(mine, {0, 8}, 1);
+    machine->set_slice(other, {8, 8}, 30);
+    set_rate(slow);
+    for (unsigned i = 0; i < 30; ++i) expect_to_leave_untouched(result_for(mine));
+    fill_queue(other_traffic());
+    leave(result_for(other));
+    EXPECT_EQ(unwrap(leave(result_for(mine)).frame).ecn, 3U);
+    EXPECT_EQ(unwrap(leave(result_for(other)).frame).ecn, 2U);
+}
+
 // It leaves by XDP_TX, which passes no tc egress.
 TEST_F(MarksInTheKernel, GradientThatReturnsToTheServerIsCountedAndMarked) {
     if (machine == nullptr) return;

@@ -25,6 +25,7 @@ class KernelPlane final : public control::DataPlane {
         std::erase_if(members_, [&](const auto& each) { return each.first.of_job() == job; });
     }
     void set_key(const control::JobKey& job, std::uint32_t key_id) override { kernel_.set_key(job, key_id); }
+    void set_sender(const control::JobKey& job, std::uint8_t number) override { kernel_.set_sender(job, number); }
     void learn_group(const control::ChannelKey& channel, std::uint64_t group_number) override {
         const auto [known, is_new] = groups_.try_emplace(channel, group_number);
         if (!is_new) {

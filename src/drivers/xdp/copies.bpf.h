@@ -13,6 +13,7 @@
 #include "xdp/types.bpf.h"
 
 #include "xdp/frame.bpf.h"
+#include "xdp/header.bpf.h"
 #include "xdp/lanes.bpf.h"
 #include "xdp/layout.h"
 #include "xdp/maps.bpf.h"
@@ -38,12 +39,11 @@ static inline void atp_credit_join(const struct xdp_md* context, const struct at
     const uint8_t* message = (void*)(atp_datagram(context, frame) + 1);
     if ((void*)(message + ATP_JOIN_JOB + ATP_PASSED_JOB_BYTES) > atp_end(context)) return;
     if (message[ATP_OFFSET_TYPE] != ATP_TYPE_JOIN) return;
-    struct atp_xdp_job_key key = {};
+    uint32_t number = 0;
     uint64_t token = 0;
-    __builtin_memcpy(&key.job, message + ATP_JOIN_JOB, sizeof key.job);
+    __builtin_memcpy(&number, message + ATP_JOIN_JOB, sizeof number);
     __builtin_memcpy(&token, message + ATP_JOIN_TOKEN, sizeof token);
-    key.job = bpf_ntohl(key.job);
-    key.token = bpf_be64_to_cpu(token);
+    struct atp_xdp_job_key key = atp_key_on_wire(number, token);
     const struct atp_xdp_job* job = bpf_map_lookup_elem(&atp_jobs, &key);
     if (job) atp_add_credit(job->slot, atp_length(context));
 }
@@ -101,10 +101,8 @@ __noinline int atp_is_for_members(struct __sk_buff* context, uint32_t at) {
     } else {
         return 0;
     }
-    copying->key.job = bpf_ntohl(job);
-    copying->key.zero = 0;
+    copying->key = atp_key_on_wire(job, token);
     copying->is_message = header.type != ATP_TYPE_ACK;
-    copying->key.token = bpf_be64_to_cpu(token);
     return bpf_map_lookup_elem(&atp_members, &copying->key) != NULL;
 }
 

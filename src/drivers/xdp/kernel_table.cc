@@ -227,7 +227,12 @@ bool KernelTable::admit(std::uint32_t job, std::uint64_t token, std::uint8_t lev
     atp_xdp_job entry{};
     if (bpf_map_lookup_elem(skeleton_->jobs(), &key, &entry) == 0) return entry.token == token && entry.level == level;
     if (free_slots_.empty()) return false;
-    entry = {.token = token, .slot = free_slots_.back(), .key = key_id, .level = level, .unused = {}};
+    entry = {.token = token,
+             .slot = free_slots_.back(),
+             .key = key_id,
+             .level = level,
+             .sender = ATP_SENDER_UNKNOWN,
+             .unused = {}};
     clear_counters(entry.slot);
     atp_slice whole{};
     whole.now.size = config_.aggregators;
@@ -292,6 +297,10 @@ void KernelTable::dismiss(const control::JobKey& job) {
 void KernelTable::set_level(const control::JobKey& job, std::uint8_t level) { set(job, &atp_xdp_job::level, level); }
 
 void KernelTable::set_key(const control::JobKey& job, std::uint32_t key_id) { set(job, &atp_xdp_job::key, key_id); }
+
+void KernelTable::set_sender(const control::JobKey& job, std::uint8_t number) {
+    set(job, &atp_xdp_job::sender, number);
+}
 
 // Also in the copies for its groups.
 template <class Field>
@@ -429,18 +438,6 @@ Result<Outcome> KernelTable::run_copy(std::span<const std::byte> frame) const {
     auto outcome = run_program(skeleton_->copy_code(), frame, options);
     if (outcome) outcome->disposition = filter_disposition_of(options.retval);
     return outcome;
-}
-
-std::int32_t lane_of(const atp_xdp_aggregator& aggregator, std::size_t lane) {
-    const std::uint64_t pair = aggregator.pairs[lane / 2];
-    return static_cast<std::int32_t>(static_cast<std::uint32_t>(lane % 2 == 0 ? pair >> 32U : pair));
-}
-
-void set_lane(atp_xdp_aggregator& aggregator, std::size_t lane, std::int32_t value) {
-    const unsigned shift = lane % 2 == 0 ? 32 : 0;
-    std::uint64_t& pair = aggregator.pairs[lane / 2];
-    pair &= ~(std::uint64_t{UINT32_MAX} << shift);
-    pair |= std::uint64_t{static_cast<std::uint32_t>(value)} << shift;
 }
 
 }  // namespace atp::xdp

@@ -75,6 +75,7 @@ class KernelTable {
     // Sets the level of an admitted job. At level ATP_LEVELS, its packets are forwarded unaggregated.
     void set_level(const control::JobKey& job, std::uint8_t level);
     void set_key(const control::JobKey& job, std::uint32_t key_id);
+    void set_sender(const control::JobKey& job, std::uint8_t number);
     // As protocol::Switch::set_slice() and end_changes(). A change begins `margin` windows later.
     void set_slice(const control::JobKey& job, const atp_range& slice, std::uint32_t weight,
                    std::uint32_t margin = windows_meanwhile);
@@ -145,7 +146,16 @@ class KernelTable {
 };
 
 // The value of one lane.
-[[nodiscard]] std::int32_t lane_of(const atp_xdp_aggregator& aggregator, std::size_t lane);
-void set_lane(atp_xdp_aggregator& aggregator, std::size_t lane, std::int32_t value);
+[[nodiscard]] inline std::int32_t lane_of(const atp_xdp_aggregator& aggregator, std::size_t lane) {
+    const std::uint64_t pair = aggregator.pairs[lane / 2];
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(lane % 2 == 0 ? pair >> 32U : pair));
+}
+
+inline void set_lane(atp_xdp_aggregator& aggregator, std::size_t lane, std::int32_t value) {
+    const unsigned shift = lane % 2 == 0 ? 32 : 0;
+    std::uint64_t& pair = aggregator.pairs[lane / 2];
+    pair &= ~(std::uint64_t{UINT32_MAX} << shift);
+    pair |= std::uint64_t{static_cast<std::uint32_t>(value)} << shift;
+}
 
 }  // namespace atp::xdp

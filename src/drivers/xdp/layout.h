@@ -13,7 +13,7 @@
  * Number of this layout, in the names of the pinned maps: a start takes over the maps of its own layout only (H88). Add
  * 1 if any byte of a kept map gets another meaning, in struct atp_aggregator too.
  */
-#define ATP_XDP_LAYOUT 2
+#define ATP_XDP_LAYOUT 3
 
 /* Lanes of one aggregator: as many as an MTU of 1,500 bytes allows over IPv4. The server adds longer packets. */
 #define ATP_XDP_LANES 352u
@@ -40,7 +40,8 @@ struct atp_xdp_job {
     uint32_t slot;  /* of its counters and its slice */
     uint32_t key;   /* id of its tenant's key; 0: none */
     uint8_t level;  /* the hop that this switch serves for the job */
-    uint8_t unused[7];
+    uint8_t sender; /* whose packets they are in the queue of a port */
+    uint8_t unused[6];
 };
 
 /* The aggregators of a job, by the slot of its counters. Packets and user space change it under the lock. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Congestion marks (docs/spec/packet.md#ip-and-udp): every frame that leaves a port is added to the port's
- * virtual queue, whatever its protocol. While the queue is congested, ECN-capable packets leave with CE if their class
- * takes more than half of the rate (protocol/virtual_queue.h).
+ * virtual queue, whatever its protocol. While the queue is congested, ECN-capable packets leave with CE if their sender
+ * takes more than its part of the rate (protocol/virtual_queue.h).
  */
 #ifndef ATP_XDP_MARKS_BPF_H
 #define ATP_XDP_MARKS_BPF_H
@@ -10,34 +10,49 @@
 #include "xdp/types.bpf.h"
 
 #include "xdp/frame.bpf.h"
+#include "xdp/header.bpf.h"
 #include "xdp/maps.bpf.h"
 #include "xdp/segments.bpf.h"
 
 /* Ethernet and the part of an IP header that has the ECN bits, in IPv4 with the checksum of the header. */
 #define ATP_MARKED_BYTES (ETH_HLEN + sizeof(struct iphdr))
 
-/* A datagram is a job's if it begins like a packet of ATP. */
-static inline enum atp_link_class atp_class_of(struct __sk_buff* skb) {
-    uint8_t first = 0, protocol = 0;
-    uint32_t ip_bytes = ATP_IPV6_BYTES, protocol_at = ATP_IPV6_PROTOCOL;
-    if (skb->protocol == bpf_htons(ETH_P_IP)) {
-        if (bpf_skb_load_bytes(skb, ETH_HLEN, &first, 1) != 0) return ATP_CLASS_OTHERS;
-        ip_bytes = (first & 0x0fu) * 4u;
-        protocol_at = ATP_IPV4_PROTOCOL;
-    } else if (skb->protocol != bpf_htons(ETH_P_IPV6)) {
-        return ATP_CLASS_OTHERS;
-    }
-    if (bpf_skb_load_bytes(skb, ETH_HLEN + protocol_at, &protocol, 1) != 0 || protocol != IPPROTO_UDP ||
-        bpf_skb_load_bytes(skb, ETH_HLEN + ip_bytes + ATP_UDP_BYTES, &first, 1) != 0)
-        return ATP_CLASS_OTHERS;
-    return first == ATP_VERSION ? ATP_CLASS_JOBS : ATP_CLASS_OTHERS;
+/* Whose packets they are, in the queue of a port. */
+struct atp_sender {
+    uint32_t number;
+    uint32_t weight;
+};
+
+/* `slot`: of the job's slice, which has the weight of its tenant. */
+static inline struct atp_sender atp_sender_of_job(uint32_t number, uint32_t slot) {
+    struct atp_sender sender = {.number = number, .weight = 1};
+    const struct atp_locked_slice* slice = bpf_map_lookup_elem(&atp_slices, &slot);
+    if (slice && slice->state.weight != 0) sender.weight = slice->state.weight;
+    return sender;
+}
+
+/* A datagram is a packet of ATP if it begins like one. */
+static inline struct atp_sender atp_sender_of(struct __sk_buff* skb) {
+    struct atp_sender sender = {.number = ATP_SENDER_OTHERS, .weight = 1};
+    struct atp_header header;
+    uint8_t protocol = 0;
+    uint32_t ip_bytes = atp_ip_bytes(skb, &protocol);
+    if (ip_bytes == 0 || protocol != IPPROTO_UDP) return sender;
+    if (bpf_skb_load_bytes(skb, ETH_HLEN + ip_bytes + ATP_UDP_BYTES, &header, ATP_OFFSET_SEQ) != 0) return sender;
+    if (header.version != ATP_VERSION) return sender;
+    struct atp_xdp_job_key key = atp_key_on_wire(header.job, header.token);
+    const struct atp_xdp_job* job = bpf_map_lookup_elem(&atp_jobs, &key);
+    if (job) return atp_sender_of_job(job->sender, job->slot);
+    sender.number = ATP_SENDER_UNKNOWN;
+    return sender;
 }
 
 static inline int atp_port_is_congested(struct atp_locked_port* port, uint32_t frames, uint32_t bytes,
-                                        enum atp_link_class sender) {
+                                        struct atp_sender sender) {
     uint64_t now_ns = bpf_ktime_get_ns();
+    bytes += frames * port->bytes_per_frame;
     bpf_spin_lock(&port->lock);
-    int is_congested = atp_shared_queue_add(&port->queue, now_ns, bytes + frames * port->bytes_per_frame, sender);
+    int is_congested = atp_shared_queue_add(&port->queue, now_ns, bytes, sender.number, sender.weight);
     bpf_spin_unlock(&port->lock);
     return is_congested;
 }
@@ -63,7 +78,7 @@ static inline void atp_mark_leaving(struct __sk_buff* context) {
     struct atp_locked_port* port = bpf_map_lookup_elem(&atp_ports, &interface);
     if (!port) return;
     struct atp_frames frames = atp_frames_of(context);
-    if (!atp_port_is_congested(port, frames.count, frames.bytes, atp_class_of(context))) return;
+    if (!atp_port_is_congested(port, frames.count, frames.bytes, atp_sender_of(context))) return;
     if (atp_mark_packet(context)) atp_count_marked(port, frames.count);
 }
 
@@ -86,10 +101,11 @@ static inline int atp_set_congested(const struct xdp_md* context, const struct a
 }
 
 /* For a packet that the XDP program returns through the interface at which it arrived, past tc egress. */
-static inline void atp_mark_returned(const struct xdp_md* context, const struct atp_frame* frame) {
+static inline void atp_mark_returned(const struct xdp_md* context, const struct atp_frame* frame,
+                                     struct atp_sender sender) {
     uint32_t interface = context->ingress_ifindex;
     struct atp_locked_port* port = bpf_map_lookup_elem(&atp_ports, &interface);
-    if (!port || !atp_port_is_congested(port, 1, (uint32_t)atp_length(context), ATP_CLASS_JOBS)) return;
+    if (!port || !atp_port_is_congested(port, 1, (uint32_t)atp_length(context), sender)) return;
     if (atp_set_congested(context, frame)) atp_count_marked(port, 1);
 }
 

@@ -26,18 +26,25 @@ struct atp_frames {
     uint32_t ip_bytes; /* of the longest one, without its Ethernet header */
 };
 
-/* Headers of IP and of TCP or UDP in bytes; 0: of another protocol. */
-static inline uint32_t atp_header_bytes(struct __sk_buff* skb) {
-    uint8_t first = 0, protocol = 0;
-    uint32_t ip_bytes = ATP_IPV6_BYTES, protocol_at = ATP_IPV6_PROTOCOL;
+/* Bytes of the IP header, behind which a header of `*protocol` follows; 0: none. */
+static inline uint32_t atp_ip_bytes(struct __sk_buff* skb, uint8_t* protocol) {
+    uint8_t first = 0;
+    uint32_t bytes = ATP_IPV6_BYTES, protocol_at = ATP_IPV6_PROTOCOL;
     if (skb->protocol == bpf_htons(ETH_P_IP)) {
         if (bpf_skb_load_bytes(skb, ETH_HLEN, &first, 1) != 0) return 0;
-        ip_bytes = (first & 0x0fu) * 4u;
+        bytes = (first & 0x0fu) * 4u;
         protocol_at = ATP_IPV4_PROTOCOL;
     } else if (skb->protocol != bpf_htons(ETH_P_IPV6)) {
         return 0;
     }
-    if (bpf_skb_load_bytes(skb, ETH_HLEN + protocol_at, &protocol, 1) != 0) return 0;
+    return bpf_skb_load_bytes(skb, ETH_HLEN + protocol_at, protocol, 1) == 0 ? bytes : 0;
+}
+
+/* Headers of IP and of TCP or UDP in bytes; 0: of another protocol. */
+static inline uint32_t atp_header_bytes(struct __sk_buff* skb) {
+    uint8_t first = 0, protocol = 0;
+    uint32_t ip_bytes = atp_ip_bytes(skb, &protocol);
+    if (ip_bytes == 0) return 0;
     if (protocol == IPPROTO_UDP) return ip_bytes + ATP_UDP_BYTES;
     if (protocol != IPPROTO_TCP) return 0;
     if (bpf_skb_load_bytes(skb, ETH_HLEN + ip_bytes + ATP_TCP_LENGTH, &first, 1) != 0) return 0;

@@ -13,6 +13,7 @@
 
 #include "xdp/copies.bpf.h"
 #include "xdp/frame.bpf.h"
+#include "xdp/header.bpf.h"
 #include "xdp/lanes.bpf.h"
 #include "xdp/layout.h"
 #include "xdp/maps.bpf.h"
@@ -38,8 +39,9 @@ struct atp_notes {
     struct atp_frame frame;
     struct atp_header header;
     struct atp_decision decision;
-    uint8_t level; /* of the job */
-    uint32_t slot; /* of the job's counters and slice */
+    uint8_t level;   /* of the job */
+    uint32_t slot;   /* of the job's counters and slice */
+    uint32_t sender; /* number of the job's sender, for marks */
     uint32_t lanes;
     uint32_t place;      /* number of the aggregator */
     uint64_t header_sum; /* of the checksum, as it arrived */
@@ -95,22 +97,6 @@ static inline uint32_t atp_now_us(void) {
     return (uint32_t)(bpf_ktime_get_coarse_ns() / 1000);
 }
 
-static inline void atp_swap_header(struct atp_header* header) {
-    header->flags = bpf_ntohs(header->flags);
-    header->job = bpf_ntohl(header->job);
-    header->channel = bpf_ntohs(header->channel);
-    header->worker = bpf_ntohs(header->worker);
-    header->token = bpf_be64_to_cpu(header->token);
-    header->seq = bpf_ntohl(header->seq);
-    header->index = bpf_ntohl(header->index);
-    header->argument = bpf_ntohl(header->argument);
-    header->peer = bpf_ntohs(header->peer);
-    header->bitmap0 = bpf_ntohl(header->bitmap0);
-    header->mask0 = bpf_ntohl(header->mask0);
-    header->bitmap1 = bpf_ntohl(header->bitmap1);
-    header->mask1 = bpf_ntohl(header->mask1);
-}
-
 /* ---- packets that arrive */
 
 static inline int atp_has_port(const struct atp_frame* frame) {
@@ -152,6 +138,7 @@ static inline int atp_find_job(struct atp_notes* notes) {
     if (!job) return 0;
     notes->header.token = job->token;
     notes->level = job->level;
+    notes->sender = job->sender;
     return 1;
 }
 
@@ -282,7 +269,7 @@ __noinline int atp_leave(struct xdp_md* context, uint64_t change) {
     atp_complete_checksum(notes);
     atp_write_packet(context, notes, change + 2 * longer);
     atp_turn_around(context, &notes->frame, bytes);
-    atp_mark_returned(context, &notes->frame);
+    atp_mark_returned(context, &notes->frame, atp_sender_of_job(notes->sender, notes->slot));
     return XDP_TX;
 }
 

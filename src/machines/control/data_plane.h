@@ -58,6 +58,8 @@ class DataPlane : public SlicedTable {
     virtual void dismiss(const JobKey& job) = 0;
     // An admitted job has this key from now on, as jobs() of the next process says.
     virtual void set_key(const JobKey& /*job*/, std::uint32_t /*key_id*/) {}
+    // Whose packets these are on a link that the switch marks (LinkSenders).
+    virtual void set_sender(const JobKey& /*job*/, std::uint8_t /*number*/) {}
     // A place of the job. The next JOINs repeat it. No effect if the job is not admitted. A data plane that takes masks
     // from the packets ignores it.
     virtual void learn_place(const JobKey& /*job*/, const AdmittedPlace& /*place*/) {}

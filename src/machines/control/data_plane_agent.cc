@@ -27,6 +27,7 @@ bool DataPlaneAgent::admit(const AdmittedJob& job, Time now) {
     AdmittedJob first = job;
     if (!is_open(tenants_.get())) first.level = ATP_LEVELS;
     if (!plane_.admit(first)) return false;
+    name_sender(job);
     slices_.add(job.key(), tenant_of(job));
     slices_.handle_timeout(plane_, now);
     if (first.level != job.level) plane_.set_level(job.key(), job.level);
@@ -35,8 +36,13 @@ bool DataPlaneAgent::admit(const AdmittedJob& job, Time now) {
 
 void DataPlaneAgent::charge(const AdmittedJob& job, Time now) {
     plane_.set_key(job.key(), job.key_id);
+    name_sender(job);
     slices_.add(job.key(), tenant_of(job));
     slices_.handle_timeout(plane_, now);
+}
+
+void DataPlaneAgent::name_sender(const AdmittedJob& job) {
+    plane_.set_sender(job.key(), senders_.number_of(job.key(), tenant_of(job)));
 }
 
 // A job that was forwarded unaggregated gets another try.
@@ -45,6 +51,7 @@ void DataPlaneAgent::take_over(Time now) {
     for (AdmittedJob job : jobs) {
         job.level = level_;
         admission_.remember(job, now);
+        name_sender(job);
         slices_.take_over(job.key(), tenant_of(job), plane_.slice_of(job.key()), now);
     }
     slices_.handle_timeout(plane_, now);
@@ -68,6 +75,7 @@ void DataPlaneAgent::poll(Time now) {
     while (const auto job = admission_.poll_expired(now)) {
         plane_.dismiss(job->key());
         slices_.remove(job->key(), now);
+        senders_.remove(job->key());
         coverage_.forget(job->job);
     }
     slices_.handle_timeout(plane_, now);

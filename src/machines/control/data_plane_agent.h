@@ -11,6 +11,7 @@
 #include "control/coverage.h"
 #include "control/data_plane.h"
 #include "control/in_path_agent.h"
+#include "control/link_senders.h"
 #include "control/table_slices.h"
 #include "control/tenants.h"
 
@@ -46,6 +47,7 @@ class DataPlaneAgent {
   private:
     [[nodiscard]] bool admit(const AdmittedJob& job, Time now);
     void charge(const AdmittedJob& job, Time now);
+    void name_sender(const AdmittedJob& job);
     [[nodiscard]] std::string_view tenant_of(const AdmittedJob& job) const;
     void assess(Time now);
 
@@ -55,6 +57,7 @@ class DataPlaneAgent {
     Coverage coverage_;
     std::shared_ptr<const Tenants> tenants_;
     TableSlices slices_;
+    LinkSenders senders_;
     Time checks_next_{};
 };
 

@@ -76,36 +76,84 @@ static inline int atp_queue_add(struct atp_virtual_queue* queue, uint64_t now_ns
 }
 
 /*
- * The virtual queue of a port that two classes of senders share: jobs of ATP, and all others. While both send, each may
- * use half of the rate, and only packets of a class that uses more are marked. Without classes, the sender that reacts
- * most gets least: beside one flow of TCP, whose packets leave in frames of 64 kB and whose round trip is shorter, a
- * job that halved its windows kept a tenth of the link, and one that reacted as DCTCP left a twentieth to TCP.
+ * The virtual queue of a port that several senders share: all that is no packet of ATP counts as one, and each tenant,
+ * or each job without a tenant, as one. Only senders that take more than their part are marked. The jobs divide their
+ * part by weight, and all others together have as much as all jobs. What a sender does not use is divided among the
+ * rest. Without parts, the sender that reacts most gets least: beside one flow of TCP, whose packets leave in frames of
+ * 64 kB and whose round trip is shorter, a job that halved its windows kept a tenth of the link, and one that reacted
+ * as DCTCP left a twentieth to TCP.
+ *
+ * Each sender has a queue of its own, which drains at the sender's part of the rate. The parts change whenever a queue
+ * becomes empty, so lengths are counted in the time that the link had for a sender of weight 1 (generalized processor
+ * sharing; its clock is that of weighted fair queueing).
  */
-enum atp_link_class { ATP_CLASS_JOBS = 0, ATP_CLASS_OTHERS = 1, ATP_CLASSES = 2 };
+#define ATP_QUEUE_SENDERS 16u
+#define ATP_SENDER_OTHERS 0u  /* of what is no packet of ATP */
+#define ATP_SENDER_UNKNOWN 1u /* of jobs that the switch does not know */
+#define ATP_SENDER_FIRST 2u   /* of tenants and jobs, from here on */
+
+struct atp_queue_sender {
+    uint64_t empty_at; /* on the clock of weight 1 */
+    uint64_t weight;   /* of a tenant or job, above 0 once it has sent */
+};
 
 struct atp_shared_queue {
     struct atp_virtual_queue all;
-    struct atp_virtual_queue of[ATP_CLASSES];
+    uint64_t clock_of_one; /* ticks that the link had for a sender of weight 1, while it had any */
+    uint64_t counted_to;   /* moment up to which that clock counts, in ticks */
+    struct atp_queue_sender of[ATP_QUEUE_SENDERS];
 };
 
 static inline struct atp_shared_queue atp_shared_queue_of_link(uint64_t rate, uint64_t now_ns) {
-    struct atp_shared_queue queue;
+    struct atp_shared_queue queue = {};
     queue.all = atp_queue_of_link(rate, now_ns);
-    queue.of[ATP_CLASS_JOBS] = queue.of[ATP_CLASS_OTHERS] = atp_queue_of_link(rate / ATP_CLASSES, now_ns);
+    queue.counted_to = now_ns << ATP_QUEUE_TICK_LOG2;
     return queue;
 }
 
-/* As atp_queue_add(). A class that uses less than its half again is no longer marked at once. */
-static inline int atp_shared_queue_add(struct atp_shared_queue* queue, uint64_t now_ns, uint32_t bytes,
-                                       enum atp_link_class sender) {
-    struct atp_virtual_queue* own = &queue->of[sender == ATP_CLASS_JOBS ? 0 : 1];
-    uint64_t now = now_ns << ATP_QUEUE_TICK_LOG2;
-    uint64_t waits = own->empty_at - now;
-    if ((int64_t)waits < 0) waits = 0;
-    int uses_more = waits > own->limit;
-    if (uses_more) waits = own->limit;
-    own->empty_at = now + waits + atp_queue_time(own, bytes);
-    return atp_queue_add(&queue->all, now_ns, bytes) && uses_more;
+/* What the sender has in its queue, on the clock of weight 1. */
+static inline uint64_t atp_sender_waits(const struct atp_shared_queue* queue, uint32_t sender) {
+    uint64_t waits = queue->of[sender].empty_at - queue->clock_of_one;
+    return (int64_t)waits < 0 ? 0 : waits;
+}
+
+static inline uint64_t atp_weight_of_jobs(const struct atp_shared_queue* queue) {
+    uint64_t weight = 0;
+    uint32_t sender;
+    for (sender = ATP_SENDER_UNKNOWN; sender < ATP_QUEUE_SENDERS; ++sender)
+        if (atp_sender_waits(queue, sender) != 0) weight += queue->of[sender].weight;
+    return weight;
+}
+
+static inline void atp_advance_clock(struct atp_shared_queue* queue, uint64_t now, uint64_t weight_of_all) {
+    uint64_t elapsed = now - queue->counted_to;
+    if ((int64_t)elapsed <= 0) return; /* clocks of processors differ */
+    queue->counted_to = now;
+    if (weight_of_all == 0) return;
+    queue->clock_of_one += elapsed / weight_of_all;
+    queue->counted_to -= elapsed % weight_of_all;
+}
+
+/*
+ * As atp_queue_add(), for a frame of this sender. `weight`: of a tenant or a job, at least 1. A sender that takes no
+ * more than its part again is soon no longer marked.
+ */
+static inline int atp_shared_queue_add(struct atp_shared_queue* queue, uint64_t now_ns, uint32_t bytes, uint32_t sender,
+                                       uint32_t weight) {
+    uint32_t own = sender < ATP_QUEUE_SENDERS ? sender : ATP_SENDER_OTHERS;
+    uint64_t jobs = atp_weight_of_jobs(queue);
+    uint64_t one_or_jobs = jobs == 0 ? 1 : jobs;
+    uint64_t others = atp_sender_waits(queue, ATP_SENDER_OTHERS) == 0 ? 0 : one_or_jobs;
+    uint64_t limit = queue->all.limit / one_or_jobs;
+    uint64_t waits;
+    int takes_more;
+    atp_advance_clock(queue, now_ns << ATP_QUEUE_TICK_LOG2, jobs + others);
+    waits = atp_sender_waits(queue, own);
+    takes_more = waits > limit;
+    if (takes_more) waits = limit;
+    queue->of[own].weight = own == ATP_SENDER_OTHERS ? one_or_jobs : weight; /* counts from the next frame on */
+    queue->of[own].empty_at = queue->clock_of_one + waits + atp_queue_time(&queue->all, bytes) / queue->of[own].weight;
+    return atp_queue_add(&queue->all, now_ns, bytes) && takes_more;
 }
 
 #ifdef __cplusplus
