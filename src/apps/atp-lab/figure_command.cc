@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -75,17 +77,48 @@ std::string unknown_figure(const std::string& id) {
     return fmt::format("figure {} is unknown; similar: {}", id, fmt::join(near, " or "));
 }
 
+// null: no finite number.
+Json number_of(std::optional<double> number) { return number && std::isfinite(*number) ? Json(*number) : Json(); }
+
+Json to_json(const figure::Check& check) {
+    return Json{{"what", check.what},
+                {"value", number_of(check.value)},
+                {"low", number_of(check.low)},
+                {"high", number_of(check.high)},
+                {"paper", number_of(check.paper)},
+                {"deviation", number_of(check.deviation())},
+                {"deviation_text", check.deviation_text()},
+                {"expected", check.expected},
+                {"least", number_of(check.least)},
+                {"most", number_of(check.most)},
+                {"verdict", check.assessed() ? to_string(check.verdict()) : "not judged"}};
+}
+
 Json to_json(const figure::Drawn& drawn) {
     Json checks = Json::array();
-    for (const figure::Check& check : drawn.drawing.checks) {
-        checks.push_back(
-            Json{{"what", check.what}, {"value", check.value}, {"bar", check.bar_text()}, {"holds", check.holds()}});
+    for (const figure::Check& check : drawn.drawing.checks) checks.push_back(to_json(check));
+    Json inputs = Json::array();
+    for (const figure::Input& input : drawn.figure->inputs) {
+        inputs.push_back(Json{{"name", input.name}, {"origin", to_string(input.origin)}, {"source", input.source}});
     }
     return Json{{"id", drawn.figure->id},
                 {"claim", drawn.figure->claim},
                 {"ours", drawn.drawing.ours()},
+                {"basis", to_string(drawn.drawing.basis)},
                 {"verdict", to_string(drawn.drawing.verdict())},
+                {"decided_by", drawn.drawing.turns},
+                {"inputs", std::move(inputs)},
                 {"checks", std::move(checks)}};
+}
+
+void print_check(const figure::Check& check) {
+    std::string assessed;
+    if (check.assessed()) {
+        const std::string deviates = check.deviation_text();
+        assessed = fmt::format(" ({}: {}{}{})", check.expected, deviates, deviates.empty() ? "" : ", ",
+                               to_string(check.verdict()));
+    }
+    fmt::print("{}: {}{}\n", check.what, check.value_text(), assessed);
 }
 
 void print_text(const figure::Drawn& drawn) {
@@ -96,14 +129,11 @@ void print_text(const figure::Drawn& drawn) {
         const figure::Table table = figure::table_of(chart);
         if (table.rows.size() <= rows_shown) fmt::print("\n{}\n", figure::to_text(table));
     }
-    for (const figure::Check& check : drawing.checks) {
-        const std::string bar = check.bar_text();
-        const std::string assessed =
-            bar.empty() ? "" : fmt::format(" ({}: {})", bar, check.holds() ? "holds" : "differs");
-        fmt::print("{}: {}{}\n", check.what, check.value_text(), assessed);
-    }
+    for (const figure::Check& check : drawing.checks) print_check(check);
     const figure::Verdict verdict = drawing.verdict();
     fmt::print("verdict: {}{}\n", to_string(verdict), drawing.skipped.empty() ? "" : ": " + drawing.skipped);
+    fmt::print("basis: {}\n", to_string(drawing.basis));
+    if (!drawing.turns.empty()) fmt::print("inputs decide: {}\n", fmt::join(drawing.turns, ", "));
     if (verdict == figure::Verdict::differs && !one.differences.empty()) fmt::print("{}\n", one.differences);
 }
 
@@ -220,14 +250,17 @@ std::function<int()> register_figure(CLI::App& program) {
     for (const figure::Figure* one : figure::catalogue()) what.words.emplace_back(one->id);
     command.describe(command.add_option("what", options->what)->type_name("WHAT")->required(), std::move(what));
     Flags flags(command, "Drawing");
-    flags.flag("--quick", options->lab.quick, "Run fewer and smaller points, which show the same shape");
+    flags.flag("--quick", options->lab.quick,
+               "Run fewer and smaller points, which show the same shape, and vary no input");
     flags.number("--seed", options->lab.seed, 0, UINT64_MAX, "Seed of all random decisions [1]");
+    flags.number("--runs", options->lab.runs, 1, 1000, "Seeds of each figure, from --seed on [5; with --quick: 1]");
     flags.number("--threads", options->lab.threads, 1, 1024,
                  "Threads that run points; results do not depend on it [all cores]");
     flags.text("--out", options->out, "FOLDER", "a path",
                "Folder for ID.csv and ID.svg; with all: for figures.md and a folder figures [the current folder; with "
                "all: docs/results]");
-    flags.flag("--json", options->json, "Print a JSON array of {id, claim, ours, verdict, checks} instead of tables");
+    flags.flag("--json", options->json,
+               "Print a JSON array of {id, claim, ours, basis, verdict, decided_by, inputs, checks} instead of tables");
     command.add_example("atp-lab figure list", "Print the id, title and source of each figure.");
     command.set_exit({{exit_passed, "no figure differs"},
                       {exit_failed, "a figure differs or failed"},

@@ -10,12 +10,12 @@
 namespace atp::figure {
 namespace {
 
-constexpr std::array all{&fig8,          &fig9,          &fig10,         &fig11,           &fig12,
-                         &fig13a,        &fig13b,        &fig13c,        &fig14,           &fig15,
-                         &fig16,         &fig18,         &fig19,         &fig20,           &table1,
-                         &draft_fig8,    &draft_fig10,   &switchml_fig2, &switchml_fig4,   &switchml_fig5,
-                         &switchml_fig6, &switchml_fig7, &switchml_fig8, &switchml_fig10,  &beyond_server,
-                         &beyond_mtu,    &beyond_probe,  &beyond_scale,  &beyond_arrivals, &beyond_restart};
+constexpr std::array all{
+    &fig3,          &fig8,          &fig9,          &fig10,         &fig11,           &fig12,          &fig13a,
+    &fig13b,        &fig13c,        &fig14,         &fig15,         &fig16,           &fig18,          &fig19,
+    &fig20,         &table1,        &draft_fig7,    &draft_fig8,    &draft_fig10,     &draft_fig12,    &switchml_fig2,
+    &switchml_fig4, &switchml_fig5, &switchml_fig6, &switchml_fig7, &switchml_fig8,   &switchml_fig10, &switchml_table1,
+    &beyond_server, &beyond_mtu,    &beyond_probe,  &beyond_scale,  &beyond_arrivals, &beyond_restart};
 
 // Edit distance: the letters to insert, delete or replace.
 std::size_t distance_between(std::string_view a, std::string_view b) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <tl/expected.hpp>
 #include <vector>
 
@@ -21,8 +22,16 @@ struct CommandFailure {
     bool lacks = false;
 };
 
+// A free input whose value is multiplied by a factor, to see whether it decides a verdict.
+struct Variation {
+    std::string_view name{};
+    double factor = 1;
+};
+
 struct LabOptions {
     bool quick = false;  // fewer and smaller points with the same shape
+    unsigned runs = 0;   // seeds of a figure, from `seed` on; 0: five, or one if quick
+    Variation varied{};
     std::uint64_t seed = 1;
     unsigned threads = 1;
     const std::atomic<bool>* stop = nullptr;  // the caller sets it to stop the run
@@ -53,6 +62,13 @@ class Lab {
     template <class T>
     [[nodiscard]] T pick(T quick, T full) const {  // NOLINT(performance-unnecessary-value-param): braced lists
         return options_.quick ? quick : full;
+    }
+
+    // The value of a free input of the figure, times the factor of the variation if it is this one.
+    template <class T>
+    [[nodiscard]] T free(std::string_view name, T value) const {
+        if (options_.varied.name != name) return value;
+        return static_cast<T>(static_cast<double>(value) * options_.varied.factor);
     }
 
     // Runs all points on all threads, each with the seed of this Lab. Reports have the order of the points and do not

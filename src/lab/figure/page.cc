@@ -30,12 +30,22 @@ std::string cell(std::string_view text) {
 }
 
 std::string checks_table(std::span<const Check> checks) {
-    std::string table = "| what | measured | bar | |\n|---|---|---|---|\n";
+    std::string table = "| what | ours | the paper | deviation | |\n|---|---|---|---|---|\n";
     for (const Check& check : checks) {
-        const std::string_view met = check.bar_text().empty() ? "" : check.holds() ? "holds" : "differs";
-        table += fmt::format("| {} | {} | {} | {} |\n", cell(check.what), check.value_text(), check.bar_text(), met);
+        const std::string_view met = check.assessed() ? to_string(check.verdict()) : "not judged";
+        table += fmt::format("| {} | {} | {} | {} | {} |\n", cell(check.what), check.value_text(), check.expected,
+                             check.deviation_text(), met);
     }
     return table;
+}
+
+std::string inputs_of(const Figure& figure) {
+    std::string text;
+    for (const Input& input : figure.inputs) {
+        text +=
+            fmt::format("{}{} ({}: {})", text.empty() ? "" : "; ", input.name, to_string(input.origin), input.source);
+    }
+    return text.empty() ? text : fmt::format("**Inputs**: {}.\n\n", text);
 }
 
 std::string section_of(const Drawn& drawn, const LabOptions& options, std::string_view folder) {
@@ -44,9 +54,10 @@ std::string section_of(const Drawn& drawn, const LabOptions& options, std::strin
     std::string text =
         fmt::format("## {}: {}\n\n**Claim** ({}): {}\n\n", figure.id, figure.title, figure.source, figure.claim);
     if (verdict == Verdict::skipped) return text + fmt::format("**Skipped**: {}\n", drawn.drawing.skipped);
-    text += fmt::format("**Setup**: {}\n\n![{}]({}/{}.svg)\n\n{}\n", figure.setup, figure.title, folder, figure.id,
-                        checks_table(drawn.drawing.checks));
-    text += fmt::format("**Verdict: {}.**", to_string(verdict));
+    text += fmt::format("**Setup**: {}\n\n{}![{}]({}/{}.svg)\n\n{}\n", figure.setup, inputs_of(figure), figure.title,
+                        folder, figure.id, checks_table(drawn.drawing.checks));
+    text += fmt::format("**Verdict: {}** (basis: {}).", to_string(verdict), to_string(drawn.drawing.basis));
+    if (!drawn.drawing.turns.empty()) text += fmt::format(" Inputs decide: {}.", fmt::join(drawn.drawing.turns, ", "));
     if (!figure.differences.empty()) text += fmt::format(" {}", figure.differences);
     return text + fmt::format("\n\n`{}` ([points]({}/{}.csv))\n", command_of(figure.id, options), folder, figure.id);
 }
@@ -64,16 +75,16 @@ std::string page_of(std::span<const Drawn> drawn, const LabOptions& options, std
         "Written by `{}`. The simulator runs the shipped state machines.\n"
         "[Simulate](../research/simulate.md) describes its networks, hosts and other systems, and what they omit. "
         "[Reproduce](../research/reproduce.md)\n"
-        "says what each figure may claim. Shapes and ratios are compared, not absolute numbers: each row of a table "
-        "has a measured\n"
-        "number, and the bar that follows from the claim. Runs of one build with one seed give one set of numbers, "
-        "except fig19 and\n"
-        "switchml-fig8, which measure this machine. Another revision may give other numbers.\n\n"
-        "| figure | | verdict |\n|---|---|---|\n",
+        "says what a basis and a verdict mean. Each row of a table compares our median, and the interval of the runs, "
+        "with the paper.\n"
+        "Runs of one build with one seed give one set of numbers, except fig19 and switchml-fig8, which measure this "
+        "machine.\n"
+        "Another revision may give other numbers.\n\n"
+        "| figure | | basis | verdict |\n|---|---|---|---|\n",
         provenance, command_of("all", options));
     for (const Drawn& one : drawn) {
-        text += fmt::format("| [{0}](#{0}) | {1} | {2} |\n", one.figure->id, cell(one.figure->title),
-                            to_string(one.drawing.verdict()));
+        text += fmt::format("| [{0}](#{0}) | {1} | {2} | {3} |\n", one.figure->id, cell(one.figure->title),
+                            to_string(one.drawing.basis), to_string(one.drawing.verdict()));
     }
     for (const Drawn& one : drawn) {
         text += fmt::format("\n<a id=\"{}\"></a>\n\n{}", one.figure->id, section_of(one, options, folder));

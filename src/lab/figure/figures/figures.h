@@ -6,6 +6,7 @@
 
 namespace atp::figure {
 
+extern const Figure fig3;             // phases.cc
 extern const Figure fig8;             // models.cc
 extern const Figure fig9;             // racks.cc
 extern const Figure fig10;            // loss.cc
@@ -21,8 +22,10 @@ extern const Figure fig18;            // accuracy.cc
 extern const Figure fig19;            // hosts.cc
 extern const Figure fig20;            // jobs.cc
 extern const Figure table1;           // overflow.cc
+extern const Figure draft_fig7;       // loss.cc
 extern const Figure draft_fig8;       // forwarding.cc
 extern const Figure draft_fig10;      // jobs.cc
+extern const Figure draft_fig12;      // background.cc
 extern const Figure switchml_fig2;    // pool.cc
 extern const Figure switchml_fig4;    // elements.cc
 extern const Figure switchml_fig5;    // loss.cc
@@ -30,6 +33,7 @@ extern const Figure switchml_fig6;    // loss.cc
 extern const Figure switchml_fig7;    // elements.cc
 extern const Figure switchml_fig8;    // elements.cc
 extern const Figure switchml_fig10;   // accuracy.cc
+extern const Figure switchml_table1;  // models.cc
 extern const Figure beyond_server;    // places.cc
 extern const Figure beyond_mtu;       // packets.cc
 extern const Figure beyond_probe;     // straggler.cc

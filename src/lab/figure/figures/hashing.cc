@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Selection of aggregators: by hash, in sequence, or in a separate part per job.
+#include <array>
+#include <cmath>
+
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 
@@ -15,6 +18,11 @@ constexpr Scheme schemes[] = {
     {"hash-based dynamic (ATP)", false, false}, {"linear-based dynamic", true, false}, {"static parts", true, true}};
 constexpr unsigned most_jobs = 8;
 
+constexpr Input inputs_of_fig14[] = {
+    {"eight jobs, as many aggregators as windows", Origin::paper, "section 5.4.2: 100 % of the peak"},
+    {"tensors of a job", Origin::free, "4 of 8 MB; the longer a job, the less its first round counts"},
+};
+
 Drawing draw_fig14(const Lab& lab) {
     const std::vector<unsigned> counts = lab.pick<std::vector<unsigned>>({1, 8}, {1, 2, 3, 4, 5, 6, 7, 8});
     std::vector<sim::Scenario> points;
@@ -27,7 +35,7 @@ Drawing draw_fig14(const Lab& lab) {
             point.linear = scheme.linear;
             point.partition = scheme.partition;
             point.bytes = lab.pick<std::uint64_t>(4'000'000, 8'000'000);
-            point.iterations = lab.pick(3U, 4U);
+            point.iterations = lab.free("tensors of a job", lab.pick(3U, 4U));
             points.push_back(point);
         }
     }
@@ -39,17 +47,24 @@ Drawing draw_fig14(const Lab& lab) {
     for (std::size_t i = 0; i < reports.size(); ++i) {
         if (i % counts.size() == 0) chart.lines.push_back({.name = schemes[i / counts.size()].name});
         chart.lines.back().x.push_back(counts[i % counts.size()]);
-        chart.lines.back().y.push_back(settled_goodput_gbps(reports[i]));
+        chart.lines.back().y.push_back(goodput_gbps(reports[i]));
     }
     const auto of_static = [&](std::size_t scheme, std::size_t point) {
         return chart.lines[scheme].y[point] / chart.lines[2].y[point];
     };
+    // The hashed jobs whose speed is furthest from static parts.
+    double furthest = 1;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        if (std::abs(of_static(0, i) - 1) > std::abs(furthest - 1)) furthest = of_static(0, i);
+    }
+    const std::size_t eight = counts.size() - 1;
+    const double settled = settled_goodput_gbps(reports[eight]) / settled_goodput_gbps(reports.back());
     Drawing drawing;
-    double least = 1;
-    for (std::size_t i = 0; i < counts.size(); ++i) least = std::min(least, of_static(0, i));
-    drawing.checks = {
-        at_least(0.95, "hash-based relative to static parts, minimum", least),
-        at_most(0.6, "linear-based relative to static parts, with eight jobs", of_static(1, counts.size() - 1))};
+    drawing.checks = {equal(1, "hash-based relative to static parts, the count of jobs that differs most", furthest),
+                      order("hash-based relative to linear-based, with eight jobs",
+                            std::array{of_static(0, eight), of_static(1, eight)}),
+                      notified("hash-based relative to static parts, eight jobs, after the first round", settled),
+                      notified("linear-based relative to static parts, eight jobs", of_static(1, eight))};
     drawing.charts = {chart};
     return drawing;
 }
@@ -61,12 +76,14 @@ const Figure fig14{
     .title = "Hashed, linear and static aggregators",
     .source = "ATP, section 5.4.2",
     .claim =
-        "Up to eight microbenchmark jobs have as many aggregators as they need. Hashing is as fast as static parts "
-        "and much faster than aggregators taken in sequence.",
+        "As the number of microbenchmark jobs increases up to eight, the hash-based scheme matches the static scheme "
+        "and "
+        "greatly outperforms the linear-based scheme.",
     .setup =
         "Each job has four workers and a server on hosts of their own, and a window of 256 packets. The switch has "
-        "2,048 aggregators. Goodput excludes the first round, in which slots search for aggregators without "
+        "2,048 aggregators. Goodput includes the first round, in which slots search for aggregators without "
         "collisions.",
+    .inputs = inputs_of_fig14,
     .draw = draw_fig14,
 };
 

@@ -34,9 +34,14 @@ double share_overflowed(const sim::Report& report) {
     return static_cast<double>(job.server.overflowed) / static_cast<double>(job.server.completed);
 }
 
+constexpr Input inputs_of_table1[] = {
+    {"packets of an epoch", Origin::paper, "25.6 M parameters, 62 lanes, 1.28 M images in batches of 64"},
+    {"distribution of gradients", Origin::from_claim, "log-normal through the counts of 8 and 64 workers"},
+};
+
 Drawing draw_table1(const Lab& lab) {
     std::vector<Row> requested(std::begin(rows), std::end(rows));
-    if (lab.quick()) requested = {rows[1], rows[3]};
+    if (lab.quick()) requested = {rows[1], rows[2], rows[3]};
     std::vector<sim::Scenario> points;
     for (const Row& row : requested) {
         sim::Scenario point = testbed(topology_of(row.workers));
@@ -60,14 +65,15 @@ Drawing draw_table1(const Lab& lab) {
         paper.y.push_back(requested[i].of_paper);
     }
     Drawing drawing;
-    drawing.checks = {
-        at_least(4,
-                 fmt::format("proactive: packets with 64 workers, relative to {} workers", requested.front().workers),
-                 proactive.y.back() / proactive.y.front()),
-        between(0.2, 5, "proactive: packets with 64 workers, relative to the paper",
-                proactive.y.back() / paper.y.back()),
-        at_most(0.05, "reactive: packets with 64 workers, relative to proactive",
-                reactive.y.back() / proactive.y.back())};
+    for (std::size_t i = 1; i < requested.size(); ++i) {
+        drawing.checks.push_back(number(paper.y[i] / paper.y[i - 1], by_magnitude,
+                                        fmt::format("growth from {} to {} workers", paper.x[i - 1], paper.x[i]),
+                                        proactive.y[i] / proactive.y[i - 1]));
+    }
+    drawing.checks.push_back(equal(0, "reactive: packets with the fewest workers, relative to proactive",
+                                   reactive.y.front() / proactive.y.front()));
+    drawing.checks.push_back(notified("proactive: packets with the fewest workers (8: an input)", proactive.y.front()));
+    drawing.checks.push_back(notified("proactive: packets with 64 workers (an input)", proactive.y.back()));
     drawing.charts = {LineChart{.title = "ResNet50, one epoch",
                                 .x = {.label = "workers", .logarithmic = true, .ticks_at_numbers = true},
                                 .y = {.label = "packets of a worker", .logarithmic = true},
@@ -80,16 +86,18 @@ Drawing draw_table1(const Lab& lab) {
 const Figure table1{
     .id = "table1",
     .title = "Packets that could overflow",
-    .source = "ATP, appendix B.2",
+    .source = "ATP, appendix B.2 and section 5.3.1",
     .claim =
-        "If all packets whose sum could overflow bypassed the switch (proactive), their number would grow fast with "
-        "the number of workers: from 37,002 per epoch with 8 workers to 14.6 million with 64. Hardly any sum "
-        "overflows (reactive).",
+        "Average false positive packets per epoch of ResNet50 increase as workers increase: 37,002 with 8 workers, "
+        "231,528 with 16, 1,156,126 with 32 and 14,602,998 with 64. No packet of ResNet50 needs overflow correction.",
     .setup =
-        "The largest element of each fragment is drawn from a log-normal distribution that matches both ends of the "
-        "paper's table (research/simulate.md). The shipped state machines then send, bypass, overflow and resend. The "
-        "measured shares are scaled to the 8.3 billion packets of an epoch. If the reactive mode resends no packet, "
-        "the logarithmic axis cannot show a point.",
+        "The largest element of each fragment is drawn from a log-normal distribution. The state machines then send, "
+        "bypass, overflow and resend. The measured shares are scaled to the 8.3 billion packets of an epoch. If the "
+        "reactive mode resends no packet, the logarithmic axis cannot show a point.",
+    .differences =
+        "A log-normal distribution through both ends of the table grows more slowly from 32 to 64 workers than the "
+        "paper's gradients, and faster before.",
+    .inputs = inputs_of_table1,
     .draw = draw_table1,
 };
 

@@ -47,13 +47,13 @@ Drawing draw_server(const Lab& lab) {
     };
     Drawing drawing;
     drawing.checks = {
-        between(0.95, 1.1, "one tensor, server on the switch host: relative to a dedicated host", ratio(goodput, 1, 0)),
-        between(0.4, 0.6, "one tensor, server on a worker's host: relative to a dedicated host", ratio(goodput, 2, 0)),
+        equal(1, "one tensor, server on the switch host: relative to a dedicated host", ratio(goodput, 1, 0)),
+        number(0.5, same_ratio, "one tensor, server on a worker's host: relative to a dedicated host",
+               ratio(goodput, 2, 0)),
         notified("scarce memory, server on the switch host: relative to a dedicated host", ratio(goodput, 1, 1)),
         notified("scarce memory, server on a worker's host: relative to a dedicated host", ratio(goodput, 2, 1)),
-        between(0.97, 1.03, "training, server on the switch host: relative to a dedicated host",
-                ratio(throughput, 1, 0)),
-        notified("training, server on a worker's host: relative to a dedicated host", ratio(throughput, 2, 0))};
+        equal(1, "training, server on the switch host: relative to a dedicated host", ratio(throughput, 1, 0)),
+        equal(1, "training, server on a worker's host: relative to a dedicated host", ratio(throughput, 2, 0))};
     drawing.charts = {goodput, throughput};
     return drawing;
 }
