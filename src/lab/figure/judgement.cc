@@ -23,13 +23,11 @@ std::string short_text(double number) {
     return std::abs(number) >= 100 ? fmt::format("{:.0f}", number) : fmt::format("{:.3g}", number);
 }
 
-double above(double number) { return std::nextafter(number, std::numeric_limits<double>::infinity()); }
-double below(double number) { return std::nextafter(number, 0); }
-
 // The effect keeps its sign: what is above 1 in the paper is above 1 here.
 Check on_the_same_side_of_one(Check check) {
-    if (*check.paper > 1) check.least = std::max(check.least, above(1));
-    if (*check.paper < 1) check.most = std::min(check.most, below(1));
+    if (*check.paper > 1) check.least = std::max(check.least, 1.0);
+    if (*check.paper < 1) check.most = std::min(check.most, 1.0);
+    check.open = true;
     return check;
 }
 
@@ -44,7 +42,9 @@ Check shape(std::string expected, std::string what, double value, double least, 
 }
 
 Check more_than(double least, std::string expected, std::string what, double value) {
-    return shape(std::move(expected), std::move(what), value, above(least), std::numeric_limits<double>::infinity());
+    Check check = shape(std::move(expected), std::move(what), value, least, std::numeric_limits<double>::infinity());
+    check.open = true;
+    return check;
 }
 
 // The smallest ratio of a number to the next one.
@@ -88,7 +88,8 @@ std::string_view to_string(Verdict verdict) {
 
 Verdict Check::verdict() const {
     if (std::isnan(low) || std::isnan(high)) return Verdict::differs;
-    if (low >= least && high <= most) return Verdict::holds;
+    const bool inside = open ? low > least && high < most : low >= least && high <= most;
+    if (inside) return Verdict::holds;
     return high < least || low > most ? Verdict::differs : Verdict::undecided;
 }
 
@@ -159,7 +160,7 @@ Check stable(std::string what, std::span<const double> samples) {
     for (const double sample : samples) squares += (sample - mean) * (sample - mean);
     const double deviates = std::sqrt(squares / static_cast<double>(samples.size()));
     return shape(fmt::format("stable: variation below {}", most_variation), std::move(what), deviates / mean, 0,
-                 below(most_variation));
+                 most_variation);
 }
 
 Check collapse(double level, std::string what, std::span<const double> samples) {

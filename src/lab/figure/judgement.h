@@ -31,6 +31,7 @@ struct Check {
     double high = value;
     double least = -std::numeric_limits<double>::infinity();
     double most = std::numeric_limits<double>::infinity();
+    bool open = false;  // at an end of the interval, the check neither holds nor differs
 
     [[nodiscard]] bool assessed() const { return !expected.empty(); }
     // holds, differs or undecided; a number that is not judged holds. NaN differs.

@@ -25,8 +25,8 @@ constexpr Input inputs_of_switchml_fig2[] = {
 };
 
 Drawing draw_switchml_fig2(const Lab& lab) {
-    const std::vector<std::uint32_t> pools =
-        lab.pick<std::vector<std::uint32_t>>({16, 64, 256, 1024}, {16, 32, 64, 128, 256, 512, 1024, 2048, 4096});
+    const std::vector<std::uint32_t> pools = lab.pick<std::vector<std::uint32_t>>(
+        {16, 32, 64, 128, 256, 1024}, {16, 32, 64, 128, 256, 512, 1024, 2048, 4096});
     std::vector<sim::Scenario> points;
     for (const std::uint32_t pool : pools) {
         sim::Scenario point = testbed("star:8");
