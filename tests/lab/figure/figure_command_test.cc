@@ -39,14 +39,14 @@ TEST_F(FigureCommand, ListPrintsEveryFigure) {
     EXPECT_EQ(list.status, 0);
     EXPECT_NE(list.output.find("fig9 "), std::string::npos);
     const auto json = nlohmann::json::parse(figure("list --json").output);
-    EXPECT_EQ(json.at(0).at("id"), "fig8");
+    EXPECT_EQ(json.at(0).at("id"), "fig3");
     EXPECT_FALSE(json.at(0).at("claim").get<std::string>().empty());
 }
 
 TEST_F(FigureCommand, FigureWritesPointsAndPicture) {
     const Outcome outcome = figure("fig9 --quick --out " + folder_.string());
     EXPECT_EQ(outcome.status, 0) << outcome.output;
-    EXPECT_NE(outcome.output.find("verdict: holds"), std::string::npos) << outcome.output;
+    EXPECT_NE(outcome.output.find("verdict: consistent"), std::string::npos) << outcome.output;
     EXPECT_NE(content_of(folder_ / "fig9.csv").find("ATP"), std::string::npos);
     EXPECT_NE(content_of(folder_ / "fig9.svg").find("</svg>"), std::string::npos);
 }
@@ -57,7 +57,10 @@ TEST_F(FigureCommand, JsonPrintsOneArray) {
     const auto json = nlohmann::json::parse(outcome.output);
     ASSERT_EQ(json.size(), 1U);
     EXPECT_EQ(json[0].at("id"), "fig9");
-    EXPECT_EQ(json[0].at("verdict"), "holds");
+    EXPECT_EQ(json[0].at("verdict"), "consistent");
+    EXPECT_EQ(json[0].at("basis"), "arithmetic");
+    EXPECT_EQ(json[0].at("checks").at(0).at("deviation"), 0);
+    EXPECT_EQ(json[0].at("checks").at(0).at("deviation_text"), "+0.0 %");
     EXPECT_NE(json[0].at("ours").get<std::string>().find(": 3"), std::string::npos);
     EXPECT_FALSE(json[0].at("claim").get<std::string>().empty());
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "figure/figure.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <array>
 
 #include "figure/catalogue.h"
 
@@ -11,7 +14,8 @@ namespace {
 TEST(Figure, NineMeasuresExactlyThree) {
     const auto drawing = draw(*find_figure("fig9"), {.quick = true, .threads = 2});
     ASSERT_TRUE(drawing.has_value());
-    EXPECT_EQ(drawing->verdict(), Verdict::holds);
+    EXPECT_EQ(drawing->basis, Basis::arithmetic);
+    EXPECT_EQ(drawing->verdict(), Verdict::consistent);
     EXPECT_DOUBLE_EQ(drawing->checks.front().value, 3);
     EXPECT_FALSE(drawing->charts.empty());
 }
@@ -21,6 +25,44 @@ TEST(Figure, SkippedDrawingReportsItsReason) {
     drawing.skipped = "no torch here";
     EXPECT_EQ(drawing.verdict(), Verdict::skipped);
     EXPECT_EQ(drawing.ours(), "no torch here");
+}
+
+constexpr Input of_claim[] = {{"cost", Origin::from_claim, "8.7"}};
+constexpr Input free_ones[] = {{"rate", Origin::paper, "100"}, {"queue", Origin::free, "2"}};
+
+// Holds if the queue is at most 2.
+Drawing draw_by_queue(const Lab& lab) {
+    Drawing drawing;
+    drawing.checks = {order("a", std::array{3.0, lab.free("queue", 2.0)}), notified("seed", double(lab.seed()))};
+    return drawing;
+}
+
+TEST(Figure, InputFromTheClaimMakesItCalibrated) {
+    const Figure figure{.id = "x", .inputs = of_claim, .draw = draw_by_queue};
+    EXPECT_EQ(basis_of(figure), Basis::calibrated);
+    EXPECT_EQ(basis_of({.basis = Basis::arithmetic, .inputs = of_claim}), Basis::arithmetic);
+    EXPECT_EQ(basis_of({.basis = Basis::kernel, .inputs = free_ones}), Basis::kernel);
+    EXPECT_EQ(draw(figure, {})->verdict(), Verdict::consistent);
+}
+
+TEST(Figure, FreeInputThatTurnsTheVerdictLeavesItUndecided) {
+    const Figure figure{.id = "x", .inputs = free_ones, .draw = draw_by_queue};
+    const auto drawing = draw(figure, {});
+    EXPECT_EQ(drawing->verdict(), Verdict::undecided);
+    EXPECT_THAT(drawing->turns, testing::ElementsAre("queue × 2: differs"));
+    EXPECT_EQ(draw(figure, {.quick = true})->verdict(), Verdict::holds) << "quick runs vary nothing";
+}
+
+TEST(Figure, RunsHaveSeedsOfTheirOwn) {
+    const Figure figure{.id = "x", .draw = draw_by_queue};
+    const auto interval = [](const Figure& one, const LabOptions& options) {
+        const Check seed = draw(one, options)->checks.back();
+        return std::array{seed.low, seed.value, seed.high};
+    };
+    EXPECT_EQ(interval(figure, {.seed = 3}), (std::array{3.0, 5.0, 7.0}));
+    EXPECT_EQ(interval(figure, {.runs = 2, .seed = 3}), (std::array{3.0, 4.0, 4.0}));
+    EXPECT_EQ(interval(figure, {.quick = true, .seed = 3}), (std::array{3.0, 3.0, 3.0}));
+    EXPECT_EQ(interval({.id = "x", .once = true, .draw = draw_by_queue}, {}), (std::array{1.0, 1.0, 1.0}));
 }
 
 TEST(Figure, FailedRunIsReportedWithItsScenario) {

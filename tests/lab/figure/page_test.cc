@@ -9,12 +9,14 @@
 namespace atp::figure {
 namespace {
 
+constexpr Input inputs[] = {{"queue", Origin::free, "2 MB"}};
 const Figure figure{.id = "fig0",
                     .title = "Nothing",
                     .source = "ATP, section 0",
                     .claim = "It is so.",
                     .setup = "One run.",
                     .differences = "Because.",
+                    .inputs = inputs,
                     .draw = nullptr};
 
 Drawn drawn_with(std::vector<Check> checks) {
@@ -25,15 +27,25 @@ Drawn drawn_with(std::vector<Check> checks) {
 }
 
 TEST(Page, PageHasClaimPictureVerdictAndCommand) {
-    const Drawn drawn = drawn_with({at_least(2, "a|b", 3)});
+    const Drawn drawn = drawn_with({number(2, same_ratio, "a|b", 2.1), notified("c", 4)});
     const std::string page = page_of(std::span(&drawn, 1), {.quick = true, .seed = 5}, "pictures", "<!-- origin -->");
-    for (const char* text :
-         {"reproduced\n\n<!-- origin -->\n\nWritten by", "## fig0: Nothing", "(ATP, section 0): It is so.", "One run.",
-          "![Nothing](pictures/fig0.svg)", "| a\\|b | 3 | at least 2 | holds |", "**Verdict: holds.** Because.",
-          "`atp-lab figure fig0 --quick --seed 5` ([points](pictures/fig0.csv))",
-          "| [fig0](#fig0) | Nothing | holds |"}) {
+    for (const char* text : {"reproduced\n\n<!-- origin -->\n\nWritten by", "## fig0: Nothing",
+                             "(ATP, section 0): It is so.", "One run.", "![Nothing](pictures/fig0.svg)",
+                             "**Inputs**: queue (free: 2 MB).", "| a\\|b | 2.1 | 2 ± 15 % | +5.0 % | holds |",
+                             "| c | 4 |  |  | not judged |", "**Verdict: holds** (basis: simulator). Because.",
+                             "`atp-lab figure fig0 --quick --seed 5` ([points](pictures/fig0.csv))",
+                             "| [fig0](#fig0) | Nothing | simulator | holds |"}) {
         EXPECT_NE(page.find(text), std::string::npos) << text << "\nis not in\n" << page;
     }
+}
+
+TEST(Page, FreeInputsThatDecideAreNamed) {
+    Drawn drawn = drawn_with({number(2, same_ratio, "a", 2.1)});
+    drawn.drawing.turns = {"queue × 2: differs"};
+    const std::string page = page_of(std::span(&drawn, 1), {}, "pictures", "");
+    EXPECT_NE(page.find("**Verdict: undecided** (basis: simulator). Inputs decide: queue × 2: differs."),
+              std::string::npos)
+        << page;
 }
 
 TEST(Page, SkippedFigureShowsItsReason) {
