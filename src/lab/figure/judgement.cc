@@ -23,14 +23,6 @@ std::string short_text(double number) {
     return std::abs(number) >= 100 ? fmt::format("{:.0f}", number) : fmt::format("{:.3g}", number);
 }
 
-// The effect keeps its sign: what is above 1 in the paper is above 1 here.
-Check on_the_same_side_of_one(Check check) {
-    if (*check.paper > 1) check.least = std::max(check.least, 1.0);
-    if (*check.paper < 1) check.most = std::min(check.most, 1.0);
-    check.open = true;
-    return check;
-}
-
 Check shape(std::string expected, std::string what, double value, double least, double most) {
     return {.what = std::move(what),
             .expected = std::move(expected),
@@ -39,6 +31,18 @@ Check shape(std::string expected, std::string what, double value, double least, 
             .high = value,
             .least = least,
             .most = most};
+}
+
+// The effect keeps its sign: what is above 1 in the paper is above 1 here.
+Check near(double paper, double least, double most, std::string what, double value) {
+    if (paper > 1) least = std::max(least, 1.0);
+    if (paper > 0 && paper < 1) most = std::min(most, 1.0);
+    Check check = shape(fmt::format("{}, from {} to {}", short_text(paper), short_text(least), short_text(most)),
+                        std::move(what), value, least, most);
+    check.paper = paper;
+    check.relative = paper != 0;
+    check.open = paper != 0;
+    return check;
 }
 
 Check more_than(double least, std::string expected, std::string what, double value) {
@@ -110,18 +114,11 @@ std::string Check::deviation_text() const {
 }
 
 Check number(double paper, double tolerance, std::string what, double value) {
-    Check check = shape(fmt::format("{} ± {:.0f} %", short_text(paper), tolerance * percent), std::move(what), value,
-                        paper / (1 + tolerance), paper * (1 + tolerance));
-    check.paper = paper;
-    return on_the_same_side_of_one(std::move(check));
+    return near(paper, paper / (1 + tolerance), paper * (1 + tolerance), std::move(what), value);
 }
 
 Check equal(double paper, std::string what, double value, double band) {
-    Check check = shape(fmt::format("{} ± {}", short_text(paper), short_text(band)), std::move(what), value,
-                        paper - band, paper + band);
-    check.paper = paper;
-    check.relative = paper != 0;
-    return paper == 0 ? check : on_the_same_side_of_one(std::move(check));
+    return near(paper, paper - band, paper + band, std::move(what), value);
 }
 
 Check notified(std::string what, double value) {

@@ -59,13 +59,15 @@ std::string section_of(const Drawn& drawn, const LabOptions& options, std::strin
     text += fmt::format("**Verdict: {}** (basis: {}).", to_string(verdict), to_string(drawn.drawing.basis));
     if (!drawn.drawing.turns.empty()) text += fmt::format(" Inputs decide: {}.", fmt::join(drawn.drawing.turns, ", "));
     if (!figure.differences.empty()) text += fmt::format(" {}", figure.differences);
+    if (figure.differences.empty() && verdict == Verdict::differs) text += " Cause unknown.";
     return text + fmt::format("\n\n`{}` ([points]({}/{}.csv))\n", command_of(figure.id, options), folder, figure.id);
 }
 
 }  // namespace
 
 std::string command_of(std::string_view id, const LabOptions& options) {
-    return fmt::format("atp-lab figure {}{} --seed {}", id, options.quick ? " --quick" : "", options.seed);
+    const std::string runs = options.runs == 0 ? "" : fmt::format(" --runs {}", options.runs);
+    return fmt::format("atp-lab figure {}{}{} --seed {}", id, options.quick ? " --quick" : "", runs, options.seed);
 }
 
 std::string page_of(std::span<const Drawn> drawn, const LabOptions& options, std::string_view folder,

@@ -44,7 +44,8 @@ TEST(Number, WithoutAValueDiffers) {
 
 TEST(Number, TextHasTheDeviationWithItsSign) {
     const Check check = number(4.2, same_ratio, "a", 1.745);
-    EXPECT_EQ(check.expected, "4.2 ± 15 %");
+    EXPECT_EQ(check.expected, "4.2, from 3.65 to 4.83");
+    EXPECT_EQ(equal(0.95, "a", 0.9).expected, "0.95, from 0.9 to 1");
     EXPECT_EQ(check.deviation_text(), "-58.5 %");
     EXPECT_EQ(number(2, same_ratio, "a", 2.1).deviation_text(), "+5.0 %");
     EXPECT_EQ(equal(0, "a", 0.01).deviation_text(), "+0.010");
@@ -132,7 +133,7 @@ TEST(Verdict, IsThatOfTheWorstCheckAndNoStrongerThanTheBasis) {
 
 TEST(Verdict, SentenceNamesWhatDoesNotHold) {
     const std::array checks{equal(1, "a", 1), number(2, same_ratio, "b", 3), notified("c", 4)};
-    EXPECT_EQ(sentence_of(checks), "a: 1; b: 3 (2 ± 15 %: differs); c: 4");
+    EXPECT_EQ(sentence_of(checks), "a: 1; b: 3 (2, from 1.74 to 2.3: differs); c: 4");
 }
 
 }  // namespace

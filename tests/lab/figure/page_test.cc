@@ -28,13 +28,15 @@ Drawn drawn_with(std::vector<Check> checks) {
 
 TEST(Page, PageHasClaimPictureVerdictAndCommand) {
     const Drawn drawn = drawn_with({number(2, same_ratio, "a|b", 2.1), notified("c", 4)});
-    const std::string page = page_of(std::span(&drawn, 1), {.quick = true, .seed = 5}, "pictures", "<!-- origin -->");
-    for (const char* text : {"reproduced\n\n<!-- origin -->\n\nWritten by", "## fig0: Nothing",
-                             "(ATP, section 0): It is so.", "One run.", "![Nothing](pictures/fig0.svg)",
-                             "**Inputs**: queue (free: 2 MB).", "| a\\|b | 2.1 | 2 ± 15 % | +5.0 % | holds |",
-                             "| c | 4 |  |  | not judged |", "**Verdict: holds** (basis: simulator). Because.",
-                             "`atp-lab figure fig0 --quick --seed 5` ([points](pictures/fig0.csv))",
-                             "| [fig0](#fig0) | Nothing | simulator | holds |"}) {
+    const std::string page =
+        page_of(std::span(&drawn, 1), {.quick = true, .runs = 2, .seed = 5}, "pictures", "<!-- origin -->");
+    for (const char* text :
+         {"reproduced\n\n<!-- origin -->\n\nWritten by", "## fig0: Nothing", "(ATP, section 0): It is so.", "One run.",
+          "![Nothing](pictures/fig0.svg)", "**Inputs**: queue (free: 2 MB).",
+          "| a\\|b | 2.1 | 2, from 1.74 to 2.3 | +5.0 % | holds |", "| c | 4 |  |  | not judged |",
+          "**Verdict: holds** (basis: simulator). Because.",
+          "`atp-lab figure fig0 --quick --runs 2 --seed 5` ([points](pictures/fig0.csv))",
+          "| [fig0](#fig0) | Nothing | simulator | holds |"}) {
         EXPECT_NE(page.find(text), std::string::npos) << text << "\nis not in\n" << page;
     }
 }
@@ -46,6 +48,15 @@ TEST(Page, FreeInputsThatDecideAreNamed) {
     EXPECT_NE(page.find("**Verdict: undecided** (basis: simulator). Inputs decide: queue × 2: differs."),
               std::string::npos)
         << page;
+}
+
+TEST(Page, DifferenceWithoutAReasonHasAnUnknownCause) {
+    Figure unexplained = figure;
+    unexplained.differences = "";
+    Drawn drawn = drawn_with({number(2, same_ratio, "a", 3)});
+    drawn.figure = &unexplained;
+    const std::string page = page_of(std::span(&drawn, 1), {}, "pictures", "");
+    EXPECT_NE(page.find("**Verdict: differs** (basis: simulator). Cause unknown."), std::string::npos) << page;
 }
 
 TEST(Page, SkippedFigureShowsItsReason) {

@@ -183,6 +183,10 @@ const Figure fig16{
         "The flow is TCP, which halves its window after an ECN mark. Flow and job share the queue of the worker's "
         "host. "
         "While the microbenchmark runs, the flow starts and ends. Milliseconds here are seconds in the paper.",
+    .differences =
+        "The uplink is full (last row), but a quarter of the bytes are headers: packets of 62 lanes have 56 bytes of "
+        "ATP's "
+        "header, not 16. Why the flow gets less than half is unknown.",
     .inputs = inputs_of_background,
     .draw = draw_fig16,
 };
@@ -195,6 +199,9 @@ const Figure draft_fig12{
         "The aggregate goodput of ATP and background traffic is close to line rate, while it is not for BytePS with "
         "RDMA, because each host runs both a worker and a server.",
     .setup = "As fig16, which draws ATP.",
+    .differences =
+        "ATP and flow fill the uplink, but a quarter of the job's bytes are headers (fig16). Why VGG16 and the flow "
+        "stay below the line is unknown.",
     .inputs = inputs_of_background,
     .draw = draw_draft_fig12,
 };
