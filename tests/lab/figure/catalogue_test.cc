@@ -22,6 +22,16 @@ TEST(Catalogue, EveryFigureHasSourceClaimAndSetup) {
     }
 }
 
+TEST(Catalogue, EveryFigureOfAPaperListsItsInputs) {
+    for (const Figure* figure : catalogue()) {
+        EXPECT_EQ(figure->inputs.empty(), figure->id.starts_with("beyond-")) << figure->id;
+        for (const Input& input : figure->inputs) {
+            EXPECT_FALSE(input.name.empty()) << figure->id;
+            EXPECT_FALSE(input.source.empty()) << figure->id;
+        }
+    }
+}
+
 TEST(Catalogue, UnknownIdHasSimilarIds) {
     EXPECT_EQ(find_figure("fig99"), nullptr);
     EXPECT_THAT(ids_near("fig99"), testing::Contains("fig9"));
