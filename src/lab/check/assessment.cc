@@ -71,6 +71,28 @@ void Machines::assess_sending(NodeState& worker, std::span<const std::byte> pack
     }
 }
 
+// A worker halves its window at most once until all is acknowledged that it had sent by then. Each ACK without a mark
+// lets a smaller window grow. In the model a step has more bytes than a whole window, so each growth shows.
+void Machines::assess_window(NodeState& worker, const Window& before, std::span<const std::byte> packet,
+                             Step& step) const {
+    const protocol::Worker& machine = worker.rank->machine().worker();
+    const auto expected = static_cast<std::uint8_t>(truth_.offset_of(machine.expected()));
+    const std::uint64_t halvings = machine.counters().halvings - before.halvings;
+    if (halvings > 1 || (halvings == 1 && expected < worker.halved_until))
+        step.violate("a worker halved its window again before the ACKs of the window");
+    if (halvings != 0) worker.halved_until = static_cast<std::uint8_t>(truth_.offset_of(machine.next_seq()));
+    if (worker.halved_until <= expected) worker.halved_until = 0;
+    if (machine.counters().acks == before.acks) return;
+    const unsigned bit = 1U << static_cast<unsigned>(truth_.offset_of(wire::load_u32(packet.data() + ATP_OFFSET_SEQ)));
+    const unsigned marks = ATP_FLAG_ECN | ATP_FLAG_ECN_DOWN;
+    const bool marked = (wire::load_u16(packet.data() + ATP_OFFSET_FLAGS) & marks) != 0;
+    worker.taken = static_cast<std::uint8_t>(worker.taken | bit);
+    if (marked) worker.marked = static_cast<std::uint8_t>(worker.marked | bit);
+    const bool may_grow = before.packets < configuration_.window() && halvings == 0 && !marked;
+    if (may_grow && machine.window_packets() <= before.packets)
+        step.violate("an ACK without a mark did not let a window grow");
+}
+
 void Machines::assess_completed(const NodeState& worker, Step& step) {
     if (configuration_.mismatched_worker >= 0)
         step.violate("a worker received a sum, although workers called different operations");
@@ -205,6 +227,9 @@ SystemAssessment Machines::assess(unsigned node, const Claims& claims, Summaries
     if (kind(node) == NodeKind::worker && !indices_agree(node, after)) {
         return {.violation = "two workers used different aggregators for the same fragment"};
     }
+    if (kind(node) == NodeKind::worker && !marks_agree(node, after)) {
+        return {.violation = "two workers got different congestion marks for the same fragment"};
+    }
     return {.violation = {}, .late_claim = claims.claimed && complete(after, *claims.claimed)};
 }
 
@@ -235,6 +260,16 @@ bool Machines::indices_agree(unsigned node, Summaries after) const {
     return true;
 }
 
+// Windows of all workers halve for the same fragments (H32, docs/spec/hazards.md#h32).
+bool Machines::marks_agree(unsigned node, Summaries after) const {
+    const Summary& mine = *after[node];
+    for (unsigned rank = 0; rank < layout_.membership().workers(); ++rank) {
+        const Summary& other = *after[layout_.worker(layout_.node(node).job, rank)];
+        if (!other.crashed && ((mine.marked ^ other.marked) & mine.taken & other.taken) != 0) return false;
+    }
+    return true;
+}
+
 void Machines::summarise(unsigned node, Time now, Step& step) {
     NodeState& at = states_[node];
     Summary& summary = step.summary;
@@ -245,6 +280,8 @@ void Machines::summarise(unsigned node, Time now, Step& step) {
         summary.timer_armed = moment_of(at.rank->poll_timeout(), now) <= Moment::timer;
         summary.next_offset = worker.next_seq() - configuration_.first_seq;
         summary.sent_index = at.sent_index;
+        summary.taken = at.taken;
+        summary.marked = at.marked;
     }
     for (std::size_t at_server = 0; at_server < at.servers.size(); ++at_server) {
         const std::size_t job = at.rank ? layout_.node(node).job : at_server;

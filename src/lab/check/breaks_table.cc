@@ -14,7 +14,7 @@ namespace atp::check {
 namespace {
 
 // Faults that star2 (two workers, one fragment at a time) cannot detect, each with a configuration that detects it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 73> shown_by = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 79> shown_by = {{
     {"resend_claims", "star2-shared"},
     {"complete_early", "star3"},
     {"ignore_token", "incarnations2"},
@@ -22,6 +22,12 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 73> shown_by
     {"flush_keeps_aggregator", "star2-shared"},
     {"supersede_too_early", "star2-shared"},
     {"ecn_lost_in_switch", "marked"},
+    {"mark_for_one", "marks"},
+    {"mark_lost_in_repeat", "marked"},
+    {"mark_lost_in_flush", "marked-bypass"},
+    {"halves_each_mark", "marked-newer"},
+    {"never_grows_again", "marks"},
+    {"once_though_asked", "star2-path"},
     {"overflow_not_sticky", "overflow"},
     {"merge_overlapping", "star3-shared"},
     {"replace_smaller", "star3"},

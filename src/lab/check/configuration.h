@@ -78,6 +78,7 @@ struct Configuration {
     bool one_owner = false;             // rank 0 owns all of them; otherwise the workers in turn
     std::uint32_t first_seq = 1000;
     bool racks_share_switch = false;   // the switch of all racks is in the path
+    bool asks_path = false;            // switches ask one in the path for copies of results, and there is none
     bool switch_in_path = false;       // one unit: a switch without an address is between its switch and ranks from 1
     std::uint8_t ack_lists = 0;        // most ACKs in a list of the top switch; 0: no lists
     std::uint8_t pipelines = 0;        // bit mask of the switches that are pipelines, by number
@@ -104,6 +105,7 @@ struct Configuration {
         return protocol == Protocol::atp && jobs * window() <= aggregators && window() <= base_slots &&
                mismatched_worker < 0;
     }
+    [[nodiscard]] bool has_marks() const { return marked_worker >= 0 || budget_of(Fault::mark) != 0; }
     // The nodes measure time, which passes in ticks. Otherwise each timer may fire at any moment.
     [[nodiscard]] bool has_clock() const { return protocol == Protocol::joining; }
     [[nodiscard]] std::uint32_t window() const { return 1U << window_log2; }

@@ -46,6 +46,7 @@ constexpr auto settings = std::to_array<Setting>({
     {"one_owner", set<&Configuration::one_owner>},
     {"first_seq", set<&Configuration::first_seq>},
     {"racks_share_switch", set<&Configuration::racks_share_switch>},
+    {"asks_path", set<&Configuration::asks_path>},
     {"switch_in_path", set<&Configuration::switch_in_path>},
     {"ack_lists", set<&Configuration::ack_lists>},
     {"pipelines", set<&Configuration::pipelines>},

@@ -31,6 +31,8 @@ star3-newer: of three workers, the one that lost its gradient sends again
   units 3, window 4, tensors 4, aggregators 2 | losses 1
 rack-direct-newer: a loss at either level, which newer results show
   units 2+direct, window 4, tensors 4, aggregators 2 | losses 1
+star2-path: the switch asks for copies of results in the path, and nobody makes any
+  units 2, tensors 1+1, asks_path | losses 1, duplicates 1, timeouts 1 | losses 1, timeouts 1
 star3: three workers, one fragment at a time
   units 3, tensors 1+1 | losses 2, duplicates 1, timeouts 2 | losses 1, duplicates 1, timeouts 1
 star3-shared: three workers, two fragments at a time share one aggregator
@@ -92,6 +94,10 @@ wrap: sequence numbers pass 2^32
   units 2, window 2, tensors 2+1, aggregators 2, first_seq 0xFFFFFFFF | losses 1, duplicates 1, timeouts 1 | losses 1
 marked: all gradients of one worker are marked: every ACK carries the mark
   units 3, tensors 1+1, marked 1 | losses 1, duplicates 1, timeouts 2 | losses 1, timeouts 1
+marked-newer: four fragments at a time, all of them marked: a window halves once
+  units 2, window 4, tensors 4, aggregators 2, marked 1 | losses 1
+marked-bypass: one worker passes the switch, which holds the sum of the others, and one of those is marked
+  units 3, tensors 1, values one_large, bounded, marked 1 | losses 2, timeouts 1 | losses 1, timeouts 1
 marks: any packet may be marked: windows halve, and every operation completes
   units 2, window 2, tensors 2+1, aggregators 2 | losses 1, timeouts 1, marks 2 | losses 1, marks 1
 

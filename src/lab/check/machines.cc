@@ -125,6 +125,8 @@ void Machines::persist(NodeState& at, Archive& archive) {
     if (at.process) at.process->persist_data(archive);
     if (at.in_path) at.in_path->persist(archive);
     if (!at.tensors.empty()) archive.value(at.stored), archive.value(at.sent_index), archive.value(at.ended);
+    if (!at.tensors.empty() && configuration_.has_marks())
+        archive.value(at.taken), archive.value(at.marked), archive.value(at.halved_until);
     for (FragmentId& id : at.released) archive.value(id);
     for (Completion& completion : at.servers) archive.value(completion.accepted), archive.value(completion.completed);
     if (configuration_.ack_lists == 0 || !at.process) return;
@@ -234,10 +236,15 @@ void Machines::step_worker(unsigned node, Input input, const Flight& flight, Ste
     if (is_list) return step_worker_with_list(node, input, flight, step);
     NodeState& worker = states_[node];
     const CheckedStores assessed(worker.owned, worker.stored, step.violation);
-    const auto failures = [&worker] { return worker.rank->machine().worker().counters().audit_failures; };
-    const std::uint64_t before = failures();
+    const protocol::Worker& machine = worker.rank->machine().worker();
+    const protocol::WorkerCounters before = machine.counters();
+    const std::uint32_t window = machine.window_packets();
     hand_over(*worker.rank, input, flight);
-    if (failures() != before) step.violate("the audit lane caught a wrong result at a worker");
+    if (machine.counters().audit_failures != before.audit_failures)
+        step.violate("the audit lane caught a wrong result at a worker");
+    if (configuration_.has_marks())
+        assess_window(worker, {.acks = before.acks, .halvings = before.halvings, .packets = window}, flight.bytes,
+                      step);
     drain_worker(node, time_of(input), step);
 }
 

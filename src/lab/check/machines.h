@@ -70,6 +70,11 @@ class Machines final : public Processes {
         // Ghost state of workers.
         std::array<std::uint8_t, max_window> sent_index{};
         bool ended = false;  // with an error
+        // With congestion marks: Summary::taken and marked, and the offset of the first fragment that is sent after the
+        // window was halved; 0: all before are acknowledged.
+        std::uint8_t taken = 0;
+        std::uint8_t marked = 0;
+        std::uint8_t halved_until = 0;
         // Ghost state of switches, by aggregator: the fragment that it released last. Empty after another fragment
         // claimed it.
         std::vector<FragmentId> released;
@@ -86,6 +91,13 @@ class Machines final : public Processes {
     struct Merge {
         atp_header header{};
         protocol::ServerCounters before;
+    };
+
+    // Of a worker, before it gets a packet.
+    struct Window {
+        std::uint64_t acks = 0;
+        std::uint64_t halvings = 0;
+        std::uint32_t packets = 0;
     };
 
     Machines(const Configuration& configuration, const Incarnation& incarnation);
@@ -136,6 +148,7 @@ class Machines final : public Processes {
     // Defined in assessment.cc.
     void assess_pass(const PipelineSwitch& at, const PipelinePass& pass, Step& step);
     void assess_sending(NodeState& worker, std::span<const std::byte> packet, Step& step);
+    void assess_window(NodeState& worker, const Window& before, std::span<const std::byte> packet, Step& step) const;
     void assess_completed(const NodeState& worker, Step& step);
     static void assess_server(const protocol::ServerCounters& before, const protocol::ServerCounters& after,
                               Step& step);
@@ -150,6 +163,7 @@ class Machines final : public Processes {
     [[nodiscard]] FragmentPlace place_of(std::uint64_t token, std::uint32_t seq) const;
     [[nodiscard]] bool complete(Summaries after, FragmentPlace fragment) const;
     [[nodiscard]] bool indices_agree(unsigned node, Summaries after) const;
+    [[nodiscard]] bool marks_agree(unsigned node, Summaries after) const;
     void summarise(unsigned node, Time now, Step& step);
     void summarise_table(NodeState& at, Step& step) const;
     void summarise_pipeline(const PipelineSwitch& at, Step& step) const;

@@ -76,6 +76,7 @@ host::SwitchHostConfig Processes::config_of_switch(unsigned node, unsigned boots
     if (node != layout_.top() && !configuration_.names_root) {
         config.shard.tree.parent = layout_.address_of(layout_.above(node));
     }
+    config.shard.tree.asks_path = configuration_.asks_path;
     if (configuration_.has_clock()) config.shard.tree.hold = configuration_.hold_ticks * model_tick;
     return config;
 }

@@ -53,6 +53,9 @@ struct Summary {
     std::uint32_t next_offset = 0;                      // first fragment not yet sent
     std::array<std::uint8_t, max_window> sent_index{};  // ATP, by slot: aggregator of its last fragment
     std::array<std::uint8_t, max_window> phase{};       // SwitchML, by slot: number of earlier uses
+    // ATP, with congestion marks, as bits by offset: fragments with an ACK, and those whose ACK had a mark
+    std::uint8_t taken = 0;
+    std::uint8_t marked = 0;
     // Hosts of servers:
     std::array<std::uint32_t, max_jobs> completed{};  // by job: bit mask of fragments
     // Switches:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "protocol/breaks.h"
 #include "wire/bytes.h"
 #include "wire/control.h"
 
@@ -73,7 +74,7 @@ std::vector<wire::Address> PathHost::copies_of(std::span<const std::byte> bytes,
     // To all but the first member goes what another switch copied.
     if (group->members.begin()->second != to) return copies;
     for (const auto& [place, address] : group->members) {
-        if (address != to) copies.push_back(address);
+        if (address != to || ATP_BREAK(copy_to_receiver)) copies.push_back(address);
     }
     const auto now_ns = static_cast<std::uint64_t>(now.time_since_epoch().count());
     Admitted& payer = jobs_.at(admitted->job.key());

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/path_switches.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <chrono>
+#include <span>
 #include <utility>
 
 #include "protocol/switch_event.h"
@@ -28,6 +32,7 @@ bool PathSwitches::pass(Arrival& arrival, const wire::Address& from, const wire:
         own.host->poll(now);
         own.polls_at = now + std::chrono::seconds(1);
     }
+    note_arrived(arrival);
     PacketPool& pool = shared_.network.pool();
     arrival.packet = pool.exclusive(arrival.packet);
     protocol::PacketBuffer packet{.data = pool.data(arrival.packet),
@@ -51,6 +56,34 @@ std::vector<wire::Address> PathSwitches::copies_of(const Arrival& arrival, const
     PathSwitch& own = switches_.at(arrival.to);
     if (arrival.is_report || !own.host) return {};
     return own.host->copies_of(shared_.network.pool().bytes(arrival.packet), to, now);
+}
+
+// Gradients and JOINs pay for copies.
+void PathSwitches::note_arrived(const Arrival& arrival) {
+    const std::span<std::byte> bytes = shared_.network.pool().bytes(arrival.packet);
+    std::optional<std::uint32_t> job;
+    if (wire::control_type(bytes)) {
+        const auto join = wire::decode<wire::Join>(bytes);
+        if (join) job = join->terms.job;
+    } else if (bytes.size() > ATP_HEADER_BYTES && wire::load_u8(bytes.data() + ATP_OFFSET_TYPE) == ATP_TYPE_GRADIENT) {
+        job = wire::load_u32(bytes.data() + ATP_OFFSET_JOB);
+    }
+    if (job) ledgers_[{arrival.to, *job}].arrived_bytes += bytes.size();
+}
+
+std::optional<std::string> PathSwitches::objection_to(const std::vector<wire::Address>& copies, const Arrival& arrival,
+                                                      const wire::Address& to) {
+    if (copies.empty()) return std::nullopt;
+    if (std::ranges::find(copies, to) != copies.end())
+        return fmt::format("switch {} copied a result to the member that it was sent to", arrival.to);
+    const std::span<std::byte> bytes = shared_.network.pool().bytes(arrival.packet);
+    const auto joined = wire::decode<wire::Joined>(bytes);
+    const std::uint32_t job = joined ? joined->job : wire::load_u32(bytes.data() + ATP_OFFSET_JOB);
+    Ledger& ledger = ledgers_[{arrival.to, job}];
+    ledger.copied_bytes += copies.size() * bytes.size();
+    if (ledger.copied_bytes <= ledger.arrived_bytes) return std::nullopt;
+    return fmt::format("switch {} sent {} bytes of copies to job {}, from which {} bytes came", arrival.to,
+                       ledger.copied_bytes, job, ledger.arrived_bytes);
 }
 
 void PathSwitches::mark_join(Arrival& arrival) const {

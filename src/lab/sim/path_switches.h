@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "host/path_host.h"
@@ -29,6 +31,9 @@ class PathSwitches {
     void mark(Arrival& arrival) const {
         if (shared_.scenario.int32_switch == arrival.to) mark_join(arrival);
     }
+    // Why it must not make these copies; nullopt: it may (H108, docs/spec/hazards.md#h108). Call once for each packet.
+    [[nodiscard]] std::optional<std::string> objection_to(const std::vector<wire::Address>& copies,
+                                                          const Arrival& arrival, const wire::Address& to);
     // It ends, and starts again, empty, at this time. No effect if there is none.
     void crash(NodeId at, Time starts_again);
 
@@ -38,7 +43,14 @@ class PathSwitches {
     [[nodiscard]] std::uint64_t added_for(std::uint32_t job) const;
 
   private:
+    // What came to a switch from members of one job, and what it sent as copies.
+    struct Ledger {
+        std::uint64_t arrived_bytes = 0;
+        std::uint64_t copied_bytes = 0;
+    };
+
     void mark_join(Arrival& arrival) const;
+    void note_arrived(const Arrival& arrival);
 
     struct PathSwitch {
         host::PathHostConfig config;
@@ -49,6 +61,7 @@ class PathSwitches {
     };
     Shared shared_;
     std::map<NodeId, PathSwitch> switches_;
+    std::map<std::pair<NodeId, std::uint32_t>, Ledger> ledgers_;  // by switch and job
 };
 
 }  // namespace atp::sim

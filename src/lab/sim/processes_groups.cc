@@ -7,8 +7,19 @@
 #include "sim/fabric.h"
 #include "sim/network.h"
 #include "sim/processes.h"
+#include "wire/bytes.h"
+#include "wire/control.h"
 
 namespace atp::sim {
+namespace {
+
+// Any host may listen to a group, and who knows the token can forge packets of the job (H70, docs/spec/hazards.md#h70).
+bool has_token(std::span<const std::byte> packet, std::uint64_t token) {
+    if (const auto joined = wire::decode<wire::Joined>(packet)) return joined->token == token;
+    return packet.size() >= ATP_HEADER_BYTES && wire::load_u64(packet.data() + ATP_OFFSET_TOKEN) == token;
+}
+
+}  // namespace
 
 // The links form a tree: a copy goes over each link that leads to members, but not back.
 void Processes::deliver_to_group(const Arrival& arrival, Time now) {
@@ -20,6 +31,8 @@ void Processes::deliver_to_group(const Arrival& arrival, Time now) {
     for (const ProcessId member : groups_[arrival.process & ~group_bit].members) {
         const Process& each = process_at(member);
         if (each.rank == nullptr) continue;
+        if (has_token(pool().bytes(arrival.packet), each.rank->machine().config().terms.token))
+            fail("a packet to a group carries the token of its job");
         if (each.node == at) {
             Arrival own = arrival;
             own.process = member;
@@ -40,7 +53,9 @@ void Processes::deliver_to_group(const Arrival& arrival, Time now) {
 
 // A switch in the path copies what is for all members of a channel.
 void Processes::copy_in_path(const Arrival& arrival, const wire::Address& to, Time now) {
-    for (const wire::Address& member : paths_.copies_of(arrival, to, now)) {
+    const std::vector<wire::Address> copies = paths_.copies_of(arrival, to, now);
+    if (const auto objection = paths_.objection_to(copies, arrival, to)) fail(*objection);
+    for (const wire::Address& member : copies) {
         const ProcessId process = find(member);
         if (process == no_process) continue;
         Arrival copy = arrival;

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "endpoint/branch_receivers.h"
 #include "endpoint/routing.h"
+#include "protocol/breaks.h"
 #include "protocol/switch_event.h"
 #include "wire/control.h"
 
@@ -37,7 +38,7 @@ Downward downward_of(const protocol::PacketBuffer& packet) {
 
 // Anybody may listen to the group: a token that is read there would count everywhere else.
 void hide_token(const protocol::PacketBuffer& packet, const control::Branch& branch) {
-    wire::store_u64(packet.data + ATP_OFFSET_TOKEN, branch.group_number);
+    if (!ATP_BREAK(token_to_group)) wire::store_u64(packet.data + ATP_OFFSET_TOKEN, branch.group_number);
 }
 
 template <class Child>
@@ -200,8 +201,9 @@ void ShardMachine::forward_up(const protocol::PacketBuffer& packet, control::Bra
 
 // Results for all children go out once if all receive them.
 bool ShardMachine::goes_to_group(const protocol::PacketBuffer& packet, const control::Branch& branch) const {
-    if (!branch.by_group || type_of(packet.data) != ATP_TYPE_ACK || packet.verdict.worker != ATP_WORKER_ALL)
-        return false;
+    const bool once = branch.by_group || (ATP_BREAK(once_though_asked) && branch.asks_path &&
+                                          branch.once_to.family() != wire::Family::none);
+    if (!once || type_of(packet.data) != ATP_TYPE_ACK || packet.verdict.worker != ATP_WORKER_ALL) return false;
     return branch.asks_path ? may_be_copied(bytes_of(packet)) : config_.reaches_groups;
 }
 

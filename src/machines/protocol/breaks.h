@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Injected faults for the model checker, which must find every one of them. In the product, ATP_BREAK(name) is the
- * constant 0, so the compiler removes it. Only the libraries *_breakable are compiled with ATP_BREAKABLE, and only
+ * Injected faults for the model checker, which must find every one of ATP_BREAKS. In the product, ATP_BREAK(name) is
+ * the constant 0, so the compiler removes it. Only the libraries *_breakable are compiled with ATP_BREAKABLE, and only
  * `atp-lab check --break` links them. The faults of a pipeline are in decide_pipeline.h. The last fault is a variant
  * of SwitchML's machines, which the checker selects.
  */
@@ -69,13 +69,24 @@
     X(probe_once, 83, "a worker sends one PROBE for a fragment, whatever is lost")                                  \
     X(index_learned_again, 107, "the server learns from a fragment again when it repeats its ACK")                  \
     X(index_for_sharers, 107, "a worker takes a new index for all slots that had the old one")                      \
+    X(mark_for_one, 32, "the server returns a mark only to the worker whose packet completed the sum")              \
+    X(mark_lost_in_repeat, 31, "the server drops the mark of a sum when it answers one worker")                     \
+    X(mark_lost_in_flush, 31, "a switch drops the mark of the partial sum that a FLUSH fetches")                    \
+    X(halves_each_mark, 32, "a worker halves its window for each marked ACK, not once for a window")                \
+    X(never_grows_again, 32, "a worker that has halved its window never lets it grow again")                        \
+    X(once_though_asked, 108, "a switch sends a result once for all, though members need one each")                 \
     X(version_bit_alone, 37, "SwitchML's switch distinguishes phases by one bit only, as published")
+
+/* The checker has no groups and makes no copies, so only the simulator's swarm can find these, and must. */
+#define ATP_SWARM_BREAKS(X)                                                                  \
+    X(copy_to_receiver, 108, "a switch in the path copies a result to its own receiver too") \
+    X(token_to_group, 70, "what goes to a group carries the token of the job, which others may read there")
 
 #ifdef ATP_BREAKABLE
 enum atp_break {
     ATP_BREAK_none = 0,
 #define ATP_BREAK_ENUM(name, hazard, what) ATP_BREAK_##name,
-    ATP_BREAKS(ATP_BREAK_ENUM)
+    ATP_BREAKS(ATP_BREAK_ENUM) ATP_SWARM_BREAKS(ATP_BREAK_ENUM)
 #undef ATP_BREAK_ENUM
 };
 extern "C" thread_local enum atp_break atp_active_break; /* C++ only: C code is never compiled with ATP_BREAKABLE */

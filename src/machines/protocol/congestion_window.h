@@ -40,6 +40,8 @@ class CongestionWindow {
 
     [[nodiscard]] bool is_fixed() const { return least_bytes_ == max_bytes_; }
 
+    [[nodiscard]] bool has_halved() const { return threshold_bytes_ < max_bytes_; }
+
     // Of one window, and fewer are no congestion: links lose packets without being full.
     [[nodiscard]] std::uint32_t losses_of_a_full_queue() const { return std::max(window_packets() / 8, 4U); }
 

@@ -392,6 +392,8 @@ static inline struct atp_decision atp_decide_flush(struct atp_header* packet, st
     packet->worker = ATP_WORKER_ALL;
     packet->argument = aggregator->purpose;
     atp_load(packet, aggregator);
+    if (ATP_BREAK(mark_lost_in_flush))
+        packet->flags = (uint16_t)(packet->flags & ~(unsigned)(ATP_FLAG_ECN | ATP_FLAG_ECN_DOWN));
     if (!ATP_BREAK(flush_keeps_aggregator)) atp_release(aggregator);
     return atp_decision_of(ATP_PACKET_RETURN, ATP_LANES_EMIT, ATP_EVENT_FLUSHED);
 }

@@ -429,6 +429,9 @@ std::optional<ServerTransmit> Server::poll_transmit(std::span<std::byte> buffer)
         }
         const bool with_result = answer.type == ATP_TYPE_ACK && !answer.without_lanes;
         atp_header header = answers_.header_of(answer, record);
+        const bool to_all = answer.worker == ATP_WORKER_ALL;
+        if ((ATP_BREAK(mark_for_one) && to_all) || (ATP_BREAK(mark_lost_in_repeat) && !to_all))
+            header.flags = static_cast<std::uint16_t>(header.flags & ~(ATP_FLAG_ECN | ATP_FLAG_ECN_DOWN));
         header.part = static_cast<std::uint8_t>(answer_packet_ << ATP_PART_PACKET_SHIFT);
         wire::encode_header(header, buffer);
         const std::span<std::byte> words = buffer.subspan(ATP_HEADER_BYTES);

@@ -94,6 +94,16 @@ void Server::answer_probe_of_one_sender(Record& record, const atp_header& header
 // none.
 void Server::send_result(const Record& record, AnswerQueue::Cause cause) {
     Answer to_all{.type = ATP_TYPE_ACK, .cause = cause, .seq = record.seq, .units = membership_.all_units()};
+    if (ATP_BREAK(mark_for_one) && cause.worker < membership_.workers() && (record.ecn || record.ecn_down)) {
+        const Place& place = membership_.place(cause.worker);
+        send(Answer{.type = ATP_TYPE_ACK,
+                    .worker = cause.worker,
+                    .cause = cause,
+                    .seq = record.seq,
+                    .members = 1U << place.member,
+                    .units = 1U << place.unit},
+             counters_.acks);
+    }
     if (record.delivery.is_owned()) {
         const Place& owner = membership_.place(record.delivery.owner);
         Answer to_owner = to_all;

@@ -122,7 +122,7 @@ void Worker::handle_ack(const wire::Packet& packet, bool congested, Time now) {
     if ((header.flags & (ATP_FLAG_ECN | ATP_FLAG_ECN_DOWN)) != 0) {
         ++counters_.ecn_acks;
         congested_once();
-    } else {
+    } else if (!(ATP_BREAK(never_grows_again) && congestion_.has_halved())) {
         congestion_.on_ack();
     }
     if (acked.delivery.is_owned()) {

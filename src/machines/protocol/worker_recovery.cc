@@ -65,7 +65,8 @@ void Worker::note_loss() {
 }
 
 void Worker::congested_once() {
-    if (before(expected_, recovery_until_) || congestion_.is_fixed()) return;
+    const bool halved_already = before(expected_, recovery_until_) && !ATP_BREAK(halves_each_mark);
+    if (halved_already || congestion_.is_fixed()) return;
     recovery_until_ = next_seq_;
     ++counters_.halvings;
     congestion_.on_congestion();

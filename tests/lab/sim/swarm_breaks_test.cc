@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Proves that the simulator can fail: each test injects one fault into the state machines, and a few hundred seeds must
 // detect it. The tests use only faults that random network faults trigger often. The model checker detects all of them.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -53,6 +54,46 @@ INSTANTIATE_TEST_SUITE_P(EachAlone, InjectedFault,
                                          FaultyBuild{"window_unbounded", ATP_BREAK_window_unbounded},
                                          FaultyBuild{"accept_any_ack", ATP_BREAK_accept_any_ack},
                                          FaultyBuild{"list_mixes_workers", ATP_BREAK_list_mixes_workers}),
+                         [](const auto& build) { return build.param.name; });
+
+// Of results that go out once for all members.
+struct FaultOfAll {
+    const char* name;
+    atp_break value;
+    const char* what;  // the simulator reports
+};
+
+constexpr auto faults_of_all = std::to_array<FaultOfAll>({
+    {"copy_to_receiver", ATP_BREAK_copy_to_receiver, "copied a result to the member that it was sent to"},
+    {"token_to_group", ATP_BREAK_token_to_group, "a packet to a group carries the token of its job"},
+});
+
+#define ATP_COUNT_FAULT(name, hazard, what) +1
+static_assert(faults_of_all.size() == 0 ATP_SWARM_BREAKS(ATP_COUNT_FAULT));
+#undef ATP_COUNT_FAULT
+
+class FaultOfResultsForAll : public testing::TestWithParam<FaultOfAll> {
+  protected:
+    void SetUp() override { atp_active_break = GetParam().value; }
+    void TearDown() override { atp_active_break = ATP_BREAK_none; }
+};
+
+TEST_P(FaultOfResultsForAll, FailsASeedOfTheSwarmWithCopiesOrGroups) {
+    constexpr std::uint64_t seeds = 400;
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+        const Scenario scenario = draw_scenario(seed);
+        if (!scenario.in_path && !scenario.groups) continue;
+        const Report report = run(scenario);
+        if (report.passed()) continue;
+        EXPECT_THAT(report.failures, testing::Contains(testing::HasSubstr(GetParam().what)));
+        atp_active_break = ATP_BREAK_none;
+        EXPECT_TRUE(run(scenario).passed()) << "seed " << seed << " fails without the fault, too";
+        return;
+    }
+    FAIL() << "all of " << seeds << " seeds passed with the injected fault " << GetParam().name;
+}
+
+INSTANTIATE_TEST_SUITE_P(EachAlone, FaultOfResultsForAll, testing::ValuesIn(faults_of_all),
                          [](const auto& build) { return build.param.name; });
 
 class RoutingFault : public testing::TestWithParam<endpoint::RoutingBreak> {
