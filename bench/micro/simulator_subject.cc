@@ -17,12 +17,14 @@ constexpr unsigned racks = 4;
 constexpr unsigned workers_of_rack = 8;
 // A run of 32 workers processes hundreds of bytes for each byte of a tensor, so the tensor is smaller than the size.
 constexpr std::size_t tensors_in_size = 256;
+constexpr std::uint32_t initial_packets_of_papers = 200;
 
 sim::Scenario scenario_of(const Size& size) {
     sim::Scenario scenario;
     scenario.topology = {.shape = sim::TopologySpec::Shape::racks, .first = racks, .second = workers_of_rack};
     scenario.bytes = std::max<std::uint64_t>(size.tensor_bytes / tensors_in_size / ATP_LANE_BYTES, 1) * ATP_LANE_BYTES;
     scenario.lanes = lanes_of_papers;
+    scenario.initial_packets = initial_packets_of_papers;
     return scenario;
 }
 

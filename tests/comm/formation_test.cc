@@ -105,14 +105,15 @@ TEST(FindEachOther, DedicatedServersMustBeNamedAndHaveAddresses) {
         fails(comm::form_over_network(job.zero, options, meeting, nullptr, never), {.reason = Reason::unknown_name}));
 }
 
-// A switch notices within a second that its parent changed. Rank 1 sees another root at first.
-TEST(FindEachOther, RanksThatSeeDifferentRootsAskTheirSwitchesAgain) {
+// As rank 0 of two. A switch notices within a second that its parent changed: rank 1 sees another root at first.
+Result<comm::Formed> form_beside_another_root(std::uint32_t channels) {
     const auto node = start(small_switch());
     Two job;
     comm::Meeting meeting;
     meeting.facts.resize(2);
     meeting.groups = control::group_by_host(meeting.facts);
     comm::Options options = small_options();
+    options.channels = channels;
     options.switch_address = address_of(*node);
     const std::jthread other([&] {
         const auto leave = [&](std::string_view round, std::uint64_t root) {
@@ -124,10 +125,24 @@ TEST(FindEachOther, RanksThatSeeDifferentRootsAskTheirSwitchesAgain) {
         const std::uint64_t root = leave(control::rounds_network[0], 1);
         EXPECT_EQ(leave(control::rounds_network[1], root), root);
     });
-    const auto formed = comm::form_over_network(job.zero, options, meeting, nullptr, patiently());
+    return comm::form_over_network(job.zero, options, meeting, nullptr, patiently());
+}
+
+TEST(FindEachOther, RanksThatSeeDifferentRootsAskTheirSwitchesAgain) {
+    const auto formed = form_beside_another_root(1);
     ASSERT_TRUE(formed) << to_string(formed.error());
     EXPECT_EQ(formed->plan.units, 1U);
     EXPECT_EQ(formed->channels.size(), 2U) << "one, and one for all-gathers";
+}
+
+TEST(FindEachOther, ChannelsOfAJobShareTheFirstWindow) {
+    const auto formed = form_beside_another_root(3);
+    ASSERT_TRUE(formed) << to_string(formed.error());
+    EXPECT_EQ(formed->channels.size(), 6U);
+    for (const comm::ChannelPlan& channel : formed->channels) {
+        EXPECT_EQ(channel.machine.worker.congestion.channels, 3U) << "gathers use theirs when sums are done";
+        EXPECT_EQ(channel.machine.worker.congestion.initial_packets, 0U);
+    }
 }
 
 // ------------------------------------------------------------------------------------------------- Whole formations

@@ -96,6 +96,7 @@ TEST(JobPlan, OneSwitchLimitsTheTerms) {
     EXPECT_EQ(channel.terms.channel, 3U);
     EXPECT_EQ(channel.terms.token, 9U);
     EXPECT_EQ(channel.window, 128U);
+    EXPECT_EQ(channel.channels, 2U) << "two share the first window: gathers are never in use beside them";
     EXPECT_EQ(channel.terms.window_log2, 9U) << "four times as many slots";
     EXPECT_TRUE(channel.terms.audit);
     EXPECT_EQ(channel.terms.mask1, 1U);

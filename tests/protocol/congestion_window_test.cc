@@ -12,10 +12,33 @@ namespace {
 
 constexpr std::uint32_t papers_packet_bytes = 306;
 
-TEST(CongestionWindow, StartsAtTheConfiguredPacketsButAtMostAtTheSlots) {
+constexpr std::uint32_t usual_packet_bytes = 1464;
+
+TEST(CongestionWindow, StartsAt61200BytesButAtMostAtTheSlots) {
     EXPECT_EQ(CongestionWindow({}, papers_packet_bytes, 1024).window_packets(), 200U);
     EXPECT_EQ(CongestionWindow({}, papers_packet_bytes, 64).window_packets(), 64U);
-    EXPECT_EQ(CongestionWindow({.initial_packets = 0}, papers_packet_bytes, 64).window_packets(), 1U);
+    EXPECT_EQ(CongestionWindow({}, usual_packet_bytes, 128).window_packets(), 41U);
+}
+
+TEST(CongestionWindow, FirstWindowIsSharedByTheChannelsOfAJob) {
+    EXPECT_EQ(CongestionWindow({.channels = 4}, usual_packet_bytes, 128).window_packets(), 10U);
+    EXPECT_EQ(CongestionWindow({.channels = 64}, usual_packet_bytes, 128).window_packets(), 2U);
+    EXPECT_EQ(CongestionWindow({.channels = 4}, 65'496, 8).window_packets(), 2U) << "two of the longest packets";
+    EXPECT_EQ(CongestionWindow({.channels = 4}, usual_packet_bytes, 1).window_packets(), 1U) << "no more than slots";
+    EXPECT_EQ(CongestionWindow({.channels = 0}, usual_packet_bytes, 128).window_packets(), 41U);
+}
+
+TEST(CongestionWindow, StartsAtTheConfiguredPacketsIfThereAreAny) {
+    EXPECT_EQ(CongestionWindow({.channels = 4, .initial_packets = 1}, usual_packet_bytes, 128).window_packets(), 1U);
+    EXPECT_EQ(CongestionWindow({.initial_packets = 90}, usual_packet_bytes, 64).window_packets(), 64U);
+}
+
+TEST(CongestionWindow, DoublesPerRoundTripUntilItsLargest) {
+    CongestionWindow window({.channels = 4}, usual_packet_bytes, 128);
+    for (const std::uint32_t expected : {20U, 40U, 80U, 128U, 128U}) {
+        for (std::uint32_t ack = window.window_packets(); ack > 0; --ack) window.on_ack();
+        EXPECT_NEAR(window.window_packets(), expected, 3) << "1,500 B for each packet of 1,464 B";
+    }
 }
 
 TEST(CongestionWindow, GrowsByOneMtuPerAckBelowTheThreshold) {

@@ -66,7 +66,7 @@ complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l window -x -d 'S
 complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l aggregators -x -d 'Aggregators of each switch'
 complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l first-seq -x -d 'First sequence number'
 complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l ageing -x -d 'Idle time after which a switch may give an aggregator away'
-complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l initial-window -x -d 'First congestion window, in packets'
+complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l initial-window -x -d 'First congestion window, in packets; papers: 200; 0: as in the product, 61,200 B for a job\'s channels'
 complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l no-congestion-control -d 'Congestion windows never shrink'
 complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l min-timeout -x -d 'Shortest timeout of a worker'
 complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l max-timeout -x -d 'Longest timeout of a worker'

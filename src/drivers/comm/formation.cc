@@ -240,6 +240,7 @@ class Forming {
         machine.worker.channel = endpoint::channel_config(machine.terms);
         machine.worker.congestion = options_.congestion;
         machine.worker.congestion.most_packets = planned.window;
+        machine.worker.congestion.channels = planned.channels;
         machine.worker.rank = worker_;
         machine.worker.place = planned.place;
         machine.worker.senders = protocol::SenderMasks(*planned.membership, worker_);

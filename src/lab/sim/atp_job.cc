@@ -104,6 +104,7 @@ endpoint::ChannelMachineConfig AtpJob::config_of(unsigned channel, unsigned rank
     worker.place = place;
     worker.senders = protocol::SenderMasks(members, rank16);
     worker.scale = gradient_scale;
+    worker.congestion.channels = scenario.channels;
     worker.congestion.initial_packets = scenario.initial_packets;
     worker.congestion.most_packets = scenario.most_packets;
     if (!scenario.congestion_control) worker.congestion.least_packets = UINT32_MAX;

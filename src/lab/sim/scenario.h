@@ -261,9 +261,9 @@ struct Scenario {
     double forward_share =
         0;  // share of fragments, 0 to 1, that switches forward to the server, the same for every worker
     Duration ageing = std::chrono::milliseconds(500);
-    std::uint32_t initial_packets = 200;
-    std::uint32_t most_packets = 0;  // of a congestion window; 0: as many as a channel has slots
-    std::uint32_t train = 1;         // packets that a worker sends together, at most a quarter of its window
+    std::uint32_t initial_packets = 0;  // of a congestion window; 0: as in the product
+    std::uint32_t most_packets = 0;     // of a congestion window; 0: as many as a channel has slots
+    std::uint32_t train = 1;            // packets that a worker sends together, at most a quarter of its window
     bool congestion_control = true;
     bool blind_resend = false;  // a worker's timer resends fragments instead of sending a PROBE
     Duration min_timeout = std::chrono::milliseconds(1);

@@ -168,9 +168,9 @@ void add_protocol_rows(Rows& rows) {
                                           "idle time after which a switch may give an aggregator away [500ms]",
                                           draw_ageing));
     rows.push_back(row<&Scenario::initial_packets>(
-        protocol, "--initial-window", number<std::uint32_t>(1, 1U << ATP_WINDOW_LOG2_MAX),
-        "first congestion window, in packets [200]",
-        [](Random& random, Scenario& s) { s.initial_packets = random.chance(0.5) ? 200 : between(random, 1, 32); }));
+        protocol, "--initial-window", number<std::uint32_t>(0, 1U << ATP_WINDOW_LOG2_MAX),
+        "first congestion window, in packets; papers: 200; 0: as in the product, 61,200 B for a job's channels [0]",
+        [](Random& random, Scenario& s) { s.initial_packets = random.chance(0.5) ? 0 : between(random, 1, 32); }));
     rows.push_back(toggle<&Scenario::congestion_control>(
         protocol, "--no-congestion-control", false, "congestion windows never shrink",
         [](Random& random, Scenario& s) { s.congestion_control = !random.chance(0.1); }));

@@ -348,6 +348,7 @@ PlannedChannel JobPlanner::channel(std::uint32_t number, std::uint16_t worker) c
                            .place = membership->place(worker),
                            .membership = membership,
                            .window = plan_.window,
+                           .channels = plan_.channels,
                            .bypass_above = protocol::bounded_magnitude(membership->workers())};
     const protocol::Place& place = channel.place;
     channel.unit = {.unit = place.unit,

@@ -49,6 +49,7 @@ struct PlannedChannel {
     std::optional<std::uint16_t> root_rank{};    // worker whose process runs the switch above that one
     std::optional<std::uint16_t> server_rank{};  // worker whose process runs the parameter server
     std::uint32_t window = 0;                    // most packets in flight
+    std::uint32_t channels = 1;                  // of the job that are in use at a time: they share the first window
     std::uint32_t bypass_above = 0;              // larger numbers pass the switches: no sum leaves 32 bits
     std::optional<Duration> min_timeout{};       // of a worker; nullopt: the usual one
     std::uint32_t thread = 0;                    // that serves the channel

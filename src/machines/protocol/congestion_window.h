@@ -9,11 +9,23 @@
 
 namespace atp::protocol {
 
+// The windows of a job's channels together, before the first ACK: 200 packets of 306 B fit the bandwidth-delay product
+// (ATP §3.7).
+inline constexpr std::uint32_t first_window_bytes = 61'200;
+inline constexpr std::uint32_t least_first_packets = 2;  // one packet would leave the path idle for each round trip
+
+// Its channels begin at the same time and share links, so they share the first window. Equal on all ranks, which know
+// the number of channels and the size of packets from the plan of the job (H32, docs/spec/hazards.md#h32).
+[[nodiscard]] constexpr std::uint32_t first_window_packets(std::uint32_t channels, std::uint32_t packet_bytes) {
+    return std::max(first_window_bytes / std::max(channels, 1U) / packet_bytes, least_first_packets);
+}
+
 struct CongestionConfig {
-    std::uint32_t initial_packets = 200;  // 200 packets of 306 B fit the bandwidth-delay product (ATP §3.7)
-    std::uint32_t step_bytes = 1500;      // one MTU: growth per ACK in slow start, per window after it
-    // The window never gets smaller. As many packets as the channel may have in flight: nothing changes the window, for
-    // links that lose packets without being full.
+    std::uint32_t channels = 1;         // of the job, which share the first window
+    std::uint32_t initial_packets = 0;  // 0: first_window_packets()
+    std::uint32_t step_bytes = 1500;    // one MTU: growth per ACK in slow start, per window after it
+    // Congestion makes the window no smaller. As many packets as the channel may have in flight: the window only grows,
+    // for links that lose packets without being full.
     std::uint32_t least_packets = 1;
     // Nor larger. A channel may have more slots than this, so that the window does not stand still while its oldest
     // fragment is recovered. 0: as many as the channel has slots.
@@ -22,6 +34,9 @@ struct CongestionConfig {
 
 // Window of one channel. Calling order: on_ack() for each first ACK without ECN, on_congestion() at most once per
 // window.
+//
+// Only ACKs and losses change it, and a pause does not, so a job may send its whole window after one. Ranks pause at
+// different times: a restart by the clock would make their windows differ.
 class CongestionWindow {
   public:
     CongestionWindow(const CongestionConfig& config, std::uint32_t packet_bytes, std::uint32_t max_packets)
@@ -30,7 +45,7 @@ class CongestionWindow {
           max_bytes_(
               std::uint64_t{config.most_packets != 0 ? std::min(config.most_packets, max_packets) : max_packets} *
               packet_bytes),
-          window_bytes_(std::min(std::uint64_t{std::max(config.initial_packets, 1U)} * packet_bytes, max_bytes_)),
+          window_bytes_(std::min(std::uint64_t{first_packets(config, packet_bytes)} * packet_bytes, max_bytes_)),
           least_bytes_(std::min(std::uint64_t{std::max(config.least_packets, 1U)} * packet_bytes, max_bytes_)),
           threshold_bytes_(max_bytes_) {}
 
@@ -70,6 +85,11 @@ class CongestionWindow {
     }
 
   private:
+    [[nodiscard]] static std::uint32_t first_packets(const CongestionConfig& config, std::uint32_t packet_bytes) {
+        return config.initial_packets != 0 ? config.initial_packets
+                                           : first_window_packets(config.channels, packet_bytes);
+    }
+
     std::uint64_t packet_bytes_;
     std::uint64_t step_bytes_;
     std::uint64_t max_bytes_;

@@ -23,7 +23,8 @@ sim::Scenario testbed(std::string_view topology) {
     point.tcp_cost = sim::tcp_cost_of_papers;
     point.rdma_cost = sim::rdma_cost_of_papers;
     point.audit = false;
-    point.ecn_bytes = 100'000;  // 8 us at line rate
+    point.initial_packets = 200;  // of 306 B (ATP §3.7)
+    point.ecn_bytes = 100'000;    // 8 us at line rate
     return point;
 }
 
