@@ -351,7 +351,7 @@ void AtpJob::on_failed(std::uint32_t id, const endpoint::ChannelCause& cause, Ti
     broken_ = true;
     ++report_.failed_ranks;
     const Error error = endpoint::error_of(cause, host_of(endpoints_[id])->config());
-    if (const auto objection = shared_.truth.objection_to(index_, error, now)) {
+    if (const auto objection = shared_.truth.objection_to(index_, rank, error, now)) {
         fail(fmt::format("at {:.0f} ms rank {} names {}, but {}: {}", to_milliseconds(now.time_since_epoch()), rank,
                          error.peer.empty() ? "no peer" : error.peer, *objection, to_string(error)));
     }

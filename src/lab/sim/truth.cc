@@ -74,13 +74,18 @@ bool Truth::is_culprit(unsigned job, const Error& error) const {
     return is_switch(victim) || error.text.find("sent by " + to_string(address_of_switch(victim))) != std::string::npos;
 }
 
-std::optional<std::string> Truth::objection_to(unsigned job, const Error& error, Time now) const {
+bool Truth::was_left(unsigned job, unsigned rank, Time now) const {
+    return is_cut(outage().kind) && outage().node == Node::worker && job == outage().job && rank == outage().index &&
+           outage().lasts >= timing.hold && now >= outage().at + outage().lasts;
+}
+
+std::optional<std::string> Truth::objection_to(unsigned job, unsigned rank, const Error& error, Time now) const {
     if (!is_known()) return std::nullopt;
     if (scenario_.faults.outages.empty()) return "there is no fault";
     if (now < outage().at) return "the fault comes later";
     if (!is_of_job(job)) return "the fault is that of another job";
     if (is_harmless()) return "the fault is too short";
-    if (!is_culprit(job, error)) return "it is not at fault";
+    if (!is_culprit(job, error) && !was_left(job, rank, now)) return "it is not at fault";
     return std::nullopt;
 }
 

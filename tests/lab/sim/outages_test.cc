@@ -121,26 +121,37 @@ TEST(SimTruth, OnlyTheVictimMayBeNamedAndOnlyAfterTheOutage) {
     const Fabric fabric = build_fabric(s);
     const Truth truth(s, fabric);
     const Time after = Time(seconds(3));
-    EXPECT_EQ(truth.objection_to(0, error_about("rank 1"), after), std::nullopt);
-    EXPECT_EQ(truth.objection_to(0, error_about("rank 2"), after), "it is not at fault");
-    EXPECT_EQ(truth.objection_to(0, error_about("10.0.0.1:4790"), after), "it is not at fault");
-    EXPECT_EQ(truth.objection_to(0, error_about("rank 1"), Time(seconds(1))), "the fault comes later");
+    EXPECT_EQ(truth.objection_to(0, 0, error_about("rank 1"), after), std::nullopt);
+    EXPECT_EQ(truth.objection_to(0, 0, error_about("rank 2"), after), "it is not at fault");
+    EXPECT_EQ(truth.objection_to(0, 0, error_about("10.0.0.1:4790"), after), "it is not at fault");
+    EXPECT_EQ(truth.objection_to(0, 0, error_about("rank 1"), Time(seconds(1))), "the fault comes later");
 }
 
 TEST(SimTruth, NothingMayBeNamedWithoutAnOutageOrForAShortOne) {
     Scenario s = racks_with({Kind::cut_up, Node::worker}, milliseconds(100));
     const Fabric fabric = build_fabric(s);
     const Truth truth(s, fabric);
-    EXPECT_EQ(truth.objection_to(0, error_about("rank 1"), Time(seconds(3))), "the fault is too short");
+    EXPECT_EQ(truth.objection_to(0, 0, error_about("rank 1"), Time(seconds(3))), "the fault is too short");
     s.faults.outages.clear();
-    EXPECT_EQ(truth.objection_to(0, error_about("rank 1"), Time(seconds(3))), "there is no fault");
+    EXPECT_EQ(truth.objection_to(0, 0, error_about("rank 1"), Time(seconds(3))), "there is no fault");
+}
+
+TEST(SimTruth, RankThatTheOthersHaveLeftMayNameThemOnceItsLinkIsBack) {
+    const Scenario s = racks_with({Kind::cut, Node::worker}, seconds(4));
+    const Fabric fabric = build_fabric(s);
+    const Truth truth(s, fabric);
+    const Outage& cut = s.faults.outages.front();
+    const Time back = cut.at + cut.lasts;
+    EXPECT_EQ(truth.objection_to(0, cut.index, error_about("rank 2"), back), std::nullopt);
+    EXPECT_EQ(truth.objection_to(0, cut.index, error_about("rank 2"), back - milliseconds(1)), "it is not at fault");
+    EXPECT_EQ(truth.objection_to(0, cut.index + 1, error_about("rank 2"), back), "it is not at fault");
 }
 
 TEST(SimTruth, AnythingMayBeNamedIfLinksAreBad) {
     Scenario s = racks();
     s.faults.loss = 0.3;
     const Fabric fabric = build_fabric(s);
-    EXPECT_EQ(Truth(s, fabric).objection_to(0, error_about("rank 7"), Time(seconds(3))), std::nullopt);
+    EXPECT_EQ(Truth(s, fabric).objection_to(0, 0, error_about("rank 7"), Time(seconds(3))), std::nullopt);
 }
 
 TEST(SimTruth, CutLeafAndTheLastSwitchMayBeNamed) {
@@ -148,9 +159,9 @@ TEST(SimTruth, CutLeafAndTheLastSwitchMayBeNamed) {
     const Fabric fabric = build_fabric(s);
     const Truth truth(s, fabric);
     const Time after = Time(seconds(6));
-    EXPECT_EQ(truth.objection_to(0, error_about("10.0.0.2:4790"), after), std::nullopt);
-    EXPECT_EQ(truth.objection_to(0, error_about("10.0.0.3:4790"), after), std::nullopt);
-    EXPECT_EQ(truth.objection_to(0, error_about("10.0.0.1:4790"), after), "it is not at fault");
+    EXPECT_EQ(truth.objection_to(0, 0, error_about("10.0.0.2:4790"), after), std::nullopt);
+    EXPECT_EQ(truth.objection_to(0, 0, error_about("10.0.0.3:4790"), after), std::nullopt);
+    EXPECT_EQ(truth.objection_to(0, 0, error_about("10.0.0.1:4790"), after), "it is not at fault");
     EXPECT_TRUE(truth.stops(0));
 }
 
