@@ -124,5 +124,17 @@ RC_GTEST_PROP(CongestionWindow, EqualEventsGiveEqualWindows, (const std::vector<
     }
 }
 
+TEST(CongestionWindow, ChannelsGrowTogetherAsFastAsOne) {
+    constexpr std::uint32_t packet_bytes = 1500;
+    const auto grown_after = [](std::uint32_t channels, unsigned acks) {
+        CongestionWindow window({.channels = channels, .initial_packets = 32}, packet_bytes, 1000);
+        window.on_congestion();
+        for (unsigned i = 0; i < acks; ++i) window.on_ack();
+        return window.window_packets() - 16;
+    };
+    EXPECT_EQ(grown_after(1, 17 * 4), 3U);
+    EXPECT_EQ(grown_after(4, 17 * 4), 1U);
+}
+
 }  // namespace
 }  // namespace atp::protocol
