@@ -242,9 +242,10 @@ void Machines::step_worker(unsigned node, Input input, const Flight& flight, Ste
     hand_over(*worker.rank, input, flight);
     if (machine.counters().audit_failures != before.audit_failures)
         step.violate("the audit lane caught a wrong result at a worker");
-    if (configuration_.has_marks())
+    if (configuration_.has_marks()) {
         assess_window(worker, {.acks = before.acks, .halvings = before.halvings, .packets = window}, flight.bytes,
                       step);
+    }
     drain_worker(node, time_of(input), step);
 }
 

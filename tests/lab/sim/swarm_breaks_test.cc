@@ -6,6 +6,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 
 #include "endpoint/breaks.h"
 #include "protocol/breaks.h"
@@ -68,9 +69,10 @@ constexpr auto faults_of_all = std::to_array<FaultOfAll>({
     {"token_to_group", ATP_BREAK_token_to_group, "a packet to a group carries the token of its job"},
 });
 
-#define ATP_COUNT_FAULT(name, hazard, what) +1
-static_assert(faults_of_all.size() == 0 ATP_SWARM_BREAKS(ATP_COUNT_FAULT));
-#undef ATP_COUNT_FAULT
+#define ATP_NAME_FAULT(name, hazard, what) #name,
+constexpr auto names_of_all = std::to_array<std::string_view>({ATP_SWARM_BREAKS(ATP_NAME_FAULT)});
+#undef ATP_NAME_FAULT
+static_assert(faults_of_all.size() == names_of_all.size());
 
 class FaultOfResultsForAll : public testing::TestWithParam<FaultOfAll> {
   protected:
