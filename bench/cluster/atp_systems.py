@@ -236,10 +236,10 @@ class SwitchMl(Atp):
         super().__init__(name, programs, options)
         slower = max(1, 500_000_000 / options.rate)
         self.tunings = {
-            f"{slots} slots, {timeout:.3g}ms": ("--window", str(slots), "--switchml-timeout", f"{timeout:.3g}ms")
-            for slots, timeout in ((slots, ms * slower) for slots, ms in self.timeouts_ms.items())
+            f"{slots} slots, {timeout}": ("--window", str(slots), "--switchml-timeout", timeout)
+            for slots, timeout in ((slots, f"{ms * slower * 1000:.0f}us") for slots, ms in self.timeouts_ms.items())
         }
-        if not {"--window", "--switchml-timeout"} & set(options.rank_flags):
+        if not {"--window", "--switchml-timeout"} & {*options.rank_flags, *itertools.chain(*self._job_flags)}:
             self.variants = tuple(self.tunings)
 
     def switch_command(self, switch):

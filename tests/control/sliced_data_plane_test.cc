@@ -100,6 +100,14 @@ TEST_F(SlicedDataPlane, JobsOfATenantAreOneSenderOnALink) {
     EXPECT_NE(plane.senders.at(second), plane.senders.at(job));
 }
 
+TEST_F(SlicedDataPlane, JobsOfAFormerTenantAreSendersOfTheirOwn) {
+    join(job, at(0), vision);
+    join(second, at(0), vision);
+    ASSERT_EQ(plane.senders.at(second), plane.senders.at(job));
+    agent.set_tenants(nullptr);
+    EXPECT_NE(plane.senders.at(second), plane.senders.at(job));
+}
+
 // The switch in the path sees of the true JOINs nothing, as if they came in IP fragments.
 TEST_F(SlicedDataPlane, H103_MemberWhoseTrueJoinIsHiddenIsChargedToItsOwnTenant) {
     Switch node(first_start, weighted_tenants());

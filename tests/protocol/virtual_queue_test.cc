@@ -268,6 +268,42 @@ TEST(SharedQueue, HeaviestWeightsOfAFastLinkKeepTheirParts) {
     EXPECT_GT(marked[1], 150'000U);
 }
 
+TEST(SharedQueue, ShortFramesOfAHeavySenderCount) {
+    // Two of weight 1,000 at 800 Gbit/s: short frames at 0.65 of the rate, and long ones at 0.42.
+    std::uint64_t now_ns = 0;
+    atp_shared_queue queue = atp_shared_queue_of_link(800'000'000'000, now_ns);
+    std::array<unsigned, 2> marked{};
+    for (unsigned step = 0; step < 40'000; ++step, now_ns += 214) {  // a long frame takes 90 ns
+        if (atp_shared_queue_add(&queue, now_ns, 9000, 1, 1000) != 0) ++marked[0];
+        for (unsigned frame = 0; frame < 45; ++frame) {
+            if (atp_shared_queue_add(&queue, now_ns, 306, 2, 1000) != 0) ++marked[1];
+        }
+    }
+    EXPECT_EQ(marked[0], 0U);
+    EXPECT_GT(marked[1], 45U * 4'000);
+}
+
+TEST(SharedQueue, WeightsOfJobsDoNotConcernOthersBelowTheirHalf) {
+    for (const std::uint32_t weight : {1U, 10U, 1000U}) {
+        const auto marked = marked_shares({{1, 0.15, weight}, {2, 0.55, 1}, {others, 0.35}});
+        EXPECT_EQ(marked[0], 0) << weight;
+        EXPECT_GT(marked[1], 0.3) << weight;
+        EXPECT_EQ(marked[2], 0) << weight;
+    }
+}
+
+TEST(SharedQueue, PauseOfAnyLengthLeavesEmptyQueues) {
+    for (const std::uint64_t idle_ns : {UINT64_C(20'000'000), UINT64_C(60'000'000'000), UINT64_C(1) << 53U}) {
+        std::uint64_t now_ns = 5;
+        atp_shared_queue queue = atp_shared_queue_of_link(half_gigabit, now_ns);
+        marked_shares(queue, now_ns, {{1, 1, 3}, {2, 1, 1}, {others, 1}});
+        now_ns += idle_ns;
+        for (const std::uint32_t sender : {1U, 2U, others}) {
+            EXPECT_EQ(atp_shared_queue_add(&queue, now_ns, frame_bytes, sender, 1), 0) << idle_ns;
+        }
+    }
+}
+
 TEST(SharedQueue, ClockOfAProcessorThatIsBehindChangesNothing) {
     std::uint64_t now_ns = 1'000'000;
     atp_shared_queue queue = atp_shared_queue_of_link(half_gigabit, now_ns);

@@ -15,6 +15,7 @@ void DataPlaneAgent::set_tenants(std::shared_ptr<const Tenants> tenants) {
     tenants_ = std::move(tenants);
     admission_.set_tenants(tenants_);
     slices_.set_tenants(tenants_);
+    for (const AdmittedJob& job : plane_.jobs()) name_sender(job);
 }
 
 std::string_view DataPlaneAgent::tenant_of(const AdmittedJob& job) const {

@@ -21,7 +21,7 @@ inline constexpr std::uint32_t least_first_packets = 2;  // one packet would lea
 }
 
 struct CongestionConfig {
-    std::uint32_t channels = 1;         // of the job, which share the first window and each step
+    std::uint32_t channels = 1;         // of the job: they share the first window and, after slow start, the step
     std::uint32_t initial_packets = 0;  // 0: first_window_packets()
     std::uint32_t step_bytes = 1500;    // one MTU: growth per ACK in slow start, per window after it
     // Congestion makes the window no smaller. As many packets as the channel may have in flight: the window only grows,

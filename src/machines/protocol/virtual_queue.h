@@ -84,23 +84,33 @@ static inline int atp_queue_add(struct atp_virtual_queue* queue, uint64_t now_ns
  * as DCTCP left a twentieth to TCP.
  *
  * Each sender has a queue of its own, which drains at the sender's part of the rate. The parts change whenever a queue
- * becomes empty, so lengths are counted in the time that the link had for a sender of weight 1 (generalized processor
- * sharing; its clock is that of weighted fair queueing).
+ * becomes empty, so lengths are counted in the time that the link had for the jobs or for the others, and for a job in
+ * the time that it had for a job of weight 1 (generalized processor sharing; its clock is that of weighted fair
+ * queueing).
  */
 #define ATP_QUEUE_SENDERS 16u
 #define ATP_SENDER_OTHERS 0u  /* of what is no packet of ATP */
 #define ATP_SENDER_UNKNOWN 1u /* of jobs that the switch does not know */
 #define ATP_SENDER_FIRST 2u   /* of tenants and jobs, from here on */
 
+/* The clock of weight 1 has finer ticks: with a weight of 1,000, a short frame at 400 Gbit/s takes 1.6 of the others.
+ */
+#define ATP_SENDER_SHARE_LOG2 10u
+/* Two packets of 1,500 bytes. Frames of a segmentation offload would let a light sender take twice its part. */
+#define ATP_SENDER_LEAST_BYTES 3000u
+/* After a pause this long, in ticks (4 s), every queue is empty. */
+#define ATP_QUEUE_PAUSE (1ull << 40)
+
 struct atp_queue_sender {
-    uint64_t empty_at; /* on the clock of weight 1 */
+    uint64_t empty_at; /* on its clock */
     uint64_t weight;   /* of a tenant or job, above 0 once it has sent */
 };
 
 struct atp_shared_queue {
     struct atp_virtual_queue all;
-    uint64_t clock_of_one; /* ticks that the link had for a sender of weight 1, while it had any */
-    uint64_t counted_to;   /* moment up to which that clock counts, in ticks */
+    uint64_t clock_of_class; /* ticks that the link had for the jobs, or for the others */
+    uint64_t clock_of_one;   /* and for a job of weight 1, in finer ticks */
+    uint64_t counted_to;     /* moment up to which the clocks count, in ticks */
     struct atp_queue_sender of[ATP_QUEUE_SENDERS];
 };
 
@@ -111,13 +121,19 @@ static inline struct atp_shared_queue atp_shared_queue_of_link(uint64_t rate, ui
     return queue;
 }
 
-/* What the sender has in its queue, on the clock of weight 1. */
-static inline uint64_t atp_sender_waits(const struct atp_shared_queue* queue, uint32_t sender) {
-    uint64_t waits = queue->of[sender].empty_at - queue->clock_of_one;
-    return (int64_t)waits < 0 ? 0 : waits;
+static inline uint64_t atp_clock_of(const struct atp_shared_queue* queue, uint32_t sender) {
+    return sender == ATP_SENDER_OTHERS ? queue->clock_of_class : queue->clock_of_one;
 }
 
-static inline uint64_t atp_weight_of_jobs(const struct atp_shared_queue* queue) {
+/* What the sender has in its queue, on its clock. An empty queue follows the clock, which may wrap. */
+static inline uint64_t atp_sender_waits(struct atp_shared_queue* queue, uint32_t sender) {
+    uint64_t waits = queue->of[sender].empty_at - atp_clock_of(queue, sender);
+    if ((int64_t)waits > 0) return waits;
+    queue->of[sender].empty_at = atp_clock_of(queue, sender);
+    return 0;
+}
+
+static inline uint64_t atp_weight_of_jobs(struct atp_shared_queue* queue) {
     uint64_t weight = 0;
     uint32_t sender;
     for (sender = ATP_SENDER_UNKNOWN; sender < ATP_QUEUE_SENDERS; ++sender)
@@ -125,34 +141,53 @@ static inline uint64_t atp_weight_of_jobs(const struct atp_shared_queue* queue) 
     return weight;
 }
 
-static inline void atp_advance_clock(struct atp_shared_queue* queue, uint64_t now, uint64_t weight_of_all) {
+static inline void atp_empty_queues(struct atp_shared_queue* queue) {
+    uint32_t sender;
+    for (sender = 0; sender < ATP_QUEUE_SENDERS; ++sender) queue->of[sender].empty_at = atp_clock_of(queue, sender);
+}
+
+/* `jobs`: weight of those that have something in their queues. */
+static inline void atp_advance_clocks(struct atp_shared_queue* queue, uint64_t now, uint64_t jobs, int others) {
     uint64_t elapsed = now - queue->counted_to;
-    if ((int64_t)elapsed <= 0) return; /* clocks of processors differ */
+    if (queue->counted_to - now < ATP_QUEUE_PAUSE) return; /* clocks of processors differ */
     queue->counted_to = now;
-    if (weight_of_all == 0) return;
-    queue->clock_of_one += elapsed / weight_of_all;
-    queue->counted_to -= elapsed % weight_of_all;
+    if (elapsed > ATP_QUEUE_PAUSE) {
+        atp_empty_queues(queue);
+        return;
+    }
+    if (jobs != 0 && others) {
+        queue->counted_to -= elapsed & 1u;
+        elapsed /= 2u;
+    }
+    queue->clock_of_class += elapsed;
+    if (jobs != 0) queue->clock_of_one += (elapsed << ATP_SENDER_SHARE_LOG2) / jobs;
 }
 
 /*
  * As atp_queue_add(), for a frame of this sender. `weight`: of a tenant or a job, at least 1. A sender that takes no
- * more than its part again is soon no longer marked.
+ * more than its part again is soon no longer marked. A queue may hold two packets, however light its sender is.
  */
 static inline int atp_shared_queue_add(struct atp_shared_queue* queue, uint64_t now_ns, uint32_t bytes, uint32_t sender,
                                        uint32_t weight) {
     uint32_t own = sender < ATP_QUEUE_SENDERS ? sender : ATP_SENDER_OTHERS;
     uint64_t jobs = atp_weight_of_jobs(queue);
-    uint64_t one_or_jobs = jobs == 0 ? 1 : jobs;
-    uint64_t others = atp_sender_waits(queue, ATP_SENDER_OTHERS) == 0 ? 0 : one_or_jobs;
-    uint64_t limit = queue->all.limit / one_or_jobs;
+    uint64_t time = atp_queue_time(&queue->all, bytes);
+    uint64_t limit = queue->all.limit;
+    uint64_t least;
     uint64_t waits;
     int takes_more;
-    atp_advance_clock(queue, now_ns << ATP_QUEUE_TICK_LOG2, jobs + others);
+    atp_advance_clocks(queue, now_ns << ATP_QUEUE_TICK_LOG2, jobs, atp_sender_waits(queue, ATP_SENDER_OTHERS) != 0);
+    if (own != ATP_SENDER_OTHERS) {
+        time = (time << ATP_SENDER_SHARE_LOG2) / weight;
+        limit = (limit << ATP_SENDER_SHARE_LOG2) / (jobs == 0 ? weight : jobs);
+        least = (atp_queue_time(&queue->all, ATP_SENDER_LEAST_BYTES) << ATP_SENDER_SHARE_LOG2) / weight;
+        if (limit < least) limit = least;
+        queue->of[own].weight = weight; /* counts from the next frame on */
+    }
     waits = atp_sender_waits(queue, own);
     takes_more = waits > limit;
     if (takes_more) waits = limit;
-    queue->of[own].weight = own == ATP_SENDER_OTHERS ? one_or_jobs : weight; /* counts from the next frame on */
-    queue->of[own].empty_at = queue->clock_of_one + waits + atp_queue_time(&queue->all, bytes) / queue->of[own].weight;
+    queue->of[own].empty_at = atp_clock_of(queue, own) + waits + time;
     return atp_queue_add(&queue->all, now_ns, bytes) && takes_more;
 }
 
