@@ -14,6 +14,13 @@ import report
 import topology
 
 
+class JobsTogether(unittest.TestCase):
+    def test_rates_count_until_the_shortest_job_nears_its_end(self):
+        jobs = [{"seconds": [1.0] * 10}, {"seconds": [4.0] * 2 + [1.0] * 8}]
+        turn = measure.Turn(jobs, 0.0, None, 0.0, 0.0, {}, [])
+        self.assertEqual(turn.jobs_together(), [1.0, 0.25], "8 seconds, in which the second job ends two operations")
+
+
 class Topologies(unittest.TestCase):
     def test_ranks_alternate_between_racks_if_dealt_and_fill_rack_by_rack_if_packed(self):
         racks = topology.parse("racks:2x3")

@@ -93,8 +93,7 @@ static inline int atp_queue_add(struct atp_virtual_queue* queue, uint64_t now_ns
 #define ATP_SENDER_UNKNOWN 1u /* of jobs that the switch does not know */
 #define ATP_SENDER_FIRST 2u   /* of tenants and jobs, from here on */
 
-/* The clock of weight 1 has finer ticks: with a weight of 1,000, a short frame at 400 Gbit/s takes 1.6 of the others.
- */
+/* The clock of weight 1 has finer ticks, in which even a short frame of weight 1,000 at 400 Gbit/s counts. */
 #define ATP_SENDER_SHARE_LOG2 10u
 /* Two packets of 1,500 bytes. Frames of a segmentation offload would let a light sender take twice its part. */
 #define ATP_SENDER_LEAST_BYTES 3000u
