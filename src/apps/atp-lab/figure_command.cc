@@ -23,8 +23,10 @@
 #include "apps/common/interruption.h"
 #include "apps/common/output.h"
 #include "apps/common/progress.h"
+#include "apps/common/revision.h"
 #include "figure/catalogue.h"
 #include "figure/chart_table.h"
+#include "figure/files.h"
 #include "figure/page.h"
 #include "net/clock.h"
 
@@ -33,7 +35,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::chrono::minutes command_limit{20};
+constexpr std::chrono::minutes command_limit{30};
 // Further points are in the CSV only.
 constexpr std::size_t rows_shown = 24;
 constexpr int bar_width = 24;
@@ -41,7 +43,9 @@ constexpr const char* provenance_program = "tools/provenance.py";
 
 struct FigureOptions {
     std::string what;
-    std::string out;  // empty: the folder of the page, or the current folder
+    std::string out;   // empty: the folder of the page, or the current folder
+    std::string kept;  // folder of the results of bench/cluster; empty: by revision
+    bool again = false;
     bool json = false;
     figure::LabOptions lab{.threads = std::max(1U, std::thread::hardware_concurrency())};
 };
@@ -56,25 +60,32 @@ int failed(std::string_view id, const std::string& text) {
     return exit_failed;
 }
 
-int print_list(bool json) {
+figure::Catalogue figures_of(const FigureOptions& options) {
+    return options.lab.real ? figure::real_catalogue() : figure::catalogue();
+}
+
+int print_list(figure::Catalogue figures, bool json) {
     if (!json) {
-        for (const figure::Figure* one : figure::catalogue()) {
+        for (const figure::Figure* one : figures) {
             fmt::print("{:<20} {} ({})\n", one->id, one->title, one->source);
         }
         return exit_passed;
     }
     Json all = Json::array();
-    for (const figure::Figure* one : figure::catalogue()) {
+    for (const figure::Figure* one : figures) {
         all.push_back(Json{{"id", one->id}, {"title", one->title}, {"source", one->source}, {"claim", one->claim}});
     }
     fmt::print("{}\n", all.dump(2));
     return exit_passed;
 }
 
-std::string unknown_figure(const std::string& id) {
-    const std::vector<std::string_view> near = figure::ids_near(id);
-    if (near.empty()) return fmt::format("figure {} is unknown: list them with `atp-lab figure list`", id);
-    return fmt::format("figure {} is unknown; similar: {}", id, fmt::join(near, " or "));
+std::string unknown_figure(const FigureOptions& options) {
+    const std::vector<std::string_view> near = figure::ids_near(options.what, figures_of(options));
+    const std::string_view real = options.lab.real ? " --real" : "";
+    if (near.empty()) {
+        return fmt::format("figure {} is unknown: list them with `atp-lab figure list{}`", options.what, real);
+    }
+    return fmt::format("figure {} is unknown; similar: {}", options.what, fmt::join(near, " or "));
 }
 
 // null: no finite number.
@@ -107,6 +118,7 @@ Json to_json(const figure::Drawn& drawn) {
                 {"basis", to_string(drawn.drawing.basis)},
                 {"verdict", to_string(drawn.drawing.verdict())},
                 {"decided_by", drawn.drawing.turns},
+                {"gaps", drawn.drawing.gaps},
                 {"inputs", std::move(inputs)},
                 {"checks", std::move(checks)}};
 }
@@ -134,6 +146,7 @@ void print_text(const figure::Drawn& drawn) {
     fmt::print("verdict: {}{}\n", to_string(verdict), drawing.skipped.empty() ? "" : ": " + drawing.skipped);
     fmt::print("basis: {}\n", to_string(drawing.basis));
     if (!drawing.turns.empty()) fmt::print("inputs decide: {}\n", fmt::join(drawing.turns, ", "));
+    for (const std::string& gap : drawing.gaps) fmt::print("differs from simulation: {}\n", gap);
     if (verdict == figure::Verdict::differs && !one.differences.empty()) fmt::print("{}\n", one.differences);
 }
 
@@ -150,10 +163,20 @@ tl::expected<std::string, figure::CommandFailure> run_command(const std::vector<
     return *std::move(printed);
 }
 
+// Results of another revision are no results of this one.
+std::filesystem::path kept_folder() {
+    const std::string commit = revision();
+    return std::filesystem::path("build/figures") / (commit.empty() ? "unknown" : commit);
+}
+
 // Draws figures one after the other, each on all cores.
 class Artist {
   public:
-    explicit Artist(const FigureOptions& options) : lab_(options.lab) {
+    Artist(const FigureOptions& options, const std::vector<const figure::Figure*>& figures) : lab_(options.lab) {
+        for (const figure::Figure* one : figures) seconds_left_ += one->seconds;
+        lab_.kept = options.kept.empty() ? kept_folder() : std::filesystem::path(options.kept);
+        std::error_code ignored;
+        if (options.again) std::filesystem::remove_all(lab_.kept, ignored);
         lab_.stop = &stop_;
         lab_.command = [this](const auto& command) { return run_command(command, interruption_); };
     }
@@ -163,11 +186,12 @@ class Artist {
         lab_.progress = [&](double share) {
             const auto full = static_cast<int>(share * bar_width);
             const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-            progress_.show(fmt::format("{:<18} [{:=<{}}{:{}}] {:3.0f} %, {:.0f} s", one.id, "", full, "",
-                                       bar_width - full, 100 * share, time.count()));
+            progress_.show(fmt::format("{:<18} [{:=<{}}{:{}}] {:3.0f} %, {:.0f} s{}", one.id, "", full, "",
+                                       bar_width - full, 100 * share, time.count(), left(one, share)));
         };
         auto drawing = figure::draw(one, lab_);
         progress_.clear();
+        seconds_left_ -= one.seconds;
         if (!drawing) return tl::unexpected(std::move(drawing).error());
         return figure::Drawn{.figure = &one, .drawing = *std::move(drawing)};
     }
@@ -185,6 +209,14 @@ class Artist {
     }
 
   private:
+    // Of all figures that measure, by the times that they usually take.
+    [[nodiscard]] std::string left(const figure::Figure& one, double share) const {
+        if (seconds_left_ == 0) return {};
+        const double seconds = seconds_left_ - share * one.seconds;
+        return fmt::format(", about {:.0f} min left", std::ceil(seconds / 60));
+    }
+
+    double seconds_left_ = 0;
     std::atomic<bool> stop_ = false;
     Interruption interruption_;
     Interruption::Reach reach_ = interruption_.ends([this] { stop_ = true; });
@@ -192,10 +224,10 @@ class Artist {
     figure::LabOptions lab_;
 };
 
-std::vector<const figure::Figure*> requested(const std::string& what) {
-    const auto all = figure::catalogue();
-    if (what == "all") return {all.begin(), all.end()};
-    const figure::Figure* one = figure::find_figure(what);
+std::vector<const figure::Figure*> requested(const FigureOptions& options) {
+    const figure::Catalogue all = figures_of(options);
+    if (options.what == "all") return {all.begin(), all.end()};
+    const figure::Figure* one = figure::find_figure(options.what, all);
     return one == nullptr ? std::vector<const figure::Figure*>{} : std::vector{one};
 }
 
@@ -209,26 +241,27 @@ void print_one(const figure::Drawn& drawn, bool all) {
 }
 
 int run_figure(const FigureOptions& options) {
-    if (options.what == "list") return print_list(options.json);
-    const std::vector<const figure::Figure*> figures = requested(options.what);
-    if (figures.empty()) return misused(unknown_figure(options.what));
+    if (options.what == "list") return print_list(figures_of(options), options.json);
+    const std::vector<const figure::Figure*> figures = requested(options);
+    if (figures.empty()) return misused(unknown_figure(options));
     const bool all = options.what == "all";
     const std::filesystem::path out = !options.out.empty() ? options.out : all ? "docs/results" : ".";
     const std::filesystem::path pictures = all ? out / "figures" : out;
     if (auto made = figure::make_folder(pictures); !made) return failed(options.what, made.error());
-    Artist artist(options);
+    Artist artist(options, figures);
     std::vector<figure::Drawn> drawn;
     for (const figure::Figure* one : figures) {
         auto done = artist.draw(*one);
         if (!done && done.error().interrupted) return exit_interrupted;
         if (!done) return failed(one->id, done.error().text);
-        if (auto written = write_files(*done, pictures); !written) return failed(one->id, written.error());
+        if (auto written = write_files(*done, options.lab, pictures); !written) return failed(one->id, written.error());
         drawn.push_back(*std::move(done));
         if (!options.json) print_one(drawn.back(), all);
     }
     if (all) {
         const std::string page = figure::page_of(drawn, options.lab, "figures", artist.provenance());
-        if (auto done = figure::write_file(out / "figures.md", page); !done) return failed("all", done.error());
+        if (auto done = figure::write_file(out / figure::page_name(options.lab), page); !done)
+            return failed("all", done.error());
     }
     if (options.json) {
         Json array = Json::array();
@@ -250,17 +283,25 @@ std::function<int()> register_figure(CLI::App& program) {
     for (const figure::Figure* one : figure::catalogue()) what.words.emplace_back(one->id);
     command.describe(command.add_option("what", options->what)->type_name("WHAT")->required(), std::move(what));
     Flags flags(command, "Drawing");
+    flags.flag("--real", options->lab.real,
+               "Measure the figures on real packets in network namespaces, as root and in the project's folder");
     flags.flag("--quick", options->lab.quick,
                "Run fewer and smaller points, which show the same shape, and vary no input");
     flags.number("--seed", options->lab.seed, 0, UINT64_MAX, "Seed of all random decisions [1]");
-    flags.number("--runs", options->lab.runs, 1, 1000, "Seeds of each figure, from --seed on [5; with --quick: 1]");
+    flags.number("--runs", options->lab.runs, 1, 1000,
+                 "Seeds of each figure, from --seed on; with --real: rounds [5; with --real: 3; with --quick: 1]");
     flags.number("--threads", options->lab.threads, 1, 1024,
                  "Threads that run points; results do not depend on it [all cores]");
     flags.text("--out", options->out, "FOLDER", "a path",
-               "Folder for ID.csv and ID.svg; with all: for figures.md and a folder figures [the current folder; with "
-               "all: docs/results]");
+               "Folder for ID.csv and ID.svg; with all: for a page and a folder figures [the current folder; with all: "
+               "docs/results]");
+    flags.text("--kept", options->kept, "FOLDER", "a path",
+               "Folder of finished measurements, which a run with --real takes from there instead of measuring again "
+               "[build/figures/REVISION]");
+    flags.flag("--again", options->again, "Empty the folder of finished measurements first");
     flags.flag("--json", options->json,
-               "Print a JSON array of {id, claim, ours, basis, verdict, decided_by, inputs, checks} instead of tables");
+               "Print a JSON array of {id, claim, ours, basis, verdict, decided_by, gaps, inputs, checks} instead of "
+               "tables");
     command.add_example("atp-lab figure list", "Print the id, title and source of each figure.");
     command.set_exit({{exit_passed, "no figure differs"},
                       {exit_failed, "a figure differs or failed"},

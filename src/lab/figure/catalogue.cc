@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "figure/figures/figures.h"
+#include "figure/real/real_figures.h"
 
 namespace atp::figure {
 namespace {
@@ -16,6 +17,8 @@ constexpr std::array all{
     &fig20,         &table1,        &draft_fig7,    &draft_fig8,    &draft_fig10,     &draft_fig12,    &switchml_fig2,
     &switchml_fig4, &switchml_fig5, &switchml_fig6, &switchml_fig7, &switchml_fig8,   &switchml_fig10, &switchml_table1,
     &beyond_server, &beyond_mtu,    &beyond_probe,  &beyond_scale,  &beyond_arrivals, &beyond_restart};
+
+constexpr std::array all_real{&real_fig10, &fig19};
 
 // Edit distance: the letters to insert, delete or replace.
 std::size_t distance_between(std::string_view a, std::string_view b) {
@@ -35,18 +38,39 @@ constexpr std::size_t near_distance = 2;
 
 }  // namespace
 
-std::span<const Figure* const> catalogue() { return all; }
+Catalogue catalogue() { return all; }
 
-const Figure* find_figure(std::string_view id) {
-    const auto found = std::ranges::find(all, id, &Figure::id);
-    return found == all.end() ? nullptr : *found;
+// Title, source and claim are those of the simulated figure.
+Catalogue real_catalogue() {
+    static const auto completed = [] {
+        std::array<Figure, all_real.size()> figures;
+        for (std::size_t i = 0; i < figures.size(); ++i) {
+            const Figure& like = *find_figure(all_real[i]->id);
+            figures[i] = *all_real[i];
+            figures[i].title = like.title;
+            figures[i].source = like.source;
+            figures[i].claim = like.claim;
+        }
+        return figures;
+    }();
+    static const auto pointers = [] {
+        std::array<const Figure*, all_real.size()> figures{};
+        std::ranges::transform(completed, figures.begin(), [](const Figure& figure) { return &figure; });
+        return figures;
+    }();
+    return pointers;
+}
+
+const Figure* find_figure(std::string_view id, Catalogue figures) {
+    const auto found = std::ranges::find(figures, id, &Figure::id);
+    return found == figures.end() ? nullptr : *found;
 }
 
 // The ids that start with `text`. If there are none, the ids that contain it or have a similar spelling.
-std::vector<std::string_view> ids_near(std::string_view text) {
+std::vector<std::string_view> ids_near(std::string_view text, Catalogue figures) {
     std::vector<std::string_view> beginning;
     std::vector<std::string_view> similar;
-    for (const Figure* figure : all) {
+    for (const Figure* figure : figures) {
         const bool part = figure->id.find(text) != std::string_view::npos;
         if (figure->id.starts_with(text)) beginning.push_back(figure->id);
         if (part || distance_between(figure->id, text) <= near_distance) similar.push_back(figure->id);

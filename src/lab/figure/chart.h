@@ -18,11 +18,16 @@ struct Level {
     double value = 0;
 };
 
+// A line or bars with this at the end of the name are the simulation of those without it. They have the same colour.
+inline constexpr std::string_view simulated = ", simulated";
+
 struct Line {
     std::string name;
     std::vector<double> x{};
-    std::vector<double> y{};  // same length as x
-    bool markers = true;      // separate points instead of a continuous curve
+    std::vector<double> y{};     // same length as x
+    bool markers = true;         // separate points instead of a continuous curve
+    std::vector<double> low{};   // interval of each point, if the line joins several runs
+    std::vector<double> high{};  // same
 };
 
 struct LineChart {
@@ -36,6 +41,8 @@ struct LineChart {
 struct Bars {
     std::string name;
     std::vector<double> values{};  // by category; NaN: no bar
+    std::vector<double> low{};     // interval of each value, if the bars join several runs
+    std::vector<double> high{};    // same
 };
 
 struct BarChart {

@@ -6,23 +6,38 @@
 #include <algorithm>
 #include <utility>
 
+#include "figure/chart_runs.h"
+
 namespace atp::figure {
 namespace {
 
-constexpr unsigned runs_of_full = 5;
+constexpr unsigned seeds_of_full = 5;
+constexpr unsigned rounds_of_full = 3;
+
+bool is_measured(const Figure& figure) { return figure.basis <= Basis::kernel; }
+
+unsigned runs_of(const Figure& figure, const LabOptions& options) {
+    if (figure.once) return 1;
+    if (options.runs != 0) return options.runs;
+    if (options.quick) return 1;
+    return is_measured(figure) ? rounds_of_full : seeds_of_full;
+}
 
 Drawing draw_runs(const Figure& figure, LabOptions options) {
-    const unsigned runs = figure.once ? 1 : options.runs != 0 ? options.runs : options.quick ? 1 : runs_of_full;
+    options.runs = runs_of(figure, options);
     std::vector<std::vector<Check>> checks;
-    Drawing first;
-    for (unsigned run = 0; run < runs; ++run, ++options.seed) {
-        Drawing drawing = figure.draw(Lab(options));
-        checks.push_back(drawing.checks);
-        if (run == 0) first = std::move(drawing);
+    std::vector<std::vector<Chart>> charts;
+    Drawing drawing;
+    for (options.run = 0; options.run < options.runs; ++options.run) {
+        drawing = figure.draw(Lab(options));
+        checks.push_back(std::move(drawing.checks));
+        charts.push_back(std::move(drawing.charts));
     }
-    first.checks = merged(checks);
-    first.basis = basis_of(figure);
-    return first;
+    drawing.checks = merged(checks);
+    drawing.charts = merged(charts);
+    drawing.gaps = gaps_of(drawing.charts);
+    drawing.basis = basis_of(figure);
+    return drawing;
 }
 
 std::vector<std::string> turns_of(const Figure& figure, LabOptions options) {

@@ -37,6 +37,7 @@ struct Drawing {
     std::string skipped{};             // reason for omitting charts and checks; empty: not skipped
     Basis basis = Basis::simulator;    // draw() sets the figure's
     std::vector<std::string> turns{};  // values of free inputs with another verdict, and this verdict
+    std::vector<std::string> gaps{};   // where simulation and measurement differ (chart_runs.h)
 
     [[nodiscard]] Verdict verdict() const;
     // In one sentence.
@@ -52,7 +53,8 @@ struct Figure {
     std::string_view differences{};  // reasons for differences from the paper, if any
     Basis basis = Basis::simulator;  // of its runs; basis_of() takes the inputs into account
     std::span<const Input> inputs{};
-    bool once = false;  // one run: the seed of the Lab changes nothing, or the program that it calls has seeds
+    bool once = false;     // one run: the seed of the Lab changes nothing, or the program that it calls has seeds
+    unsigned seconds = 0;  // that a measured figure takes, approximately
     Drawing (*draw)(const Lab& lab) = nullptr;
 };
 

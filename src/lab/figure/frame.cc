@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "figure/frame.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <numbers>
 
@@ -43,6 +46,10 @@ void draw_sample(Svg& svg, Spot at, const LegendEntry& entry) {
     const Spot middle{.x = at.x + sample_width / 2, .y = at.y};
     switch (entry.kind) {
         case Kind::bar: svg.rectangle({.x = end.x - 12, .y = at.y - 6}, 12, 12, colour_of(entry.series)); break;
+        case Kind::pale_bar:
+            svg.rectangle({.x = end.x - 12, .y = at.y - 6}, 12, 12, pale(colour_of(entry.series)));
+            break;
+        case Kind::points: draw_marker(svg, middle, entry.series); break;
         case Kind::level: svg.line(at, end, {.colour = axis_colour, .width = 1.5, .dashes = level_dashes}); break;
         case Kind::marked_line: draw_marker(svg, middle, entry.series); [[fallthrough]];
         case Kind::line: svg.line(at, end, {.colour = colour_of(entry.series), .width = 2}); break;
@@ -52,6 +59,12 @@ void draw_sample(Svg& svg, Spot at, const LegendEntry& entry) {
 }  // namespace
 
 std::string_view colour_of(std::size_t series) { return colours[series % colours.size()]; }
+
+std::string pale(std::string_view colour) {
+    unsigned value = 0;
+    std::from_chars(colour.data() + 1, colour.data() + colour.size(), value, 16);
+    return fmt::format("#{:06x}", ((value >> 1U) & 0x7f7f7fU) + 0x808080U);
+}
 
 void draw_marker(Svg& svg, Spot at, std::size_t series) {
     constexpr double up = -std::numbers::pi / 2;

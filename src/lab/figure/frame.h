@@ -14,6 +14,8 @@ namespace atp::figure {
 
 // From the palette of Okabe and Ito, which is distinguishable with every colour vision.
 [[nodiscard]] std::string_view colour_of(std::size_t series);
+// Halfway to white.
+[[nodiscard]] std::string pale(std::string_view colour);
 
 // Draws the marker of a series. Each colour has its own shape.
 void draw_marker(Svg& svg, Spot at, std::size_t series);
@@ -28,7 +30,7 @@ struct Area {
 
 struct LegendEntry {
     std::string name;
-    enum class Kind { line, marked_line, bar, level } kind = Kind::line;
+    enum class Kind { line, marked_line, points, bar, pale_bar, level } kind = Kind::line;
     std::size_t series = 0;
 };
 

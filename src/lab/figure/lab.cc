@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "figure/files.h"
 #include "figure/parallel.h"
 #include "sim/simulation.h"
 
@@ -31,6 +32,13 @@ class SharedProgress {
     const std::function<void(double)>& notify_;
 };
 
+// FNV-1a.
+std::uint64_t hash_of(std::string_view text) {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    for (const char byte : text) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+    return hash;
+}
+
 std::string failure_of(const sim::Report& report) {
     return report.failures.empty() ? "it did not finish" : report.failures.front();
 }
@@ -43,7 +51,7 @@ void Lab::stop_if_requested() const {
 
 std::vector<sim::Report> Lab::run(std::vector<sim::Scenario> points) const {
     for (sim::Scenario& point : points) {
-        point.seed = options_.seed;
+        point.seed = seed();
         if (const auto problem = sim::problem_of(point)) throw Failed(*problem);
     }
     std::vector<sim::Report> reports(points.size());
@@ -73,6 +81,18 @@ std::string Lab::output_of(const std::vector<std::string>& command) const {
     if (!output && output.error().lacks) throw Lacking(output.error().text);
     if (!output) throw Failed(output.error().text);
     return *std::move(output);
+}
+
+std::string Lab::kept_output_of(const std::vector<std::string>& command) const {
+    if (options_.kept.empty()) return output_of(command);
+    const std::string words = fmt::format("{}", fmt::join(command, " "));
+    const auto file = options_.kept / fmt::format("{:016x}.txt", hash_of(words));
+    // The command is the first line, so that a reader finds what a file holds, and no other command reads it.
+    if (const auto kept = read_file(file); kept.starts_with(words + "\n")) return kept.substr(words.size() + 1);
+    std::string output = output_of(command);
+    if (auto made = make_folder(options_.kept); !made) throw Failed(made.error());
+    if (auto written = write_file(file, words + "\n" + output); !written) throw Failed(written.error());
+    return output;
 }
 
 }  // namespace atp::figure

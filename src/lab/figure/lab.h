@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -30,7 +31,9 @@ struct Variation {
 
 struct LabOptions {
     bool quick = false;  // fewer and smaller points with the same shape
-    unsigned runs = 0;   // seeds of a figure, from `seed` on; 0: five, or one if quick
+    bool real = false;   // the figures on real packets instead of the simulated ones
+    unsigned runs = 0;   // seeds of a figure, or rounds if measured; 0: five seeds, three rounds, or one if quick
+    unsigned run = 0;    // number of the present run, from 0
     Variation varied{};
     std::uint64_t seed = 1;
     unsigned threads = 1;
@@ -40,6 +43,8 @@ struct LabOptions {
     // Runs a command and returns its standard output, or the reason of the failure. `atp` is this program; other
     // commands include their folder.
     std::function<tl::expected<std::string, CommandFailure>(const std::vector<std::string>&)> command{};
+    // Results of long commands, which an interrupted or repeated run finds there. Empty: none are kept.
+    std::filesystem::path kept{};
 };
 
 // Exceptions that end the function of a figure. They never leave this module.
@@ -57,7 +62,10 @@ class Lab {
     explicit Lab(LabOptions options) : options_(std::move(options)) {}
 
     [[nodiscard]] bool quick() const { return options_.quick; }
-    [[nodiscard]] std::uint64_t seed() const { return options_.seed; }
+    [[nodiscard]] std::uint64_t seed() const { return options_.seed + options_.run; }
+    [[nodiscard]] std::uint64_t first_seed() const { return options_.seed; }
+    [[nodiscard]] unsigned run_index() const { return options_.run; }
+    [[nodiscard]] unsigned runs() const { return options_.runs; }
     // Selects the first value in quick mode, else the second.
     template <class T>
     [[nodiscard]] T pick(T quick, T full) const {  // NOLINT(performance-unnecessary-value-param): braced lists
@@ -78,6 +86,11 @@ class Lab {
 
     // Standard output of the command. Throws Failed if it failed, Lacking if it could not start.
     [[nodiscard]] std::string output_of(const std::vector<std::string>& command) const;
+    // The same, or what an earlier run of the same command printed (LabOptions::kept).
+    [[nodiscard]] std::string kept_output_of(const std::vector<std::string>& command) const;
+    void progress(double share) const {
+        if (options_.progress) options_.progress(share);
+    }
 
   private:
     void stop_if_requested() const;

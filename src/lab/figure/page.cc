@@ -3,24 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
-#include <system_error>
-
 #include "figure/chart_table.h"
+#include "figure/files.h"
 
 namespace atp::figure {
 namespace {
-
-struct CloseFile {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-tl::unexpected<std::string> cannot_write(const std::filesystem::path& path, const std::string& reason) {
-    return tl::unexpected(fmt::format("cannot write {}: {}", path.string(), reason));
-}
 
 // Escapes `|`, which would end a cell in a Markdown table.
 std::string cell(std::string_view text) {
@@ -54,36 +41,58 @@ std::string section_of(const Drawn& drawn, const LabOptions& options, std::strin
     std::string text =
         fmt::format("## {}: {}\n\n**Claim** ({}): {}\n\n", figure.id, figure.title, figure.source, figure.claim);
     if (verdict == Verdict::skipped) return text + fmt::format("**Skipped**: {}\n", drawn.drawing.skipped);
-    text += fmt::format("**Setup**: {}\n\n{}![{}]({}/{}.svg)\n\n{}\n", figure.setup, inputs_of(figure), figure.title,
-                        folder, figure.id, checks_table(drawn.drawing.checks));
+    const std::string file = fmt::format("{}/{}", folder, file_of(figure, options));
+    text += fmt::format("**Setup**: {}\n\n{}![{}]({}.svg)\n\n{}\n", figure.setup, inputs_of(figure), figure.title, file,
+                        checks_table(drawn.drawing.checks));
     text += fmt::format("**Verdict: {}** (basis: {}).", to_string(verdict), to_string(drawn.drawing.basis));
     if (!drawn.drawing.turns.empty()) text += fmt::format(" Inputs decide: {}.", fmt::join(drawn.drawing.turns, ", "));
     if (!figure.differences.empty()) text += fmt::format(" {}", figure.differences);
     if (figure.differences.empty() && verdict == Verdict::differs) text += " Cause unknown.";
-    return text + fmt::format("\n\n`{}` ([points]({}/{}.csv))\n", command_of(figure.id, options), folder, figure.id);
+    if (!drawn.drawing.gaps.empty()) {
+        text += fmt::format("\n\nSimulation and measurement differ by more than 15 %: {}.",
+                            fmt::join(drawn.drawing.gaps, "; "));
+    }
+    return text + fmt::format("\n\n`{}` ([points]({}.csv))\n", command_of(figure.id, options), file);
 }
+
+constexpr std::string_view of_simulated =
+    "The simulator runs the shipped state machines.\n"
+    "[Simulate](../research/simulate.md) describes its networks, hosts and other systems, and what they omit. "
+    "[Reproduce](../research/reproduce.md)\n"
+    "says what a basis and a verdict mean. Each row of a table compares our median, and the interval of the runs, "
+    "with the paper.\n"
+    "Runs of one build with one seed give one set of numbers, except fig19 and switchml-fig8, which measure this "
+    "machine.\n"
+    "Another revision may give other numbers.";
+constexpr std::string_view of_real =
+    "Processes send real packets over links of limited rates, in network namespaces.\n"
+    "[Measure](../develop/benchmark.md) describes the links, and [Reproduce](../research/reproduce.md) what a basis "
+    "and a "
+    "verdict mean.\n"
+    "Systems take turns on the same links; ratios are formed within a round. Each row compares our median, and the "
+    "interval of the rounds,\n"
+    "with the paper. Lines without markers, and pale bars, are simulations of the same links.";
 
 }  // namespace
 
 std::string command_of(std::string_view id, const LabOptions& options) {
     const std::string runs = options.runs == 0 ? "" : fmt::format(" --runs {}", options.runs);
-    return fmt::format("atp-lab figure {}{}{} --seed {}", id, options.quick ? " --quick" : "", runs, options.seed);
+    return fmt::format("atp-lab figure {}{}{}{} --seed {}", id, options.real ? " --real" : "",
+                       options.quick ? " --quick" : "", runs, options.seed);
 }
+
+std::string file_of(const Figure& figure, const LabOptions& options) {
+    return (options.real ? "real-" : "") + std::string(figure.id);
+}
+
+std::string page_name(const LabOptions& options) { return options.real ? "real-figures.md" : "figures.md"; }
 
 std::string page_of(std::span<const Drawn> drawn, const LabOptions& options, std::string_view folder,
                     std::string_view provenance) {
-    std::string text = fmt::format(
-        "# Figures of the papers, reproduced\n\n{}\n\n"
-        "Written by `{}`. The simulator runs the shipped state machines.\n"
-        "[Simulate](../research/simulate.md) describes its networks, hosts and other systems, and what they omit. "
-        "[Reproduce](../research/reproduce.md)\n"
-        "says what a basis and a verdict mean. Each row of a table compares our median, and the interval of the runs, "
-        "with the paper.\n"
-        "Runs of one build with one seed give one set of numbers, except fig19 and switchml-fig8, which measure this "
-        "machine.\n"
-        "Another revision may give other numbers.\n\n"
-        "| figure | | basis | verdict |\n|---|---|---|---|\n",
-        provenance, command_of("all", options));
+    std::string text =
+        fmt::format("# {}\n\n{}\n\nWritten by `{}`. {}\n\n| figure | | basis | verdict |\n|---|---|---|---|\n",
+                    options.real ? "Figures of the papers on real packets" : "Figures of the papers, reproduced",
+                    provenance, command_of("all", options), options.real ? of_real : of_simulated);
     for (const Drawn& one : drawn) {
         text += fmt::format("| [{0}](#{0}) | {1} | {2} | {3} |\n", one.figure->id, cell(one.figure->title),
                             to_string(one.drawing.basis), to_string(one.drawing.verdict()));
@@ -94,28 +103,13 @@ std::string page_of(std::span<const Drawn> drawn, const LabOptions& options, std
     return text;
 }
 
-tl::expected<void, std::string> make_folder(const std::filesystem::path& folder) {
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) return cannot_write(folder, error.message());
-    return {};
-}
-
-tl::expected<void, std::string> write_file(const std::filesystem::path& path, std::string_view text) {
-    std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "w"));
-    if (!file) return cannot_write(path, std::strerror(errno));
-    const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
-    // A full disk may cause an error at the last bytes only.
-    if (std::fclose(file.release()) != 0 || !written) return cannot_write(path, std::strerror(errno));
-    return {};
-}
-
-tl::expected<void, std::string> write_files(const Drawn& drawn, const std::filesystem::path& folder) {
+tl::expected<void, std::string> write_files(const Drawn& drawn, const LabOptions& options,
+                                            const std::filesystem::path& folder) {
     if (drawn.drawing.verdict() == Verdict::skipped) return {};
     if (auto made = make_folder(folder); !made) return made;
-    const std::string id(drawn.figure->id);
-    if (auto csv = write_file(folder / (id + ".csv"), to_csv(points_of(drawn.drawing.charts))); !csv) return csv;
-    return write_file(folder / (id + ".svg"), to_svg(drawn.figure->title, drawn.drawing.charts));
+    const std::string name = file_of(*drawn.figure, options);
+    if (auto csv = write_file(folder / (name + ".csv"), to_csv(points_of(drawn.drawing.charts))); !csv) return csv;
+    return write_file(folder / (name + ".svg"), to_svg(drawn.figure->title, drawn.drawing.charts));
 }
 
 }  // namespace atp::figure

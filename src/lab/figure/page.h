@@ -24,10 +24,14 @@ struct Drawn {
 [[nodiscard]] std::string page_of(std::span<const Drawn> drawn, const LabOptions& options, std::string_view folder,
                                   std::string_view provenance);
 
-// Writes ID.csv and ID.svg to a folder, which is created if missing. A skipped figure writes nothing. The error
-// contains the file and the reason.
-[[nodiscard]] tl::expected<void, std::string> write_files(const Drawn& drawn, const std::filesystem::path& folder);
-[[nodiscard]] tl::expected<void, std::string> write_file(const std::filesystem::path& path, std::string_view text);
-[[nodiscard]] tl::expected<void, std::string> make_folder(const std::filesystem::path& folder);
+// The name of a figure's files without their endings: its id, and with --real another one.
+[[nodiscard]] std::string file_of(const Figure& figure, const LabOptions& options);
+// The page of all figures, without its folder.
+[[nodiscard]] std::string page_name(const LabOptions& options);
+
+// Writes the points (csv) and the picture (svg) to a folder, which is created if missing. A skipped figure writes
+// nothing. The error contains the file and the reason.
+[[nodiscard]] tl::expected<void, std::string> write_files(const Drawn& drawn, const LabOptions& options,
+                                                          const std::filesystem::path& folder);
 
 }  // namespace atp::figure

@@ -32,6 +32,18 @@ TEST(Catalogue, EveryFigureOfAPaperListsItsInputs) {
     }
 }
 
+TEST(Catalogue, RealFigureHasTheClaimOfTheSimulatedOne) {
+    for (const Figure* figure : real_catalogue()) {
+        const Figure* simulated = find_figure(figure->id);
+        ASSERT_NE(simulated, nullptr) << figure->id;
+        EXPECT_EQ(figure->claim, simulated->claim);
+        EXPECT_EQ(find_figure(figure->id, real_catalogue()), figure);
+        EXPECT_LE(figure->basis, Basis::kernel) << figure->id;
+        EXPECT_FALSE(figure->inputs.empty()) << figure->id;
+        EXPECT_FALSE(figure->setup.empty()) << figure->id;
+    }
+}
+
 TEST(Catalogue, UnknownIdHasSimilarIds) {
     EXPECT_EQ(find_figure("fig99"), nullptr);
     EXPECT_THAT(ids_near("fig99"), testing::Contains("fig9"));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "figure/page.h"
 
+#include "figure/files.h"
+
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -77,7 +79,7 @@ class Files : public testing::Test {
 
 TEST_F(Files, AreWrittenIntoANewFolder) {
     const Drawn drawn = drawn_with({});
-    ASSERT_TRUE(write_files(drawn, folder_ / "new").has_value());
+    ASSERT_TRUE(write_files(drawn, {}, folder_ / "new").has_value());
     std::string first_line;
     std::getline(std::ifstream(folder_ / "new" / "fig0.csv"), first_line);
     EXPECT_EQ(first_line, "chart,series,x,y");
@@ -87,7 +89,7 @@ TEST_F(Files, AreWrittenIntoANewFolder) {
 TEST_F(Files, OfASkippedFigureAreAbsent) {
     Drawn drawn = drawn_with({});
     drawn.drawing.skipped = "no torch";
-    ASSERT_TRUE(write_files(drawn, folder_).has_value());
+    ASSERT_TRUE(write_files(drawn, {}, folder_).has_value());
     EXPECT_FALSE(std::filesystem::exists(folder_));
 }
 
@@ -95,7 +97,7 @@ TEST_F(Files, ThatCannotBeWrittenAreNamed) {
     const auto full = write_file("/dev/full", "text");
     ASSERT_FALSE(full.has_value());
     EXPECT_EQ(full.error(), "cannot write /dev/full: No space left on device");
-    const auto nowhere = write_files(drawn_with({}), "/proc/figures");
+    const auto nowhere = write_files(drawn_with({}), {}, "/proc/figures");
     ASSERT_FALSE(nowhere.has_value());
     EXPECT_NE(nowhere.error().find("cannot write /proc/figures: "), std::string::npos) << nowhere.error();
 }

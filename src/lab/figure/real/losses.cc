@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lost frames on real links.
+#include <algorithm>
+#include <array>
+
+#include "figure/real/real_figures.h"
+#include "figure/trial.h"
+
+namespace atp::figure {
+namespace {
+
+constexpr double paper_lead = 1.34;
+
+std::vector<double> losses_of(const Lab& lab) {
+    return lab.pick<std::vector<double>>({1e-2}, {1e-4, 1e-3, 3e-3, 1e-2});
+}
+
+Trial lossy(const Lab& lab, double loss, const char* system) {
+    Trial trial{.network = linked("star:8", 100'000'000), .systems = {"atp", "switchml"}};
+    trial.network.systems = {*sim::parse_system(system)};
+    trial.network.bytes = lab.pick<std::uint64_t>(2'000'000, 10'000'000);
+    trial.network.faults.loss = loss;
+    trial.network.faults.lossy_worker = 0;
+    return trial;
+}
+
+constexpr Input inputs_of_fig10[] = {
+    {"eight workers, one loses packets in both directions", Origin::paper, "section 5.2.3"},
+    {"slots and timeout of SwitchML", Origin::measured, "the fastest of three pairs, before each trial"},
+    {"congestion windows halve", Origin::measured, "as the product; the paper switches this off"},
+};
+
+Drawing draw_real_fig10(const Lab& lab) {
+    const std::vector<double> losses = losses_of(lab);
+    // A loss in a million costs nothing, but makes links cut packets into frames as the others do.
+    constexpr double no_loss = 1e-9;
+    std::vector<Trial> trials{lossy(lab, no_loss, "atp")};
+    for (const double loss : losses) trials.push_back(lossy(lab, loss, "atp"));
+    const std::vector<Outcome> outcomes = measured(lab, trials);
+    std::vector<sim::Scenario> points;
+    for (const Trial& trial : trials) points.push_back(trial.network);
+    const std::vector<sim::Report> reports = lab.run(points);
+
+    LineChart chart{.title = "Eight workers at 100 Mbit/s, tensors of 10 MB",
+                    .x = {.label = "frames lost at one worker, %", .logarithmic = true},
+                    .y = {.label = "goodput relative to no loss", .from = 0},
+                    .lines = {{.name = "ATP"}, {.name = "SwitchML"}, {.name = "ATP" + std::string(simulated)}}};
+    std::vector<double> leads;
+    for (std::size_t i = 0; i < losses.size(); ++i) {
+        for (Line& line : chart.lines) line.x.push_back(losses[i] * 100);
+        for (std::size_t k = 0; k < 2; ++k) {
+            const std::string& system = trials[0].systems[k];
+            chart.lines[k].y.push_back(outcomes[i + 1].goodput_bps(system) / outcomes[0].goodput_bps(system));
+        }
+        chart.lines[2].y.push_back(reports[i + 1].jobs[0].goodput_bits_per_s() /
+                                   reports[0].jobs[0].goodput_bits_per_s());
+        leads.push_back(chart.lines[0].y[i] / chart.lines[1].y[i]);
+    }
+    Drawing drawing;
+    drawing.checks = {
+        number(paper_lead, same_ratio, "largest gain: share that ATP keeps, relative to SwitchML's share",
+               std::ranges::max(leads)),
+        order("at 1 %: share that ATP keeps, relative to SwitchML's share", std::array{leads.back(), 1.0}),
+        equal(1, "ATP at 0.01 %: goodput relative to no loss", chart.lines[0].y.front()),
+        notified("ATP at 1 %: goodput relative to no loss", chart.lines[0].y.back()),
+        notified("SwitchML at 1 %: goodput relative to no loss", chart.lines[1].y.back())};
+    drawing.charts = {chart};
+    return drawing;
+}
+
+}  // namespace
+
+const Figure real_fig10{
+    .id = "fig10",
+    .setup =
+        "Frames are lost at the link of one of eight workers, in both directions, by eBPF at both of its ends. "
+        "SwitchML "
+        "has the fastest of three pairs of slots and timeout. A round trip takes milliseconds at this rate, so a "
+        "timeout of 1 ms would be shorter than it.",
+    .basis = Basis::sockets,
+    .inputs = inputs_of_fig10,
+    .seconds = 120,
+    .draw = draw_real_fig10,
+};
+
+}  // namespace atp::figure

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures on real packets. The comment on each line names the file that defines it.
+#pragma once
+
+#include "figure/figure.h"
+
+namespace atp::figure {
+
+extern const Figure real_fig10;  // losses.cc
+
+}  // namespace atp::figure

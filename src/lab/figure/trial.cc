@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "figure/trial.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "protocol/switch.h"
+
+namespace atp::figure {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint16_t lanes_of_frame = 352;     // multiples of eight that fit a frame of 1,500 bytes
+constexpr std::uint8_t slots_log2 = 9;            // of a channel with such packets
+constexpr std::uint32_t packets_in_flight = 128;  // at most
+constexpr std::uint32_t enough_aggregators = 1U << 15U;
+constexpr std::uint32_t headers_of_frame = 14 + 20 + 8;  // a token bucket counts neither preamble nor gap
+constexpr double payload_share = 1472.0 / 1514;          // of a full frame with UDP over IPv4
+
+double median(std::vector<double> values) {
+    if (values.empty()) throw Failed("bench/cluster measured no operation");
+    std::ranges::sort(values);
+    return values[values.size() / 2];
+}
+
+void append(std::vector<std::string>& words, std::initializer_list<std::string> more) {
+    words.insert(words.end(), more);
+}
+
+}  // namespace
+
+sim::Scenario linked(std::string_view topology, std::int64_t rate_bits_per_s) {
+    sim::Scenario network;
+    network.topology = *sim::parse_topology(topology);
+    network.rate_bits_per_s = rate_bits_per_s;
+    network.delay = std::chrono::microseconds(50);  // about that of veth, bridge and token bucket
+    network.queue_bytes = 1U << 20U;
+    network.ecn_bytes = 0;
+    network.overhead_bytes = headers_of_frame;
+    network.lanes = lanes_of_frame;
+    network.audit = false;
+    network.window_log2 = slots_log2;
+    network.most_packets = packets_in_flight;
+    network.aggregators = enough_aggregators;
+    network.bytes = 8'000'000;
+    network.iterations = 3;
+    return network;
+}
+
+std::vector<std::string> command_of(const Trial& trial, unsigned rounds, std::uint64_t seed) {
+    const sim::Scenario& network = trial.network;
+    std::vector<std::string> words{std::string(trial.program), "--json"};
+    append(words, {"--topology", to_string(network.topology)});
+    append(words, {"--rate", fmt::format("{}bit", network.rate_bits_per_s)});
+    append(words, {"--queue", std::to_string(network.queue_bytes)});
+    append(words, {"--rounds", std::to_string(rounds)});
+    append(words, {"--operations", std::to_string(network.iterations)});
+    append(words, {"--systems", fmt::format("{}", fmt::join(trial.systems, ","))});
+    if (network.models.empty()) append(words, {"--bytes", std::to_string(network.bytes)});
+    if (network.jobs > 1) append(words, {"--jobs", std::to_string(network.jobs)});
+    if (network.aggregators != enough_aggregators) {
+        const std::uint64_t memory = network.aggregators * protocol::aggregator_bytes(network.lanes);
+        append(words, {"--memory", std::to_string(memory)});
+    }
+    if (network.faults.loss > 0) {
+        const auto& lossy = network.faults.lossy_worker;
+        const std::string links = lossy ? fmt::format("host{}", *lossy) : "hosts";
+        append(words, {"--fault", fmt::format("loss={:.9f}@{}", network.faults.loss, links)});
+        append(words, {"--fault-seed", std::to_string(seed)});
+    }
+    words.insert(words.end(), trial.flags.begin(), trial.flags.end());
+    return words;
+}
+
+Outcome::Outcome(const std::string& printed, unsigned round) : round_(round) {
+    try {
+        report_ = std::make_shared<const Json>(Json::parse(printed));
+    } catch (const Json::exception& error) {
+        throw Failed(fmt::format("bench/cluster printed no JSON: {}", error.what()));
+    }
+}
+
+double Outcome::number(const std::string& pointer) const {
+    try {
+        return report_->at(Json::json_pointer(pointer)).get<double>();
+    } catch (const Json::exception& error) {
+        throw Failed(fmt::format("bench/cluster printed no {}: {}", pointer, error.what()));
+    }
+}
+
+double Outcome::goodput_bps(std::string_view system) const {
+    return number(fmt::format("/rounds/{}/{}/goodput_bps", round_, system));
+}
+
+double Outcome::goodput_bps(std::string_view system, std::size_t job) const {
+    return number("/bytes") * 8 / seconds(system, job);
+}
+
+double Outcome::share_of_limit(std::string_view system) const {
+    return goodput_bps(system) / (number("/rate_bps") * payload_share);
+}
+
+double Outcome::seconds(std::string_view system, std::size_t job) const {
+    const std::string pointer = fmt::format("/rounds/{}/{}/seconds/{}", round_, system, job);
+    try {
+        return median(report_->at(Json::json_pointer(pointer)).get<std::vector<double>>());
+    } catch (const Json::exception& error) {
+        throw Failed(fmt::format("bench/cluster printed no {}: {}", pointer, error.what()));
+    }
+}
+
+std::vector<Outcome> measured(const Lab& lab, const std::vector<Trial>& trials) {
+    std::vector<Outcome> outcomes;
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+        lab.progress(static_cast<double>(i) / static_cast<double>(trials.size()));
+        const std::vector<std::string> command = command_of(trials[i], lab.runs(), lab.first_seed());
+        outcomes.emplace_back(lab.kept_output_of(command), lab.run_index());
+    }
+    return outcomes;
+}
+
+Outcome measured(const Lab& lab, const Trial& trial) { return std::move(measured(lab, std::vector{trial}).front()); }
+
+}  // namespace atp::figure

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Figures on real packets: runs of bench/cluster, in which processes send over links of limited rates.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "figure/lab.h"
+#include "sim/scenario.h"
+
+namespace atp::figure {
+
+// The links of bench/cluster as the simulator has them, and the product's settings on them. Figures change what they
+// vary: Trial and simulation then have it too.
+[[nodiscard]] sim::Scenario linked(std::string_view topology, std::int64_t rate_bits_per_s);
+
+// All systems take turns on the same links, round by round.
+struct Trial {
+    sim::Scenario network;             // what a simulation of the same run has too
+    std::vector<std::string> systems;  // as bench/cluster calls them
+    std::vector<std::string> flags{};  // of what a simulation has not, or has in another form
+    std::string_view program = "bench/cluster/run";
+};
+
+// The command line of a trial with so many rounds.
+[[nodiscard]] std::vector<std::string> command_of(const Trial& trial, unsigned rounds, std::uint64_t seed);
+
+// One round of a trial.
+//
+// Failure: Failed if the program printed something else than it does today.
+class Outcome {
+  public:
+    Outcome(const std::string& printed, unsigned round);
+
+    // Bits of the tensor a second, for each rank: added over jobs that run together.
+    [[nodiscard]] double goodput_bps(std::string_view system) const;
+    [[nodiscard]] double goodput_bps(std::string_view system, std::size_t job) const;
+    // Relative to the payload that the narrowest link can carry.
+    [[nodiscard]] double share_of_limit(std::string_view system) const;
+    // Of a job's operations or iterations, the median.
+    [[nodiscard]] double seconds(std::string_view system, std::size_t job = 0) const;
+    // A number of the report, by a JSON pointer such as "/stream_bps"; of all rounds.
+    [[nodiscard]] double number(const std::string& pointer) const;
+    [[nodiscard]] const nlohmann::json& report() const { return *report_; }
+
+  private:
+    std::shared_ptr<const nlohmann::json> report_;
+    unsigned round_;
+};
+
+// The present run's round (Lab::run_index) of each trial. The first run of a figure measures all rounds, and the others
+// find them in the kept results. Throws Lacking if this machine cannot make the links.
+[[nodiscard]] std::vector<Outcome> measured(const Lab& lab, const std::vector<Trial>& trials);
+[[nodiscard]] Outcome measured(const Lab& lab, const Trial& trial);
+
+}  // namespace atp::figure

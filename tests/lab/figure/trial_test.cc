@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "figure/trial.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+namespace atp::figure {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string words_of(const Trial& trial) { return fmt::format("{} ", fmt::join(command_of(trial, 3, 7), " ")); }
+
+TEST(Trial, CommandHasTheLinksOfTheScenario) {
+    Trial trial{.network = linked("star:8", 100'000'000), .systems = {"atp", "gloo"}, .flags = {"--switch", "xdp"}};
+    EXPECT_THAT(words_of(trial), HasSubstr("--topology star:8 --rate 100000000bit --queue 1048576 --rounds 3 "));
+    EXPECT_THAT(words_of(trial), HasSubstr("--systems atp,gloo --bytes 8000000 --switch xdp "));
+    EXPECT_THAT(words_of(trial), Not(HasSubstr("--fault")));
+    EXPECT_THAT(words_of(trial), Not(HasSubstr("--memory")));
+    trial.network.faults.loss = 0.01;
+    EXPECT_THAT(words_of(trial), HasSubstr("--fault loss=0.010000000@hosts --fault-seed 7"));
+    trial.network.faults.lossy_worker = 2;
+    EXPECT_THAT(words_of(trial), HasSubstr("loss=0.010000000@host2 "));
+    trial.network.aggregators = 64;
+    EXPECT_THAT(words_of(trial), HasSubstr("--memory "));
+}
+
+constexpr const char* printed = R"({"bytes": 1000, "rate_bps": 1e6, "rounds": [)"
+                                R"({"atp": {"seconds": [[3, 1, 2], [4]], "goodput_bps": 500000}},)"
+                                R"({"atp": {"seconds": [[5], [6]], "goodput_bps": 972259}}]})";
+
+TEST(Trial, OutcomeIsThatOfOneRound) {
+    const Outcome first(printed, 0);
+    EXPECT_DOUBLE_EQ(first.seconds("atp"), 2);
+    EXPECT_DOUBLE_EQ(first.seconds("atp", 1), 4);
+    EXPECT_DOUBLE_EQ(first.goodput_bps("atp"), 500'000);
+    EXPECT_DOUBLE_EQ(first.goodput_bps("atp", 1), 2000);
+    const Outcome second(printed, 1);
+    EXPECT_DOUBLE_EQ(second.seconds("atp"), 5);
+    EXPECT_NEAR(second.share_of_limit("atp"), 1, 1e-5);
+    EXPECT_DOUBLE_EQ(second.number("/bytes"), 1000);
+}
+
+TEST(Trial, OutcomeThatLacksANumberFails) {
+    EXPECT_THROW(Outcome("no JSON", 0), Failed);
+    EXPECT_THROW((void)Outcome(printed, 0).number("/stream_bps"), Failed);
+    EXPECT_THROW((void)Outcome(printed, 2).seconds("atp"), Failed);
+    EXPECT_THROW((void)Outcome(printed, 0).seconds("gloo"), Failed);
+}
+
+// A Lab whose commands print the text above, and their number.
+class Measuring : public testing::Test {
+  protected:
+    void TearDown() override { std::filesystem::remove_all(kept_); }
+    LabOptions options(unsigned run) {
+        return {.runs = 2,
+                .run = run,
+                .command = [this](const auto&) { return ++commands_, std::string(printed); },
+                .kept = kept_};
+    }
+    const std::filesystem::path kept_ =
+        std::filesystem::path(testing::TempDir()) / ("atp_trial_test_" + std::to_string(getpid()));
+    int commands_ = 0;
+};
+
+TEST_F(Measuring, RoundsOfOneTrialComeFromOneCommand) {
+    const Trial trial{.network = linked("star:2", 1'000'000), .systems = {"atp"}};
+    EXPECT_DOUBLE_EQ(measured(Lab(options(0)), trial).seconds("atp"), 2);
+    EXPECT_DOUBLE_EQ(measured(Lab(options(1)), trial).seconds("atp"), 5);
+    EXPECT_EQ(commands_, 1);
+    (void)measured(Lab(options(0)), {.network = linked("star:3", 1'000'000), .systems = {"atp"}});
+    EXPECT_EQ(commands_, 2) << "another trial";
+}
+
+}  // namespace
+}  // namespace atp::figure
