@@ -39,6 +39,7 @@ constexpr std::chrono::minutes command_limit{30};
 // Further points are in the CSV only.
 constexpr std::size_t rows_shown = 24;
 constexpr int bar_width = 24;
+constexpr const char* measuring_programs = "bench/cluster/";
 constexpr const char* provenance_program = "tools/provenance.py";
 
 struct FigureOptions {
@@ -150,11 +151,15 @@ void print_text(const figure::Drawn& drawn) {
     if (verdict == figure::Verdict::differs && !one.differences.empty()) fmt::print("{}\n", one.differences);
 }
 
-// The name `atp` selects this program; other programs have a path.
+// The name `atp` selects this program; other programs have a path. The programs of bench/cluster measure those beside
+// this one.
 tl::expected<std::string, figure::CommandFailure> run_command(const std::vector<std::string>& command,
                                                               const Interruption& interruption) {
     std::vector<std::string> found = command;
     if (command.front() == "atp") found.front() = own_program();
+    if (command.front().starts_with(measuring_programs)) {
+        found.insert(found.end(), {"--bin", std::filesystem::path(own_program()).parent_path().string()});
+    }
     auto printed = run_fleet({found}, interruption, net::now() + command_limit);
     if (!printed) {
         const bool lacks = printed.error().reason == Reason::unsupported;

@@ -84,6 +84,11 @@ tl::expected<Drawing, Failure> draw(const Figure& figure, const LabOptions& opti
         Drawing drawing = draw_runs(figure, options);
         if (!options.quick && drawing.skipped.empty()) drawing.turns = turns_of(figure, options);
         return drawing;
+    } catch (const Lacking& lacking) {
+        Drawing drawing;
+        drawing.skipped = lacking.what();
+        drawing.basis = basis_of(figure);
+        return drawing;
     } catch (const Interrupted&) {
         return tl::unexpected(Failure{.text = "interrupted", .interrupted = true});
     } catch (const Failed& failed) {

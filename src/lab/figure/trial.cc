@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "protocol/switch.h"
@@ -114,6 +115,9 @@ double Outcome::seconds(std::string_view system, std::size_t job) const {
 
 std::vector<Outcome> measured(const Lab& lab, const std::vector<Trial>& trials) {
     std::vector<Outcome> outcomes;
+    if (!std::filesystem::exists(trials.front().program)) {
+        throw Lacking(fmt::format("{} not found: run this command in the project's folder", trials.front().program));
+    }
     for (std::size_t i = 0; i < trials.size(); ++i) {
         lab.progress(static_cast<double>(i) / static_cast<double>(trials.size()));
         const std::vector<std::string> command = command_of(trials[i], lab.runs(), lab.first_seed());

@@ -69,12 +69,18 @@ class Measuring : public testing::Test {
     int commands_ = 0;
 };
 
+TEST_F(Measuring, WithoutTheProgramTheMachineLacksIt) {
+    const Trial trial{.network = linked("star:2", 1'000'000), .systems = {"atp"}, .program = "bench/absent"};
+    EXPECT_THROW((void)measured(Lab(options(0)), trial), Lacking);
+}
+
 TEST_F(Measuring, RoundsOfOneTrialComeFromOneCommand) {
-    const Trial trial{.network = linked("star:2", 1'000'000), .systems = {"atp"}};
+    Trial trial{.network = linked("star:2", 1'000'000), .systems = {"atp"}, .program = "/bin/true"};
     EXPECT_DOUBLE_EQ(measured(Lab(options(0)), trial).seconds("atp"), 2);
     EXPECT_DOUBLE_EQ(measured(Lab(options(1)), trial).seconds("atp"), 5);
     EXPECT_EQ(commands_, 1);
-    (void)measured(Lab(options(0)), {.network = linked("star:3", 1'000'000), .systems = {"atp"}});
+    trial.network = linked("star:3", 1'000'000);
+    (void)measured(Lab(options(0)), trial);
     EXPECT_EQ(commands_, 2) << "another trial";
 }
 

@@ -19,18 +19,13 @@ constexpr Input inputs_of_trainings[] = {
     {"model and data", Origin::measured, "small ones of examples/, not the papers'"},
     {"scale of 1e8", Origin::paper, "ATP, section 5.3.1"},
 };
-// The output of the program, or the reason why this machine cannot run it.
-tl::expected<Json, std::string> trained(const Lab& lab, const char* id) {
+Json trained(const Lab& lab, const char* id) {
     if (!std::filesystem::exists(program)) {
-        return tl::unexpected(std::string(program) + " not found: run this command in the project's folder");
+        throw Lacking(std::string(program) + " not found: run this command in the project's folder");
     }
     std::vector<std::string> command{program, "--json", "--only", id};
     if (lab.quick()) command.emplace_back("--quick");
-    try {
-        return Json::parse(lab.output_of(command)).at(0);
-    } catch (const Lacking& lacking) {
-        return tl::unexpected(std::string(lacking.what()));
-    }
+    return Json::parse(lab.output_of(command)).at(0);
 }
 
 // null: no value, or no finite one.
@@ -51,12 +46,8 @@ LineChart chart_of(const Json& figure, const Axis& x) {
 
 Drawing draw_steps(const Lab& lab, const char* id) {
     Drawing drawing;
-    const auto figure = trained(lab, id);
-    if (!figure) {
-        drawing.skipped = figure.error();
-        return drawing;
-    }
-    const Json& found = figure->at("found");
+    const Json figure = trained(lab, id);
+    const Json& found = figure.at("found");
     const double reference = found.at("float32").at("final");
     for (const auto& [form, what] : found.items()) {
         if (form == "float32") continue;
@@ -72,7 +63,7 @@ Drawing draw_steps(const Lab& lab, const char* id) {
         drawing.checks.push_back(
             equal(0, form + ": its final score minus that of floats", what.at("final").get<double>() - reference));
     }
-    drawing.charts = {chart_of(*figure, {.label = "step", .from = 0})};
+    drawing.charts = {chart_of(figure, {.label = "step", .from = 0})};
     return drawing;
 }
 
@@ -81,18 +72,14 @@ Drawing draw_fig18(const Lab& lab) { return draw_steps(lab, "fig18"); }
 
 Drawing draw_switchml_fig10(const Lab& lab) {
     Drawing drawing;
-    const auto figure = trained(lab, "switchml-fig10");
-    if (!figure) {
-        drawing.skipped = figure.error();
-        return drawing;
-    }
-    const LineChart chart = chart_of(*figure, {.label = "scaling factor", .logarithmic = true});
-    const Json& decades = figure->at("found").at("switchml_flat_decades");
+    const Json figure = trained(lab, "switchml-fig10");
+    const LineChart chart = chart_of(figure, {.label = "scaling factor", .logarithmic = true});
+    const Json& decades = figure.at("found").at("switchml_flat_decades");
     const double reference = chart.lines.front().y.front();
     const Line& switchml = chart.lines.at(1);
     // A training that diverges has no score.
     const double last_score = std::isnan(switchml.y.back()) ? 0 : switchml.y.back();
-    const double largest = figure->at("found").at("largest_gradient");
+    const double largest = figure.at("found").at("largest_gradient");
     const double bound = (0x1p31 - workers) / (workers * largest);
     drawing.checks = {
         number(bound, by_magnitude,
