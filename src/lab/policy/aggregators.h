@@ -4,38 +4,42 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <map>
+#include <optional>
 
 #include "protocol/index_rule.h"
 
 namespace atp::policy {
 
-// Aggregators as the papers' experiments assign them: in sequence instead of by hash (the baseline of ATP §5.4.2), and
-// parts of the table for single jobs.
+struct Assignment {
+    bool in_sequence = false;  // instead of by hash: the baseline of ATP §5.4.2
+    // Equal parts of the table; a job takes its aggregators from the part of its number modulo `parts`. The order in
+    // which jobs join would need a word between the ranks of a job and all its servers; the number they know already.
+    std::uint32_t parts = 1;
+    // Packets of a channel, of which each has an index of its own. 0: as many as it has slots; nullopt: as many as the
+    // protocol assumes.
+    std::optional<std::uint32_t> in_flight{};
+};
+
+// Aggregators as the papers' experiments assign them, for the simulator and for real switches and ranks.
 //
 // Ownership: a value.
-// Calling order: give_part() before the machines of the job exist.
-// Threads: immutable after that, so any thread may call index().
-// Failure: none.
+// Threads: immutable, so any thread may call it.
+// Failure: none. All jobs that share a part collide there, and so do the packets of one channel if its part is smaller
+//   than its window.
 class Aggregators final : public protocol::IndexRule {
   public:
-    // `in_flight`: packets of a channel; 0: as many as it has slots.
-    explicit Aggregators(bool in_sequence, std::uint32_t in_flight = 0)
-        : in_sequence_(in_sequence), in_flight_(in_flight) {}
-
-    // The part of this job begins at index `first`. Its length is the number of aggregators of the job's channels.
-    void give_part(std::uint32_t job, std::uint32_t first) { parts_[job] = first; }
+    explicit Aggregators(const Assignment& assignment) : assignment_(assignment) {}
 
     [[nodiscard]] std::uint32_t base_slots(std::uint32_t slots) const override {
-        return in_flight_ == 0 ? slots : std::min(std::max(std::bit_ceil(in_flight_), 8U), slots);
+        if (!assignment_.in_flight) return IndexRule::base_slots(slots);
+        const std::uint32_t packets = *assignment_.in_flight;
+        return packets == 0 ? slots : std::min(std::max(std::bit_ceil(packets), 8U), slots);
     }
     [[nodiscard]] std::uint32_t index(const protocol::ChannelConfig& channel, std::uint32_t slot,
                                       std::uint32_t attempt) const override;
 
   private:
-    bool in_sequence_;
-    std::uint32_t in_flight_;
-    std::map<std::uint32_t, std::uint32_t> parts_;
+    Assignment assignment_;
 };
 
 }  // namespace atp::policy

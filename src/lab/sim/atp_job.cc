@@ -60,7 +60,7 @@ wire::ChannelTerms AtpJob::terms_of(unsigned channel) const {
         .lanes = scenario.lanes,
         .window_log2 = scenario.partition ? std::min(scenario.window_log2, slots_within(part)) : scenario.window_log2,
         .audit = scenario.audit,
-        .aggregators = scenario.partition ? part : scenario.aggregators,
+        .aggregators = scenario.aggregators,
         .first_seq = scenario.first_seq,
         .mask1 = site().membership->all_units(),
         .scale = gradient_scale};

@@ -53,13 +53,13 @@ Processes::Processes(const Shared& shared, ProgramId id)
     : Program(shared, id, shared.scenario.host_cost),
       ports_(shared.fabric.nodes.size()),
       paths_(shared),
-      indices_(shared.scenario.linear, shared.scenario.most_packets),
+      indices_({.in_sequence = shared.scenario.linear,
+                .parts = shared.scenario.partition ? shared.scenario.jobs : 1,
+                .in_flight = shared.scenario.most_packets}),
+      forwarded_(shared.scenario.forward_share, shared.scenario.seed),
       notes_sent_(shared.scenario.forward_share != 0 || shared.scenario.owned_share > 0) {
     const Scenario& scenario = shared.scenario;
     if (scenario.ack_lists && scenario.owned_share > 0) batch_time_ = usual_batch_time;
-    for (unsigned job = 0; scenario.partition && job < scenario.jobs; ++job) {
-        indices_.give_part(scenario.first_job + job, scenario.aggregators / scenario.jobs * job);
-    }
 }
 
 std::string Processes::describe(std::span<std::byte> packet) const { return wire::describe_datagram(packet); }
@@ -349,26 +349,12 @@ void Processes::send_on(NodeId from, PacketId packet, const Network::Onward& onw
 void Processes::note(ProcessId from, std::span<std::byte> packet) {
     SwitchProcess* const at = process_at(from).at_switch.get();
     if (at == nullptr) {
-        if (shared_.scenario.forward_share != 0) bypass_forced(packet.data());
+        forwarded_.mark(packet);
     } else if (shared_.scenario.owned_share > 0 && packet.size() >= ATP_HEADER_BYTES &&
                !wire::control_type(packet).has_value() &&
                wire::load_u8(packet.data() + ATP_OFFSET_TYPE) == ATP_TYPE_ACK_LIST) {
         at->note_list(packet);
     }
-}
-
-// The decision to bypass switches is a function of the fragment, so it is equal for all packets of the fragment. With
-// the next hop, they look as if the first switch had passed them, and the server fetches nothing from it.
-void Processes::bypass_forced(std::byte* packet) const {
-    if (wire::load_u8(packet) != ATP_VERSION || wire::load_u8(packet + ATP_OFFSET_TYPE) != ATP_TYPE_GRADIENT) return;
-    const std::uint64_t channel = wire::load_u16(packet + ATP_OFFSET_CHANNEL);
-    const std::uint64_t fragment = channel << 32U | wire::load_u32(packet + ATP_OFFSET_SEQ);
-    const std::uint32_t job = wire::load_u32(packet + ATP_OFFSET_JOB);
-    const Scenario& scenario = shared_.scenario;
-    if (share_of_one(mix64(mix64(scenario.seed, job), fragment)) >= scenario.forward_share) return;
-    const std::uint16_t flags = wire::load_u16(packet + ATP_OFFSET_FLAGS);
-    wire::store_u16(packet + ATP_OFFSET_FLAGS, static_cast<std::uint16_t>(flags | ATP_FLAG_BYPASS));
-    wire::store_u8(packet + ATP_OFFSET_HOP, static_cast<std::uint8_t>(wire::load_u8(packet + ATP_OFFSET_HOP) + 1));
 }
 
 void Processes::drive(ProcessId process, Time now) {

@@ -11,6 +11,7 @@
 #include "endpoint/channel_machine.h"
 #include "host/rank_host.h"
 #include "policy/aggregators.h"
+#include "policy/forwarded_share.h"
 #include "sim/path_switches.h"
 #include "sim/program.h"
 #include "sim/switch_process.h"
@@ -129,7 +130,6 @@ class Processes final : public Program {
         wake_at(requested, process);
     }
     void send_on(NodeId from, PacketId packet, const Network::Onward& onward, Time now);
-    void bypass_forced(std::byte* gradient) const;
 
     [[nodiscard]] Process& process_at(ProcessId process) const { return *processes_[process]; }
 
@@ -143,6 +143,7 @@ class Processes final : public Program {
     };
     std::vector<Group> groups_;
     policy::Aggregators indices_;
+    policy::ForwardedShare forwarded_;
     Duration batch_time_{};
     bool notes_sent_;                  // packets may be changed, or are counted, as they leave
     std::map<NodeId, Time> reported_;  // by node: its last report of a closed port

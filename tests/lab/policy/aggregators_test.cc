@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <set>
+#include <utility>
 
 #include "protocol/worker.h"
 #include "support/server_bench.h"
@@ -25,7 +26,7 @@ protocol::ChannelConfig channel_with(const protocol::IndexRule* indices, std::ui
 
 TEST(Aggregators, WithoutPartsHaveTheIndicesOfTheProtocol) {
     constexpr std::uint32_t in_flight = 16;
-    const Aggregators rule(false, in_flight);
+    const Aggregators rule({.in_flight = in_flight});
     protocol::ChannelConfig own = channel_with(nullptr);
     protocol::ChannelConfig hooked = channel_with(&rule);
     own.window_log2 = hooked.window_log2 = 6;
@@ -37,31 +38,52 @@ TEST(Aggregators, WithoutPartsHaveTheIndicesOfTheProtocol) {
     }
 }
 
+TEST(Aggregators, WithoutANumberOfPacketsHaveTheBaseSlotsOfTheProtocol) {
+    EXPECT_EQ(Aggregators({.in_sequence = true}).base_slots(1024), protocol::usual_base_slots(1024));
+    EXPECT_EQ(Aggregators({.in_sequence = true, .in_flight = 0}).base_slots(1024), 1024U);
+}
+
 TEST(Aggregators, SlotsInSequenceTakeIndicesInSequenceAtEveryAttempt) {
-    Aggregators rule(true);
-    rule.give_part(ServerBench::default_channel().job, 100);
+    const Aggregators rule({.in_sequence = true, .in_flight = 0});
     const protocol::ChannelConfig channel = channel_with(&rule, 3);  // fewer aggregators than the four slots
-    EXPECT_EQ(channel.index(0, 0), 100U);
-    EXPECT_EQ(channel.index(2, 0), 102U);
-    EXPECT_EQ(channel.index(3, 0), 100U);
-    EXPECT_EQ(channel.index(4, 7), 100U) << "sequence number 4 is slot 0 again";
+    EXPECT_EQ(channel.index(0, 0), 0U);
+    EXPECT_EQ(channel.index(2, 0), 2U);
+    EXPECT_EQ(channel.index(3, 0), 0U);
+    EXPECT_EQ(channel.index(4, 7), 0U) << "sequence number 4 is slot 0 again";
+}
+
+TEST(Aggregators, JobTakesThePartOfItsNumber) {
+    const Aggregators rule({.in_sequence = true, .parts = 3, .in_flight = 0});
+    protocol::ChannelConfig channel = channel_with(&rule, 302);
+    for (const auto& [job, first] : {std::pair{0U, 0U}, {1U, 100U}, {2U, 200U}, {3U, 0U}, {0xFFFFFFFFU, 0U}}) {
+        channel.job = job;
+        EXPECT_EQ(channel.index(0, 0), first) << job;
+        EXPECT_EQ(channel.index(3, 0), first + 3) << job;
+    }
+}
+
+TEST(Aggregators, IndicesExistEvenIfPartsOutnumberAggregators) {
+    const Aggregators rule({.parts = 8, .in_flight = 0});
+    protocol::ChannelConfig channel = channel_with(&rule, 3);
+    for (channel.job = 0; channel.job < 9; ++channel.job) EXPECT_LT(channel.index(1, 0), 3U) << channel.job;
 }
 
 TEST(Aggregators, PartOfTheTableShiftsTheHash) {
-    Aggregators rule(false);
-    rule.give_part(ServerBench::default_channel().job, 512);
-    const protocol::ChannelConfig own = channel_with(nullptr, 256);
-    const protocol::ChannelConfig part = channel_with(&rule, 256);
+    const Aggregators rule({.parts = 2, .in_flight = 0});
+    protocol::ChannelConfig own = channel_with(nullptr, 256);
+    protocol::ChannelConfig part = channel_with(&rule, 512);
+    own.job = part.job = 7;  // in the second part
     for (std::uint32_t attempt = 0; attempt < 20; ++attempt) {
-        EXPECT_EQ(part.index(1, attempt), 512 + own.index(1, attempt));
+        EXPECT_EQ(part.index(1, attempt), 256 + own.index(1, attempt));
     }
 }
 
 TEST(Aggregators, WorkerAndServerUseTheirIndices) {
     protocol::WorkerConfig config = WorkerBench::default_config();
-    Aggregators rule(true);
-    rule.give_part(config.channel.job, 7000);
-    rule.give_part(ServerBench::default_channel().job, 7000);
+    const Aggregators rule({.in_sequence = true, .parts = 2, .in_flight = 0});
+    protocol::ChannelConfig of_server = channel_with(&rule, 14'000);
+    config.channel.aggregators = of_server.aggregators;
+    config.channel.job = of_server.job = 1;
     config.channel.indices = &rule;
     WorkerBench worker(config);
     ASSERT_TRUE(worker.submit_fragments(3).has_value());
@@ -69,7 +91,7 @@ TEST(Aggregators, WorkerAndServerUseTheirIndices) {
     for (const auto& packet : worker.packets()) EXPECT_EQ(packet.header.index, expected++);
     EXPECT_EQ(expected, 7003U);
 
-    ServerBench server(*protocol::Membership::star(2), channel_with(&rule));
+    ServerBench server(*protocol::Membership::star(2), of_server);
     server.handle(server.gradient(0, 2, 1));
     server.handle(server.gradient(1, 2, 1));
     const auto answers = server.answers();
@@ -79,9 +101,10 @@ TEST(Aggregators, WorkerAndServerUseTheirIndices) {
 }
 
 TEST(Aggregators, ServerMovesACollidedSlotWithinItsPartOfTheTable) {
-    Aggregators rule(false);
-    rule.give_part(ServerBench::default_channel().job, 5000);
-    ServerBench server(*protocol::Membership::star(2), channel_with(&rule, 16));
+    const Aggregators rule({.parts = 3, .in_flight = 0});
+    protocol::ChannelConfig channel = channel_with(&rule, 48);
+    channel.job = 1;
+    ServerBench server(*protocol::Membership::star(2), channel);
     std::set<std::uint32_t> indices;
     for (std::uint32_t round = 0; round < 40; ++round) {
         const std::uint32_t seq = round * server.channel.window();
@@ -96,8 +119,8 @@ TEST(Aggregators, ServerMovesACollidedSlotWithinItsPartOfTheTable) {
     }
     EXPECT_GT(server.server.counters().remapped, 10U);
     EXPECT_GT(indices.size(), 5U);
-    EXPECT_GE(*indices.begin(), 5000U);
-    EXPECT_LT(*indices.rbegin(), 5016U);
+    EXPECT_GE(*indices.begin(), 16U);
+    EXPECT_LT(*indices.rbegin(), 32U);
 }
 
 }  // namespace
