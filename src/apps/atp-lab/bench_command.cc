@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/atp-lab/bench_command.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "apps/atp-lab/assignment_flags.h"
 #include "apps/atp/bench_command.h"
 #include "apps/atp/bench_values.h"
 #include "apps/common/flags.h"
 #include "base/units.h"
+#include "emulation/forwarding_transport.h"
+#include "net/udp_socket.h"
 #include "switchml_net/rank_group.h"
 #include "switchml_net/switch_node.h"
 
@@ -26,11 +32,17 @@ constexpr std::array<std::pair<std::string_view, switchml::Mode>, 3> modes{
      {"faithful", switchml::Mode::faithful},
      {"lossless", switchml::Mode::lossless}}};
 
+// All ranks forward the same fragments.
+constexpr std::uint64_t forward_seed = 1;
+
 struct BenchExperiments {
     bool switchml = false;
     switchml::Mode mode = switchml::Mode::compares_offsets;
     Duration resend_after = std::chrono::milliseconds(1);
     bool keep_window = false;
+    policy::Assignment assignment;
+    std::optional<std::uint32_t> job;
+    double forward_share = 0;
     std::unique_ptr<switchml_net::SwitchNode> node{};  // the switch for ranks on this host
 };
 
@@ -63,6 +75,13 @@ void add_bench_flags(Command& command, BenchExperiments& experiments) {
         ->needs(protocol);
     flags.flag("--no-halving", experiments.keep_window,
                "Keep the window on loss and congestion, as in the papers' experiments");
+    flags.share("--forward-share", experiments.forward_share,
+                "Share of the fragments that switches forward to the server instead of adding them [0]");
+    CLI::Option* const job = flags.parsed(
+        "--job-number", experiments.job, "N", [](std::string_view text) { return parse_whole(text, 0, UINT32_MAX); },
+        whole_forms(0, UINT32_MAX),
+        "Number of the job; the rest of its division by that of --partition is its part [drawn at random]");
+    add_assignment_flags(flags, experiments.assignment)->needs(job);
 }
 
 // One rank over SwitchML.
@@ -107,11 +126,24 @@ Result<void> take_part(const BenchRank& bench, const BenchExperiments& experimen
 }
 
 void complete_bench(const BenchExperiments& experiments, BenchRank& bench) {
-    if (experiments.keep_window || experiments.switchml) bench.options.host_level = false;  // they concern packets
-    if (experiments.keep_window) bench.options.congestion.least_packets = UINT32_MAX;
+    comm::Options& options = bench.options;
+    options.indices = rule_of(experiments.assignment);
+    options.job = experiments.job;
+    const bool forwards = experiments.forward_share > 0;
+    const bool concerns_packets = experiments.keep_window || experiments.switchml || options.indices || forwards;
+    if (concerns_packets) options.host_level = false;
+    if (experiments.keep_window) options.congestion.least_packets = UINT32_MAX;
+    if (forwards) {
+        const policy::ForwardedShare share(experiments.forward_share, forward_seed);
+        options.open_transport = [share](const net::UdpConfig& udp) -> Result<std::unique_ptr<net::Transport>> {
+            auto socket = net::UdpSocket::open(udp);
+            if (!socket) return tl::unexpected(socket.error());
+            return std::make_unique<emulation::ForwardingTransport>(*std::move(socket), share);
+        };
+    }
     if (!experiments.switchml) return;
     bench.system = "switchml";
-    bench.options.scaling = tensor::Scaling::fixed;  // SwitchML has no other
+    options.scaling = tensor::Scaling::fixed;  // SwitchML has no other
     bench.take_part = [&experiments](const BenchRank& rank, store::Store& store, Interruption& interruption,
                                      const BenchMeasured& measured) {
         return take_part(rank, experiments, store, interruption, measured);
@@ -126,6 +158,11 @@ std::vector<std::string> flags_of(const BenchExperiments& experiments) {
                  "--switchml-timeout", duration_text(experiments.resend_after)};
     }
     if (experiments.keep_window) flags.emplace_back("--no-halving");
+    if (experiments.forward_share > 0) {
+        flags.insert(flags.end(), {"--forward-share", fmt::format("{}", experiments.forward_share)});
+    }
+    if (experiments.job) flags.insert(flags.end(), {"--job-number", std::to_string(*experiments.job)});
+    std::ranges::move(flags_of_assignment(experiments.assignment), std::back_inserter(flags));
     return flags;
 }
 

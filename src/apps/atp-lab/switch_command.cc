@@ -10,6 +10,7 @@
 #include <optional>
 #include <string_view>
 
+#include "apps/atp-lab/assignment_flags.h"
 #include "apps/atp/switch_command.h"
 #include "apps/common/flags.h"
 #include "apps/common/output.h"
@@ -23,6 +24,7 @@ namespace {
 
 struct SwitchExperiments {
     bool switchml = false;
+    policy::Assignment assignment;
     emulation::PortConfig port;
     emulation::EmulatedTransportConfig transport;
 };
@@ -41,6 +43,7 @@ void add_switch_flags(Command& command, SwitchExperiments& experiments) {
     Flags protocols(command, "Experiments");
     protocols.parsed("--protocol", experiments.switchml, "NAME", parse_served, "atp or switchml",
                      "Serve jobs of this protocol [atp]");
+    add_assignment_flags(protocols, experiments.assignment);
     Flags flags(command, "Emulated ports (a link between the switch and each of its neighbours)");
     flags.parsed("--port-rate", experiments.port.rate_bits_per_s, "RATE", parse_rate, rate_forms,
                  "Rate of each direction [no limit]");
@@ -92,6 +95,10 @@ std::optional<std::string> complete_switch(SwitchExperiments& experiments, switc
     if (experiments.switchml && config.shards != 1) {
         return "--threads and --protocol switchml do not go together: a switch of SwitchML has one thread";
     }
+    if (experiments.switchml && (given("--linear") || given("--partition"))) {
+        return "--linear and --partition do not go with --protocol switchml: its jobs have pools of their own";
+    }
+    config.indices = rule_of(experiments.assignment);
     emulation::EmulatedTransportConfig& transport = experiments.transport;
     transport.ports.in = transport.ports.out = experiments.port;
     if (emulates(transport.ports)) {

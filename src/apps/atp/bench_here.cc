@@ -60,6 +60,7 @@ Result<void> BenchHere::start_switch() {
     config.udp.gro = options_.bench.options.gro;
     config.shards = options_.switch_threads;
     config.memory_bytes = options_.memory;
+    config.indices = options_.bench.options.indices;
     config.lanes =
         static_cast<std::uint16_t>(options_.bench.options.lanes != 0 ? options_.bench.options.lanes : loopback_lanes);
     if (options_.additions.start_switch) {

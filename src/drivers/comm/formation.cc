@@ -82,9 +82,13 @@ Result<Sockets> open_sockets(const Options& options, std::uint32_t count, const 
     if (!local) return tl::unexpected(local.error());
     net::UdpConfig config = udp_config_of(options, *local);
     config.reports_errors = true;
+    const auto open = [&]() -> Result<std::unique_ptr<net::Transport>> {
+        if (options.open_transport) return options.open_transport(config);
+        return net::UdpSocket::open(config);
+    };
     Sockets sockets;
     for (std::uint32_t channel = 0; channel < count; ++channel) {
-        auto socket = net::UdpSocket::open(config);
+        auto socket = open();
         if (!socket) return tl::unexpected(socket.error());
         sockets.push_back(*std::move(socket));
     }
@@ -167,7 +171,7 @@ class Forming {
         const std::vector<std::uint16_t> serving = planner.servers();
         wire::ServerFacts own;
         if (std::ranges::find(serving, worker_) != serving.end()) {
-            auto node = serve_at(options_.listen, {.job = {.job = name_.job, .token = name_.token}, .key = key_});
+            auto node = serve_at(options_.listen, part());
             if (!node) return tl::unexpected(node.error());
             own.address = control::endpoint_of((*node)->address());
             server_ = *std::move(node);
@@ -202,16 +206,21 @@ class Forming {
         if (!planner.leads(worker_) || !own.faults.empty()) return own;
         std::uint32_t lanes = std::ranges::min(own.lanes);
         if (planner.climbs(worker_)) lanes = std::min(lanes, facts_.lanes);
-        auto node = serve_at(options_.listen, {.job = {.job = name_.job, .token = name_.token},
-                                               .key = key_,
-                                               .memory_bytes = memory_of_leaf,
-                                               .lanes = lanes});
+        auto node = serve_at(options_.listen, part(memory_of_leaf, lanes));
         if (!node) return tl::unexpected(node.error());
         leaf_ = *std::move(node);
         own.leaf = control::endpoint_of(leaf_->address());
         own.leaf_aggregators = switchd::aggregators_of_shard(leaf_->config());
         own.leaf_lanes = leaf_->config().lanes;
         return own;
+    }
+
+    [[nodiscard]] ServedPart part(std::uint64_t memory_bytes = 0, std::uint32_t lanes = 0) const {
+        return {.job = {.job = name_.job, .token = name_.token},
+                .key = key_,
+                .memory_bytes = memory_bytes,
+                .lanes = lanes,
+                .indices = options_.indices};
     }
 
     [[nodiscard]] Result<Formed> finish(const JobPlanner& planner) {
@@ -237,7 +246,7 @@ class Forming {
         machine.terms = planned.terms;
         machine.unit = std::move(planned.unit);
         machine.level = planned.level;
-        machine.worker.channel = endpoint::channel_config(machine.terms);
+        machine.worker.channel = endpoint::channel_config(machine.terms, options_.indices.get());
         machine.worker.congestion = options_.congestion;
         machine.worker.congestion.most_packets = planned.window;
         machine.worker.congestion.channels = planned.channels;

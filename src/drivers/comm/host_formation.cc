@@ -46,7 +46,7 @@ wire::RankFacts own_facts(const Options& options, const store::Rendezvous& rende
                           std::optional<shm::HostLink>& listener) {
     const std::uint32_t world = rendezvous.party().world;
     const Secret secret = rendezvous.has_key() ? Secret{} : net::random_secret();
-    wire::RankFacts own{.job = static_cast<std::uint32_t>(net::random_bits()),
+    wire::RankFacts own{.job = options.job.value_or(static_cast<std::uint32_t>(net::random_bits())),
                         .first_group = static_cast<std::uint32_t>(net::random_bits()),
                         .shares = may_share(options),
                         .starts_switch = options.starts_switch,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,8 +13,11 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "control/group_range.h"
+#include "net/transport.h"
+#include "net/udp_config.h"
 #include "observe/events.h"
 #include "protocol/congestion_window.h"
+#include "protocol/index_rule.h"
 #include "tensor/number_form.h"
 #include "wire/control.h"
 
@@ -132,6 +136,14 @@ struct Options {
 
     // Congestion control of the workers. Own.
     protocol::CongestionConfig congestion{};
+
+    // For experiments, which set them on all ranks of a job.
+    // How slots find their aggregators, which also the hosts of servers need; nullptr: the hash of the protocol.
+    std::shared_ptr<const protocol::IndexRule> indices{};
+    // Number of the job; nullopt: rank 0 draws it.
+    std::optional<std::uint32_t> job{};
+    // Opens the transport of a channel; empty: a UDP socket.
+    std::function<Result<std::unique_ptr<net::Transport>>(const net::UdpConfig&)> open_transport{};
 };
 
 }  // namespace atp::comm

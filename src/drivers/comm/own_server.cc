@@ -74,6 +74,7 @@ Result<std::unique_ptr<switchd::SwitchNode>> serve_at(const std::string& listen,
         config.udp.local = *address;
         config.memory_bytes = part.memory_bytes;
         config.only = part.job;
+        config.indices = part.indices;
         if (part.key != nullptr) config.tenants = control::Tenants::of_one(*part.key);
         // Of this job: its ranks choose whether and where results go by multicast.
         config.groups = *control::parse_ranges("224.0.0.0/4");

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "net/clock.h"
+#include "net/transport_over.h"
 
 namespace atp::observe {
 namespace {
@@ -26,42 +27,39 @@ class MachineEvents final : public wire::TraceSink {
     wire::TraceSink& queue_;
 };
 
-// Decorates a transport: passes each call on, and copies the packet to the trace.
+// Copies each packet to the trace.
 //
-// Ownership: owns the transport; shares the trace file, which owns the queue `sink`.
-// Calling order, threads, failure: as net::Transport.
-class TracedTransport final : public net::Transport {
+// Ownership: shares the trace file, which owns the queue `sink`.
+// Calling order, threads, failure: as net::TransportOver.
+class TracedTransport final : public net::TransportOver {
   public:
     TracedTransport(std::unique_ptr<net::Transport> transport, std::shared_ptr<TraceFile> file, wire::TraceSink& sink)
-        : transport_(std::move(transport)), file_(std::move(file)), sink_(sink), events_(sink) {}
+        : TransportOver(std::move(transport)), file_(std::move(file)), sink_(sink), events_(sink) {}
 
     [[nodiscard]] wire::TraceSink& events() { return events_; }
 
-    void expect(std::uint32_t packets) override { transport_->expect(packets); }
     [[nodiscard]] std::span<std::byte> reserve(std::size_t max_bytes) override {
-        return reserved_ = transport_->reserve(max_bytes);
+        return reserved_ = TransportOver::reserve(max_bytes);
     }
     void commit(std::size_t bytes, const wire::Address& to, wire::Ecn ecn) override {
         last_ = reserved_.first(bytes);
         sent(to);
-        transport_->commit(bytes, to, ecn);
+        TransportOver::commit(bytes, to, ecn);
     }
     [[nodiscard]] bool borrow(std::span<const std::byte> bytes, const wire::Address& to, wire::Ecn ecn) override {
-        if (!transport_->borrow(bytes, to, ecn)) return false;
+        if (!TransportOver::borrow(bytes, to, ecn)) return false;
         last_ = bytes;
         sent(to);
         return true;
     }
     [[nodiscard]] bool repeat(const wire::Address& to) override {
-        if (!transport_->repeat(to)) return false;
+        if (!TransportOver::repeat(to)) return false;
         sent(to);
         return true;
     }
-    net::Flush flush() override { return transport_->flush(); }
-    [[nodiscard]] std::uint32_t waiting() const override { return transport_->waiting(); }
 
     [[nodiscard]] Result<std::size_t> receive(std::span<wire::Datagram> datagrams) override {
-        auto count = transport_->receive(datagrams);
+        auto count = TransportOver::receive(datagrams);
         if (!count) return count;
         const Time now = net::now();
         for (const wire::Datagram& datagram : datagrams.first(*count)) {
@@ -70,29 +68,10 @@ class TracedTransport final : public net::Transport {
         }
         return count;
     }
-    [[nodiscard]] bool has_more() const override { return transport_->has_more(); }
-    [[nodiscard]] bool drained() const override { return transport_->drained(); }
-    [[nodiscard]] Time poll_timeout() const override { return transport_->poll_timeout(); }
-
-    [[nodiscard]] std::size_t take_errors(std::span<wire::SendError> errors) override {
-        return transport_->take_errors(errors);
-    }
-
-    void reach_group(const wire::Address& group, const wire::Address& from) override {
-        transport_->reach_group(group, from);
-    }
-    void forget_group(const wire::Address& group) override { transport_->forget_group(group); }
-    [[nodiscard]] bool reaches_groups() const override { return transport_->reaches_groups(); }
-    [[nodiscard]] const wire::Address& local() const override { return transport_->local(); }
-    [[nodiscard]] int descriptor() const override { return transport_->descriptor(); }
-    [[nodiscard]] const net::UdpReport& report() const override { return transport_->report(); }
-    [[nodiscard]] const net::UdpCounters& counters() const override { return transport_->counters(); }
-    [[nodiscard]] std::string report_parts() const override { return transport_->report_parts(); }
 
   private:
     void sent(const wire::Address& to) { sink_.packet(net::now(), "sent", last_, &to, false); }
 
-    std::unique_ptr<net::Transport> transport_;
     std::shared_ptr<TraceFile> file_;
     wire::TraceSink& sink_;
     MachineEvents events_;

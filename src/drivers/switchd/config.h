@@ -18,6 +18,7 @@
 #include "net/udp_config.h"
 #include "observe/log.h"
 #include "observe/trace_file.h"
+#include "protocol/index_rule.h"
 #include "switchd/memory_of_host.h"
 #include "wire/address.h"
 
@@ -52,6 +53,8 @@ struct SwitchNodeConfig {
     std::shared_ptr<observe::Log> log{};          // nullptr: none
     std::shared_ptr<observe::TraceFile> trace{};  // gets all packets of the shards; nullptr: none
 
+    // Of the channels whose servers it hosts; their ranks need the same rule. nullptr: the hash of the protocol.
+    std::shared_ptr<const protocol::IndexRule> indices{};
     // Opens the transport of a shard with this number; empty: a UDP socket.
     std::function<Result<std::unique_ptr<net::Transport>>(const net::UdpConfig&, std::uint32_t)> open_transport{};
     std::string report_parts;  // additions to the report of the node: one JSON object; empty: none

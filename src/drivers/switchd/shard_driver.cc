@@ -45,6 +45,7 @@ endpoint::ShardMachineConfig machine_config(const SwitchNodeConfig& config, Shar
             .clients = config.clients,
             .passes_messages = true,
             .reaches_groups = socket.reaches_groups(),
+            .indices = config.indices.get(),
             .trace = trace};
 }
 
