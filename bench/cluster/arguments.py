@@ -55,9 +55,17 @@ def parse(arguments):
 
 def _settle_server(parser, options):
     if options.server == "switch":
+        known = systems.OF_ALL_REDUCE
+        needing = [name for name in options.systems if name in known and known[name].needs_server_host]
+        if needing:
+            parser.error(f"argument --systems: {', '.join(needing)} requires --server host")
         return
-    if options.topology.is_local or options.topology.has_racks or options.workload or "switchml" in options.systems:
-        parser.error("argument --server: host requires a star topology and all-reduces of atp; use --server switch")
+    excluded = options.topology.is_local or options.workload or options.leaves or "switchml" in options.systems
+    if excluded or options.topology.has_racks and options.topology.text != topologies.FIGURE_9:
+        parser.error(
+            f"argument --server: host requires star:N or {topologies.FIGURE_9}, and all-reduces of atp without --leaves; "
+            "use --server switch"
+        )
     options.topology = options.topology.with_server()
 
 
@@ -104,6 +112,11 @@ def _settle_work(parser, options):
     alone = [name for name in options.systems if not known[name].shares_hosts]
     if options.ranks_per_host > 1 and (alone or options.topology.is_local):
         parser.error(f"argument --ranks-per-host: use a topology with links, and without {', '.join(alone) or 'local'}")
+    torch = [name for name in options.systems if issubclass(known[name], systems.TorchAtp)]
+    if torch and atp_systems.assignment_of(options.switch_flags):
+        parser.error(f"argument --switch-flags: ranks of {', '.join(torch)} know neither --linear nor --partition")
+    if options.sample and options.topology.is_local:
+        parser.error("argument --sample: a local topology has no links; use star:N, racks:RxN or fig9")
     if options.loss and any(issubclass(known[name], atp_systems.InKernel) for name in options.systems):
         parser.error("argument --loss: the switch inside the kernel injects no loss; use --switch user")
     if options.warmup is None:
@@ -209,6 +222,7 @@ def _add_work(group):
     _option(group, "--operations", "--iters", type=quantities.count, default=3, metavar="N")
     _option(group, "--warmup", type=quantities.count_or_none, metavar="N")
     _option(group, "--jobs", type=quantities.count, default=1, metavar="N")
+    _option(group, "--sample", type=quantities.interval, metavar="TIME")
     _option(group, "--timeout", type=quantities.seconds, metavar="SECONDS")
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Systems that are programs of ATP: the commands that start their switches and their ranks."""
 
+import argparse
 import itertools
 import os
 
@@ -20,7 +21,17 @@ PIPELINE_REPORT_SECONDS = 1.5  # the agent reads the counters of the model every
 EXPERIMENTS = {
     *("--protocol", "--switchml-mode", "--switchml-timeout", "--no-halving"),
     *("--port-rate", "--queue", "--ecn", "--loss", "--lossy-ports", "--seed"),
+    *("--linear", "--partition", "--job-number", "--forward-share"),
 }
+
+
+def assignment_of(switch_flags):
+    """Those of the flags of a switch that say how slots find their aggregators. Servers and ranks need them too."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--linear", action="store_true")
+    parser.add_argument("--partition")
+    known, _ = parser.parse_known_args(switch_flags)
+    return (["--linear"] if known.linear else []) + (["--partition", known.partition] if known.partition else [])
 
 
 class AtpSwitches(System):
@@ -41,6 +52,7 @@ class AtpSwitches(System):
         self._memory = options.memory
         self._loss = options.loss
         self._switch_flags = options.switch_flags
+        self._assignment = assignment_of(options.switch_flags)
         self._topology = options.topology
 
     def daemon_command(self, node):
@@ -48,12 +60,15 @@ class AtpSwitches(System):
 
     def server_command(self, host):
         """Without aggregators (--memory 0), the daemon only runs the server: it adds packets that no switch added."""
-        return [self._program, "switch", "--listen", endpoint(host, SWITCH_PORT), "--memory", "0"]
+        return [self._program, "switch", "--listen", endpoint(host, SWITCH_PORT), "--memory", "0", *self._assignment]
+
+    def parent_of(self, switch):
+        return switch.parent
 
     def switch_command(self, switch):
         command = [self._program, "switch", "--listen", endpoint(switch, SWITCH_PORT), "--memory", self._memory]
-        if switch.parent:
-            command += ["--parent", endpoint(switch.parent, SWITCH_PORT)]
+        if self.parent_of(switch):
+            command += ["--parent", endpoint(self.parent_of(switch), SWITCH_PORT)]
         if self._loss:
             command += ["--loss", f"{self._loss:.9f}"]
         return command + self._switch_flags
@@ -73,7 +88,8 @@ class InKernel:
 
     def server_command(self, host):
         """Workers use the daemon of the server host as their switch. They do not address the switch in the path."""
-        return [self._program, "switch", "--listen", endpoint(host, SWITCH_PORT), "--memory", self._memory]
+        where = ["--listen", endpoint(host, SWITCH_PORT), "--memory", self._memory]
+        return [self._program, "switch", *where, *self._assignment]
 
     def address_flags(self, rank):
         asked = self._topology.server or rank.host.switch
@@ -100,6 +116,8 @@ class Atp(AtpSwitches):
             *flags_of_work(work),
             *([] if rank.shares_host else ["--network"]),
             *self._operation_flags(work.operation),
+            *self._assignment,
+            *(["--job-number", str(rank.job)] if "--partition" in self._assignment else []),
             *self._rank_flags,
             *(self._job_flags[rank.job] if rank.job < len(self._job_flags) else []),
         ]
@@ -181,6 +199,31 @@ class AtpWithoutSwitch(Atp):
         return ["--listen", endpoint(rank.host, 0)]
 
 
+class AtpRacks(Atp):
+    """Each switch adds only for the hosts of its own rack. The host of the server, which has no aggregators, is the parent
+    of all, so the switch on the path there forwards the sums of other racks like any packet."""
+
+    needs_server_host = True
+
+    def parent_of(self, _switch):
+        return self._topology.server
+
+    def address_flags(self, rank):
+        return ["--switch", endpoint(rank.host.switch, SWITCH_PORT)]
+
+
+class AtpNowhere(AtpWithoutSwitch):
+    """No switch adds: all gradients go to the server, which is the only daemon."""
+
+    needs_server_host = True
+
+    def daemon_command(self, node):
+        return self.server_command(node) if node == self._topology.server else None
+
+    def address_flags(self, rank):
+        return ["--switch", endpoint(self._topology.server, SWITCH_PORT)]
+
+
 class AtpWithLeaves(Atp):
     """Only the first `leaves` racks have a switch that adds. Without `has_root`, no switch is above the racks. Ranks know
     their rack and the rates of the links, and choose the layout."""
@@ -199,12 +242,8 @@ class AtpWithLeaves(Atp):
     def daemon_command(self, node):
         return self.switch_command(node) if self._adds(node) else None
 
-    def switch_command(self, switch):
-        command = super().switch_command(switch)
-        if not self.has_root and "--parent" in command:
-            at = command.index("--parent")
-            del command[at : at + 2]
-        return command
+    def parent_of(self, switch):
+        return switch.parent if self.has_root else None
 
     def counters_command(self, switch):
         return super().counters_command(switch) if self._adds(switch) else None

@@ -13,6 +13,8 @@ topologies
   star:4       four hosts on one switch
   racks:2x4    two racks of four hosts; each rack has a switch under one switch in the core. If --uplink equals --rate,
                the four hosts of a rack share the rate of one host.
+  fig9         three racks of two hosts, as in figure 9 of the ATP paper: the switch of the third rack is above the
+               others, and with --server host the server is below it
   local:4      four processes of this machine over its loopback, without a limit. --rate, --uplink and --queue have no
                effect. Needs no privilege.
 systems
@@ -28,6 +30,8 @@ systems
                the same with the program that has the registers and passes of a pipeline. --switch p4-passes replaces
                atp by it
   atp-none     atp without a switch: each host serves a part of the sums. --switch none replaces atp by atp-none
+  atp-racks    atp, but each switch adds only for its own rack, and the server adds the sums of the racks
+  atp-nowhere  atp, but no switch adds: the server gets all gradients. Both need --server host
   switchml     `atp switch` and `atp bench` with --protocol switchml. Not in racks, because it supports one switch. The
                benchmark tries pairs of slots and timeout once and uses the fastest pair; --rank-flags overrides it
   torch-atp, torch-gloo
@@ -74,6 +78,8 @@ examples
   bench/cluster/run --topology star:4 --ranks-per-host 4 --rate 200mbit
   bench/cluster/run --topology racks:4x2 --leaves 0,2,4 --no-root --rate 200mbit --uplink 400mbit
   bench/cluster/run --topology local:4 --bytes 25MB --rounds 15 --operations 10 --systems atp,torch-atp
+  bench/cluster/run --topology fig9 --server host --systems atp,atp-racks,atp-nowhere
+  bench/cluster/run --topology star:4 --jobs 2 --systems atp --switch-flags='--linear --partition 2'
   bench/cluster/run --topology star:4 --switch p4
   bench/cluster/run --topology star:4 --systems atp-p4,atp-p4-passes
   bench/cluster/run --topology star:4 --type bfloat16
@@ -89,7 +95,7 @@ exit status: 0 measured and every sum correct, 1 a step failed, 2 bad arguments,
 130 after Ctrl-C."""
 
 _OPTIONS = """\
---topology       star:N, racks:RxN or local:N [star:4]
+--topology       star:N, racks:RxN, fig9 or local:N [star:4]
 --rate           rate of a host's link in each direction, above 0 [500mbit]
 --uplink         rate of a rack's uplink in each direction, above 0 [as --rate]
 --queue          longest queue at each end of a link, above 0; further packets are dropped [1MiB]
@@ -111,6 +117,8 @@ _OPTIONS = """\
 --operations     measured all-reduces or steps per turn, 1 to 10000 [3]
 --warmup         all-reduces or steps before the measured ones, 0 to 10000 [1 all-reduce, 2 steps]
 --jobs           concurrent jobs, 1 to 10000, each with ranks on every host [1]
+--sample         record the bytes that the first host sent and received in the last turn each time this time has passed,
+                 10ms to 60s; --json prints them as `series` [none]
 --timeout        longest turn, 1 to 86400 s [60 s plus 30 times the transfer time of the links]
 --systems        comma-separated systems in the order of their turns: {systems} [atp,gloo; with another collective, type
                  or magnitude torch-atp,torch-gloo]
@@ -126,7 +134,8 @@ _OPTIONS = """\
 --memory         memory of the aggregators of each ATP switch [{memory}; with a switch in P4 {memory_of_p4}, for indices
                  within its 4096 aggregators]
 --loss           share of packets that ATP's switches drop, from 0 to below 1: 0.001 or 0.1%%. No effect on Gloo [0]
---switch-flags   further flags of `atp switch`, in one argument: --switch-flags='--threads 2' [none]
+--switch-flags   further flags of `atp switch` or `atp-lab switch`, in one argument: --switch-flags='--threads 2'. Servers
+                 and ranks also get --linear and --partition; a job's number chooses its part [none]
 --rank-flags     further flags of `atp bench`, in one argument: --rank-flags='--multicast on' [none]
 --job-flags      further flags of `atp bench` of one job; may be repeated, for the first job, the second, ... [none]
 --gloo-algorithm algorithm of Gloo; best: try each once and use the fastest [best]

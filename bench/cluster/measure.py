@@ -15,6 +15,7 @@ from typing import Optional
 import faults
 import measured
 import processes
+import sharing
 
 STREAM_PORT = 4780
 STREAM_SECONDS = 2.5
@@ -44,6 +45,8 @@ class Turn:
     traffic: dict  # {(from, to): (bytes, dropped packets)}
     counters: list  # of each switch that has counters
     faults: dict = field(default_factory=dict)  # of --fault: {(from, to): {name of a count: frames}}
+    # Of --sample, since the start of the turn: [seconds, bytes that the first host sent, bytes that it received].
+    series: Optional[list] = None
 
     @property
     def jobs_seconds(self):
@@ -77,7 +80,8 @@ class Turn:
 
 @dataclass(frozen=True)
 class Bench:
-    """Settings shared by the turns of one run. `hosts` holds the host of each rank; `link_faults` are those of --fault."""
+    """Settings shared by the turns of one run. `hosts` holds the host of each rank; `link_faults` are those of --fault.
+    `sample_seconds`: the time between samples of the first host's link; None: it is not sampled."""
 
     network: object
     hosts: tuple
@@ -85,12 +89,13 @@ class Bench:
     timeout_seconds: float
     show: bool
     link_faults: Optional[faults.LinkFaults] = None
+    sample_seconds: Optional[float] = None
 
     def best_variant(self, system):
         """The fastest variant of a system. Runs one operation with each variant."""
         if len(system.variants) == 1:
             return system.variants[0]
-        trial = replace(self, work=replace(self.work, operations=1))
+        trial = replace(self, work=replace(self.work, operations=1), sample_seconds=None)
         goodput = {variant: trial.turn(system, variant).goodput_bps(self.work) for variant in system.variants}
         if self.show:
             tried = ", ".join(f"{variant} {bps / 1e6:.1f}" for variant, bps in goodput.items())
@@ -100,7 +105,15 @@ class Bench:
     def turn(self, system, variant):
         """Starts the switches, then the ranks of all jobs. Ends the switches after the ranks have ended."""
         with self.network.free_ports() if system.takes_ports else contextlib.nullcontext():
-            return self._turn(system, variant)
+            return self._sampled_turn(system, variant) if self.sample_seconds else self._turn(system, variant)
+
+    def _sampled_turn(self, system, variant):
+        host = self.hosts[0]
+        sent, received = self.network.up_bytes(host), self.network.down_bytes(host)
+        with sharing.Meter(self.network, host, seconds=self.sample_seconds) as meter:
+            turn = self._turn(system, variant)
+        samples = [[each.at, each.job_bytes - sent, each.other_bytes - received] for each in meter.samples]
+        return replace(turn, series=samples)
 
     def _turn(self, system, variant):
         switches, ranks = [], []

@@ -85,7 +85,8 @@ class System:
     """A measured system. It needs `programs`, which the build targets `targets` build, and the Python modules
     `modules`. If it has several `variants`, the benchmark uses the fastest. With `first_rank_starts_others`, the
     benchmark starts only the first rank, which starts the other ranks. Without `spans_racks`, the system supports one
-    switch only; without `shares_hosts`, one rank on each host. With `sums_on_hosts`, the result states how many ranks
+    switch only; without `shares_hosts`, one rank on each host. With
+    `needs_server_host`, the server has a host of its own. With `sums_on_hosts`, the result states how many ranks
     of a host summed in memory. With `takes_ports`, its switches replace the bridges, and its counters are
     `counters_age_seconds` old at most. `tools` are programs that the build does not make. It measures `collectives` with
     each type and magnitude; without any, only an all-reduce of float32."""
@@ -99,6 +100,7 @@ class System:
     spans_racks = True
     shares_hosts = True
     sums_on_hosts = False
+    needs_server_host = False
     takes_ports = False
     counters_age_seconds = 0
     collectives = ()

@@ -60,6 +60,15 @@ def count(text):
     return int(text)
 
 
+def interval(text):
+    """Seconds between samples. Reading a link's counters takes milliseconds, so shorter ones are not accepted."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s)", text)
+    found = float(match[1]) / (1000 if match[2] == "ms" else 1) if match else 0
+    if not 0.01 <= found <= 60:
+        raise argparse.ArgumentTypeError(f"'{text}' is not accepted: write 10ms to 60s")
+    return found
+
+
 def _number(text):
     try:
         return float(text)

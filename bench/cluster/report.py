@@ -117,7 +117,15 @@ class Setting:
         dropped = [sum(packets for _, packets in turn.traffic.values()) for turn in turns]
         operations = self.operations_of_a_turn()
         means = {kind: statistics.fmean(counts or [0]) / operations for kind, counts in kinds.items()}
-        return {**means, "dropped_packets": statistics.fmean(dropped) / operations}
+        return {**means, **self._server_bytes(turns), "dropped_packets": statistics.fmean(dropped) / operations}
+
+    def _server_bytes(self, turns):
+        """What reached the host of the server, if there is one."""
+        server = self.topology.server
+        if server is None:
+            return {}
+        received = [turn.traffic[server.switch.name, server.name][0] for turn in turns]
+        return {"server_received_bytes": statistics.fmean(received) / self.operations_of_a_turn()}
 
 
 class Report:
@@ -255,6 +263,7 @@ class Report:
             "traffic_of_an_operation": self._setting.traffic_of_an_operation(turns),
             "faults": faults.sum_of(turn.faults for turn in turns),
             "seconds": [seconds for job in jobs for seconds in self._seconds(name, job)],
+            "series": turns[-1].series,
         }
 
     def _through_torch(self):

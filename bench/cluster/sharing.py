@@ -48,10 +48,11 @@ class Job:
 class Meter:
     """Takes samples in a separate thread while a `with` block runs. The flow is the traffic to the host `other`, or
     from it if it goes inwards, which counts what the worker's link drops; the job is the rest of the bytes on this link
-    in this direction. Read `samples` after the block."""
+    in this direction. Without `other`, all is of the job. Read `samples` after the block."""
 
-    def __init__(self, built, worker, other, inwards=False):
+    def __init__(self, built, worker, other=None, inwards=False, seconds=SAMPLE_SECONDS):
         self.samples = []
+        self._seconds = seconds
         self._network = built
         self._worker = worker
         self._other = other
@@ -72,10 +73,10 @@ class Meter:
         return time.monotonic() - self._begin
 
     def _run(self):
-        while not self._stop.wait(SAMPLE_SECONDS):
+        while not self._stop.wait(self._seconds):
             up, down = self._network.up_bytes, self._network.down_bytes
             line, back = (down, up) if self._inwards else (up, down)
-            flow_bytes = back(self._other)
+            flow_bytes = back(self._other) if self._other else 0
             sample = (line(self._worker) - flow_bytes, flow_bytes, back(self._worker))
             self.samples.append(Sample(self.now(), *sample))
 

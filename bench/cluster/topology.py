@@ -9,6 +9,7 @@ from typing import Optional
 
 PREFIX_BITS = 16
 UPLINK_DEVICE = "uplink"  # of a rack's switch
+FIGURE_9 = "fig9"  # of the ATP paper
 MOST_RACKS = 100
 MOST_HOSTS_OF_A_RACK = 200
 SERVER_NUMBER = 250  # last byte of the server's address; no host of a rank has this byte
@@ -86,17 +87,19 @@ def port_to(below):
 
 
 def parse(text):
-    """Parses `star:4`, `racks:2x4` or `local:4`; for other text, raises ValueError with the reason."""
+    """Parses `star:4`, `racks:2x4`, `fig9` or `local:4`; for other text, raises ValueError with the reason."""
     star = re.fullmatch(r"star:(\d+)", text)
     if star:
         return _star(text, int(star[1]))
     racks = re.fullmatch(r"racks:(\d+)x(\d+)", text)
     if racks:
         return _racks(text, int(racks[1]), int(racks[2]))
+    if text == FIGURE_9:
+        return _figure_9()
     local = re.fullmatch(r"local:(\d+)", text)
     if local:
         return _star(text, int(local[1]), _loopback_prefix())
-    raise ValueError(f"'{text}' is not accepted: write star:HOSTS, racks:RACKSxHOSTS or local:RANKS")
+    raise ValueError(f"'{text}' is not accepted: write star:HOSTS, racks:RACKSxHOSTS, {FIGURE_9} or local:RANKS")
 
 
 def _star(text, hosts, prefix="10.77.0"):
@@ -124,6 +127,15 @@ def _racks(text, racks, hosts_of_each):
         switches.append(switch)
         hosts += _hosts_of(switch, prefix, len(hosts), hosts_of_each)
     return Topology(text, tuple(switches), tuple(hosts))
+
+
+def _figure_9():
+    """Three racks of two hosts. The switch of the last rack is above those of the others."""
+    root = Switch("rack2", "10.77.3.1", None)
+    others = [Switch(f"rack{rack}", f"10.77.{rack + 1}.1", root) for rack in range(2)]
+    racks = enumerate((*others, root))
+    hosts = [host for rack, switch in racks for host in _hosts_of(switch, f"10.77.{rack + 1}", 2 * rack, 2)]
+    return Topology(FIGURE_9, (root, *others), tuple(hosts))
 
 
 def _hosts_of(switch, prefix, first, count):

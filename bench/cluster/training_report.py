@@ -88,6 +88,7 @@ class TrainingReport:
             "traffic_of_a_step": self._setting.traffic_of_an_operation(turns),
             "faults": faults.sum_of(turn.faults for turn in turns),
             "seconds": [second for turn in turns for seconds in turn.jobs_seconds for second in seconds],
+            "series": turns[-1].series,
         }
 
     def _ratio_to_gloo(self, rates):
