@@ -69,6 +69,14 @@ REFUSED = (
     ("--collective broadcast --systems atp", "--systems"),
     ("--magnitude 1e-9 --workload vgg", "--workload"),
     ("--type bfloat16 --systems torch-gloo-float8", "--systems"),
+    ("--topology racks:2x2 --server host", "--server"),
+    ("--topology fig9 --server host --leaves 1", "--server"),
+    ("--topology fig9 --systems atp-racks", "--systems"),
+    ("--systems atp-nowhere", "--systems"),
+    ("--sample 1ms", "--sample"),
+    ("--sample 1", "--sample"),
+    ("--topology local:2 --sample 1s", "--sample"),
+    ("--systems torch-atp --switch-flags=--linear", "--switch-flags"),
 )
 
 
@@ -121,6 +129,34 @@ class CommandLine(unittest.TestCase):
         without = system.address_flags(measured.Rank(0, 3, hosts, (), "store", "eth0"))
         self.assertNotIn("--switch", without)
         self.assertEqual(without[without.index("--uplink") + 1], far.name)
+
+    def test_server_of_figure_9_gets_sums_of_all_racks_or_gradients(self):
+        names = ["atp", "atp-racks", "atp-nowhere"]
+        options = arguments.parse(["--topology", "fig9", "--server", "host", "--systems", ",".join(names)])
+        root, near, _ = options.topology.switches
+        server = f"{options.topology.server.address}:4790"
+        rank = measured.Rank(0, 0, options.topology.hosts, (), "store", "eth0")
+        everywhere, racks, nowhere = (systems.OF_ALL_REDUCE[name](name, "bin", options) for name in names)
+        self.assertEqual(everywhere.switch_command(near)[-2:], ["--parent", f"{root.address}:4790"])
+        self.assertEqual(everywhere.address_flags(rank)[-2:], ["--dedicated-server", server])
+        for switch in (root, near):
+            self.assertEqual(racks.switch_command(switch)[-2:], ["--parent", server])
+            self.assertIsNone(nowhere.daemon_command(switch))
+        self.assertEqual(racks.address_flags(rank), ["--switch", f"{near.address}:4790"])
+        self.assertEqual(nowhere.address_flags(rank), ["--switch", server])
+
+    def test_servers_and_ranks_assign_aggregators_as_the_switch(self):
+        assignment = ["--linear", "--partition", "2"]
+        flags = f"--switch-flags=--threads 2 {' '.join(assignment)}"
+        options = arguments.parse(["--server", "host", "--jobs", "2", "--systems", "atp", flags])
+        system = atp_systems.Atp("atp", "bin", options)
+        work = arguments.work_of(options, "bin")
+        command = system.rank_command(measured.Rank(1, 0, options.topology.hosts, (), "store", "eth0"), work, "")
+        self.assertEqual(command[-5:], [*assignment, "--job-number", "1"])
+        for command in (command, system.server_command(options.topology.server)):
+            self.assertEqual(command[0], "bin/atp-lab")
+            self.assertNotIn("--threads", command)
+        self.assertEqual(system.server_command(options.topology.server)[-3:], assignment)
 
     def test_command_of_the_kernel_switch_lists_the_ports_to_all_hosts(self):
         options = arguments.parse(["--switch", "xdp", "--workers", "3"])

@@ -128,6 +128,37 @@ class Runs(unittest.TestCase):
         for system in json.loads(output)["systems"].values():
             self.assertGreater(system["traffic_of_an_operation"]["uplink_received_bytes"], 262_144, "at server")
 
+    def test_server_gets_one_gradient_for_each_switch_that_adds_alone(self):
+        if not os.path.exists(os.path.join(programs, "atp")):
+            self.skipTest("there is no atp")
+        flags = ("--bytes", "256KiB", "--topology", "fig9", "--server", "host", "--sample", "10ms", "--json")
+        status, output, errors = self.run_small(programs, *flags, "--systems", "atp,atp-racks,atp-nowhere")
+        self.assertEqual(status, 0, errors)
+        for (name, system), gradients in zip(json.loads(output)["systems"].items(), (1, 3, 6)):
+            received = system["traffic_of_an_operation"]["server_received_bytes"]
+            self.assertAlmostEqual(received / 262_144, gradients, delta=0.5 * gradients, msg=name)
+            seconds, sent, got = zip(*system["series"])
+            for values in (seconds, sent, got):
+                self.assertEqual(sorted(values), list(values), name)
+            self.assertGreater(sent[-1], 2 * 262_144, "a warm-up and a measured operation")
+
+    def test_jobs_with_parts_of_their_own_never_collide(self):
+        if not os.path.exists(os.path.join(programs, "atp-lab")):
+            self.skipTest("there is no atp-lab")
+        flags = ("--bytes", "1MiB", "--jobs", "2", "--switch-flags=--linear --partition 2", "--json")
+        status, output, errors = self.run_small(programs, *flags, "--systems", "atp")
+        self.assertEqual(status, 0, errors)
+        self.assertEqual(json.loads(output)["systems"]["atp"]["in_network_share"], 1)
+
+    def test_forwarded_share_reaches_the_server_from_each_worker(self):
+        if not os.path.exists(os.path.join(programs, "atp-lab")):
+            self.skipTest("there is no atp-lab")
+        flags = ("--bytes", "1MiB", "--server", "host", "--rank-flags=--forward-share 1", "--json")
+        status, output, errors = self.run_small(programs, *flags, "--systems", "atp")
+        self.assertEqual(status, 0, errors)
+        traffic = json.loads(output)["systems"]["atp"]["traffic_of_an_operation"]
+        self.assertGreater(traffic["server_received_bytes"], 2 * 1_048_576)
+
     def test_frames_without_offloads_are_measured(self):
         if shutil.which("ethtool") is None:
             self.skipTest("there is no ethtool")

@@ -28,10 +28,17 @@ class Topologies(unittest.TestCase):
         self.assertEqual([host.switch.name for host in racks.ranks("packed")], ["rack0"] * 3 + ["rack1"] * 3)
 
     def test_no_two_nodes_share_an_address(self):
-        for text in ("star:200", "racks:100x200"):
-            nodes = topology.parse(text)
-            addresses = [node.address for node in nodes.hosts + nodes.switches]
+        for text in ("star:200", "racks:100x200", "fig9"):
+            nodes = topology.parse(text).with_server()
+            addresses = [node.address for node in nodes.ends + nodes.switches]
             self.assertEqual(len(set(addresses)), len(addresses))
+
+    def test_switch_of_the_last_rack_of_figure_9_is_the_root_with_the_server(self):
+        found = topology.parse("fig9").with_server()
+        root = found.switches[0]
+        self.assertEqual([switch.parent for switch in found.switches], [None, root, root])
+        self.assertEqual([host.switch.name for host in found.hosts], ["rack0"] * 2 + ["rack1"] * 2 + ["rack2"] * 2)
+        self.assertEqual((root.name, found.server.switch), ("rack2", root))
 
     def test_impossible_shapes_are_refused(self):
         for text in ("ring:4", "star:", "star:1", "star:201", "racks:1x4", "racks:2x0", "racks:2x4x2", "4"):
@@ -45,7 +52,7 @@ class Reports(unittest.TestCase):
     def report_of(self, shape, jobs, seconds):
         """A report of `atp`, with the times of `seconds`, and `gloo`, with twice these times. Each row is a turn with
         one time per job."""
-        nodes = topology.parse(shape)
+        nodes = shape if isinstance(shape, topology.Topology) else topology.parse(shape)
         traffic = {
             pair: (3_000_000, 1)
             for below, above in nodes.links()
@@ -113,6 +120,11 @@ class Reports(unittest.TestCase):
                 "dropped_packets": 6,
             },
         )
+
+    def test_bytes_at_the_servers_link_are_counted_by_operation(self):
+        nodes = topology.parse("fig9").with_server()
+        traffic = self.report_of(nodes, 1, [[1]])["systems"]["atp"]["traffic_of_an_operation"]
+        self.assertEqual(traffic["server_received_bytes"], 1_500_000)
 
     def test_bound_of_a_ring_has_a_member_for_each_rack_with_a_switch(self):
         work = measured.Work(bytes=1_000_000, operations=1, warmup=1, jobs=1)
