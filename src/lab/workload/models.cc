@@ -182,7 +182,7 @@ class Bucketeer {
   private:
     [[nodiscard]] std::uint32_t number_of_open() const { return static_cast<std::uint32_t>(workload_.buckets.size()); }
     [[nodiscard]] Duration scaled(Duration time) const {
-        return nanoseconds(static_cast<double>(time.count()) / bucketing_.scale);
+        return nanoseconds(static_cast<double>(time.count()) * bucketing_.slowness / bucketing_.scale);
     }
 
     void add(std::uint64_t elements) {
@@ -251,6 +251,11 @@ std::string model_names() {
     return names;
 }
 
-Workload workload_of(const Model& model, const Bucketing& bucketing) { return Bucketeer(model, bucketing).build(); }
+Workload workload_of(const Model& model, const Bucketing& bucketing) {
+    if (!bucketing.batch) return Bucketeer(model, bucketing).build();
+    Model with_batch = model;
+    with_batch.batch = *bucketing.batch;
+    return Bucketeer(with_batch, bucketing).build();
+}
 
 }  // namespace atp::workload

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,7 +47,9 @@ struct Bucketing {
     // BytePS splits at 4 MB and joins nothing; PyTorch's DistributedDataParallel joins up to 25 MB and splits nothing.
     std::uint64_t bytes = 4'000'000;
     double scale = 1;                  // divisor of the sizes of buckets and of times
+    double slowness = 1;               // factor of times, for links slower than those of the test bed
     std::uint64_t least_elements = 1;  // minimum size of a bucket
+    std::optional<unsigned> batch{};   // samples of a worker per iteration; empty: the model's
 };
 [[nodiscard]] Workload workload_of(const Model& model, const Bucketing& bucketing);
 

@@ -73,5 +73,14 @@ TEST(Models, ScaleDividesParametersAndTimes) {
     EXPECT_NEAR(static_cast<double>(part.compute().count()), static_cast<double>(whole.compute().count()) / 100, 100);
 }
 
+TEST(Models, SlownessAndBatchMultiplyTimesOnly) {
+    const Model& model = *find_model("VGG16");
+    const Workload usual = workload_of(model, {});
+    const Workload slow = workload_of(model, {.slowness = 10, .batch = 2 * model.batch});
+    EXPECT_EQ(slow.elements(), usual.elements());
+    ASSERT_EQ(slow.buckets.size(), usual.buckets.size());
+    EXPECT_NEAR(to_seconds(slow.compute()), 20 * to_seconds(usual.compute()), 1e-4);
+}
+
 }  // namespace
 }  // namespace atp::workload
