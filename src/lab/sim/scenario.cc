@@ -75,9 +75,9 @@ Time Scenario::start_of(unsigned job) const {
 // Without a model, all tensors are ready at once, and the computation starts when they are summed.
 workload::Workload Scenario::workload(unsigned job) const {
     if (const workload::Model* found = workload::find_model(model_of(job))) {
-        workload::Model model = *found;
-        model.batch = batch_of(job);
-        return workload::workload_of(model, {.bytes = bucket_bytes, .scale = scale, .least_elements = channels});
+        return workload::workload_of(
+            *found,
+            {.bytes = bucket_bytes, .scale = scale, .slowness = slowness, .least_elements = channels, .batch = batch});
     }
     workload::Workload workload;
     const std::uint64_t total = std::max<std::uint64_t>(bytes / sizeof(float), 1);

@@ -243,6 +243,7 @@ struct Scenario {
     std::vector<std::string> models;
     std::optional<unsigned> batch;  // samples of a worker per iteration; empty: the model's default
     double scale = 1;
+    double slowness = 1;  // factor of the model's times only
     std::uint64_t bucket_bytes = 4'000'000;
     bool priority = false;  // gradients that the next forward pass needs first are sent before other waiting gradients
 

@@ -226,6 +226,8 @@ void add_training_rows(Rows& rows) {
     rows.push_back(
         row<&Scenario::scale>(training, "--scale", real("FACTOR", 1, 1e9),
                               "divisor of a model's parameters, buckets and times, but not of delays and windows [1]"));
+    rows.push_back(row<&Scenario::slowness>(training, "--slowness", real("FACTOR", 0.001, 1e6),
+                                            "factor of a model's times, for links slower than the test bed's [1]"));
     rows.push_back(row<&Scenario::bucket_bytes>(training, "--bucket", size(),
                                                 "size of the buckets of a model's tensors, before scaling [4MB]"));
     rows.push_back(toggle<&Scenario::priority>(
