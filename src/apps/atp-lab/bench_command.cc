@@ -15,12 +15,14 @@
 #include <utility>
 
 #include "apps/atp-lab/assignment_flags.h"
+#include "apps/atp-lab/model_bench.h"
 #include "apps/atp/bench_command.h"
 #include "apps/atp/bench_values.h"
 #include "apps/common/flags.h"
 #include "base/units.h"
 #include "emulation/forwarding_transport.h"
 #include "net/udp_socket.h"
+#include "comm/communicator.h"
 #include "switchml_net/rank_group.h"
 #include "switchml_net/switch_node.h"
 
@@ -43,6 +45,7 @@ struct BenchExperiments {
     policy::Assignment assignment;
     std::optional<std::uint32_t> job;
     double forward_share = 0;
+    BenchModel trained{};
     std::unique_ptr<switchml_net::SwitchNode> node{};  // the switch for ranks on this host
 };
 
@@ -82,6 +85,38 @@ void add_bench_flags(Command& command, BenchExperiments& experiments) {
         whole_forms(0, UINT32_MAX),
         "Number of the job; the rest of its division by that of --partition is its part [drawn at random]");
     add_assignment_flags(flags, experiments.assignment)->needs(job);
+    add_model_flags(command, experiments.trained);
+}
+
+Result<BenchSize> measure_tensor(const BenchRank& bench, store::Rendezvous& rendezvous, std::size_t number,
+                                 switchml_net::RankGroup& group) {
+    const BenchValues values(bench.options, bench.type, bench.magnitude, bench.rank, bench.world);
+    const std::uint64_t bytes = bench.sizes[number];
+    std::vector<std::byte> in(bytes);
+    std::vector<std::byte> out(bytes);
+    values.fill(bench.rank, 0, in);
+    return measure_rounds(
+        bench, rendezvous, number, bytes,
+        {.barrier = [&] { return group.barrier(); },
+         .clear = [&] { std::ranges::fill(out, std::byte{0xEE}); },
+         .run = [&] { return group.all_reduce(in.data(), out.data(), bytes / values.element_bytes(), bench.type); },
+         .wrong = [&] { return values.wrong_sum(0, out); }});
+}
+
+// An operation of SwitchML blocks, so the thread that waits for the sums runs it.
+BucketSum sum_when_waited(switchml_net::RankGroup& group, const BenchRank& bench) {
+    return [&](void* memory, std::size_t elements) -> Result<workload::TrainingCalls::Wait> {
+        return [&group, &bench, memory, elements] { return group.all_reduce(memory, memory, elements, bench.type); };
+    };
+}
+
+// Many operations of ATP may be in flight.
+BucketSum sum_at_once(comm::Communicator& communicator, const BenchRank& bench) {
+    return [&](void* memory, std::size_t elements) -> Result<workload::TrainingCalls::Wait> {
+        const auto work = communicator.all_reduce({memory, memory, elements}, bench.type, comm::Reduction::sum);
+        if (!work) return tl::unexpected(work.error());
+        return [handle = *work] { return handle->wait(); };
+    };
 }
 
 // One rank over SwitchML.
@@ -96,22 +131,12 @@ Result<void> take_part(const BenchRank& bench, const BenchExperiments& experimen
         rendezvous, {.options = bench.options, .mode = experiments.mode, .resend_after = experiments.resend_after});
     if (!group) return tl::unexpected(group.error());
     const auto leaves_job = interruption.ends([&] { (*group)->abort(); });
-    const BenchValues values(bench.options, bench.type, bench.magnitude, bench.rank, bench.world);
     switchml::WorkerCounters before;
     for (std::size_t number = 0; number < bench.sizes.size(); ++number) {
-        const std::uint64_t bytes = bench.sizes[number];
-        std::vector<std::byte> in(bytes);
-        std::vector<std::byte> out(bytes);
-        values.fill(bench.rank, 0, in);
-        auto result = measure_rounds(bench, rendezvous, number, bytes,
-                                     {.barrier = [&] { return (*group)->barrier(); },
-                                      .clear = [&] { std::ranges::fill(out, std::byte{0xEE}); },
-                                      .run =
-                                          [&] {
-                                              return (*group)->all_reduce(in.data(), out.data(),
-                                                                          bytes / values.element_bytes(), bench.type);
-                                          },
-                                      .wrong = [&] { return values.wrong_sum(0, out); }});
+        auto result =
+            experiments.trained.model != nullptr
+                ? measure_model(bench, rendezvous, experiments.trained.workload(), sum_when_waited(**group, bench))
+                : measure_tensor(bench, rendezvous, number, **group);
         if (!result) return tl::unexpected(result.error());
         const switchml::WorkerCounters counted = (*group)->counters();
         result->counters = {.packets = counted.sent + counted.resent - before.sent - before.resent,
@@ -141,6 +166,13 @@ void complete_bench(const BenchExperiments& experiments, BenchRank& bench) {
             return std::make_unique<emulation::ForwardingTransport>(*std::move(socket), share);
         };
     }
+    if (experiments.trained.model != nullptr) {
+        bench.sizes = {experiments.trained.workload().elements() * numeric::bytes_of(bench.type)};
+        bench.measure = [&experiments](const BenchRank& rank, comm::Communicator& communicator,
+                                       store::Rendezvous& rendezvous) {
+            return measure_model(rank, rendezvous, experiments.trained.workload(), sum_at_once(communicator, rank));
+        };
+    }
     if (!experiments.switchml) return;
     bench.system = "switchml";
     options.scaling = tensor::Scaling::fixed;  // SwitchML has no other
@@ -151,11 +183,10 @@ void complete_bench(const BenchExperiments& experiments, BenchRank& bench) {
 }
 
 std::vector<std::string> flags_of(const BenchExperiments& experiments) {
-    std::vector<std::string> flags;
+    std::vector<std::string> flags = flags_of(experiments.trained);
     if (experiments.switchml) {
-        flags = {"--protocol",         "switchml",
-                 "--switchml-mode",    text_of(experiments.mode),
-                 "--switchml-timeout", duration_text(experiments.resend_after)};
+        flags.insert(flags.end(), {"--protocol", "switchml", "--switchml-mode", text_of(experiments.mode),
+                                   "--switchml-timeout", duration_text(experiments.resend_after)});
     }
     if (experiments.keep_window) flags.emplace_back("--no-halving");
     if (experiments.forward_share > 0) {

@@ -127,12 +127,13 @@ std::vector<std::string> BenchHere::rank_command(std::uint32_t rank, const std::
                                      std::to_string(bench.warmup),
                                      "--type",
                                      std::string(to_string(bench.type)),
-                                     "--collective",
-                                     std::string(to_string(bench.collective)),
                                      "--json"};
     if (bench.magnitude > 0) command.insert(command.end(), {"--magnitude", fmt::format("{}", bench.magnitude)});
-    for (const std::uint64_t bytes : bench.sizes) {
-        command.insert(command.end(), {"--bytes", std::to_string(bytes)});
+    if (!bench.measure) {
+        command.insert(command.end(), {"--collective", std::string(to_string(bench.collective))});
+        for (const std::uint64_t bytes : bench.sizes) {
+            command.insert(command.end(), {"--bytes", std::to_string(bytes)});
+        }
     }
     if (!comm.host_level) command.emplace_back("--network");
     if (options_.additions.flags_of_ranks) {

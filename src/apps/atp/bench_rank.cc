@@ -35,12 +35,6 @@ Result<std::vector<double>> of_all_ranks(store::Rendezvous& rendezvous, const st
     return values;
 }
 
-Failure wrong_result(const BenchRank& bench, std::uint64_t bytes, std::size_t element) {
-    return fail(Operation::wait, Reason::failed, fmt::format("rank {}", bench.rank),
-                fmt::format("WRONG RESULT: {}: element {} of a tensor of {} bytes differs from the right one",
-                            to_string(bench.collective), element, bytes));
-}
-
 class Measurement {
   public:
     Measurement(const BenchRank& bench, comm::Communicator& communicator, store::Rendezvous& rendezvous)
@@ -50,12 +44,7 @@ class Measurement {
           values_(bench.options, bench.type, bench.magnitude, bench.rank, bench.world) {}
 
     Result<BenchSize> measure(std::uint64_t bytes) {
-        const std::unique_ptr<CollectiveWork> work = make_work(bench_.collective, values_, bytes);
-        auto measured = measure_rounds(bench_, rendezvous_, size_number_++, bytes,
-                                       {.barrier = [this] { return meet(); },
-                                        .clear = [&] { work->clear(); },
-                                        .run = [&] { return work->run(communicator_); },
-                                        .wrong = [&] { return work->wrong(); }});
+        auto measured = bench_.measure ? bench_.measure(bench_, communicator_, rendezvous_) : measure_collective(bytes);
         if (!measured) return measured;
         BenchSize& result = *measured;
         const BenchCounters counted = count();
@@ -70,6 +59,14 @@ class Measurement {
     }
 
   private:
+    Result<BenchSize> measure_collective(std::uint64_t bytes) {
+        const std::unique_ptr<CollectiveWork> work = make_work(bench_.collective, values_, bytes);
+        return measure_rounds(bench_, rendezvous_, size_number_++, bytes,
+                              {.barrier = [this] { return meet(); },
+                               .clear = [&] { work->clear(); },
+                               .run = [&] { return work->run(communicator_); },
+                               .wrong = [&] { return work->wrong(); }});
+    }
     [[nodiscard]] Result<void> meet() {
         const Result<comm::Handle> barrier = communicator_.barrier();
         if (!barrier) return tl::unexpected(barrier.error());
@@ -147,10 +144,29 @@ Result<void> take_part(const BenchRank& bench, const wire::Address& store_addres
 
 }  // namespace
 
-Result<BenchSize> measure_rounds(const BenchRank& bench, store::Rendezvous& rendezvous, std::size_t number,
-                                 std::uint64_t bytes, const BenchOperation& operation) {
+Failure wrong_result(const BenchRank& bench, std::uint64_t bytes, std::size_t element) {
+    return fail(Operation::wait, Reason::failed, fmt::format("rank {}", bench.rank),
+                fmt::format("WRONG RESULT: {}: element {} of a tensor of {} bytes differs from the right one",
+                            to_string(bench.collective), element, bytes));
+}
+
+Result<BenchSize> gather_rounds(store::Rendezvous& rendezvous, std::size_t number, std::uint64_t bytes,
+                                const std::vector<double>& own_seconds, double own_cpu_seconds) {
     BenchSize result;
     result.bytes = bytes;
+    for (std::size_t round = 0; round < own_seconds.size(); ++round) {
+        const auto all = of_all_ranks(rendezvous, fmt::format("time-{}-{}", number, round), own_seconds[round]);
+        if (!all) return tl::unexpected(all.error());
+        result.seconds.push_back(std::ranges::max(*all));
+    }
+    const auto cpu_seconds = of_all_ranks(rendezvous, fmt::format("cpu-{}", number), own_cpu_seconds);
+    if (!cpu_seconds) return tl::unexpected(cpu_seconds.error());
+    result.cpu_seconds = std::accumulate(cpu_seconds->begin(), cpu_seconds->end(), 0.0);
+    return result;
+}
+
+Result<BenchSize> measure_rounds(const BenchRank& bench, store::Rendezvous& rendezvous, std::size_t number,
+                                 std::uint64_t bytes, const BenchOperation& operation) {
     std::vector<double> own;
     CpuTime cpu;
     for (std::uint32_t round = 0; round < bench.warmup + bench.rounds; ++round) {
@@ -165,15 +181,7 @@ Result<BenchSize> measure_rounds(const BenchRank& bench, store::Rendezvous& rend
         if (round >= bench.warmup) own.push_back(seconds);
     }
     cpu.stop();
-    for (std::size_t round = 0; round < own.size(); ++round) {
-        const auto all = of_all_ranks(rendezvous, fmt::format("time-{}-{}", number, round), own[round]);
-        if (!all) return tl::unexpected(all.error());
-        result.seconds.push_back(std::ranges::max(*all));
-    }
-    const auto cpu_seconds = of_all_ranks(rendezvous, fmt::format("cpu-{}", number), cpu.seconds());
-    if (!cpu_seconds) return tl::unexpected(cpu_seconds.error());
-    result.cpu_seconds = std::accumulate(cpu_seconds->begin(), cpu_seconds->end(), 0.0);
-    return result;
+    return gather_rounds(rendezvous, number, bytes, own, cpu.seconds());
 }
 
 Result<void> run_bench_rank(const BenchRank& bench, Interruption& interruption, const BenchMeasured& measured) {

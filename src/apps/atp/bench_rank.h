@@ -14,6 +14,7 @@
 #include "apps/common/interruption.h"
 #include "base/counters.h"
 #include "base/result.h"
+#include "comm/communicator.h"
 #include "comm/options.h"
 #include "numeric/element_type.h"
 #include "store/rendezvous.h"
@@ -38,6 +39,9 @@ struct BenchRank {
     double magnitude = 0;  // of the largest value; 0: the usual one
     comm::Options options;
     std::string system = "atp";  // for the output
+    // Measures other work of the communicator than one collective of each size; empty: it does not. What to measure
+    // then follows from the flags of another program.
+    std::function<Result<BenchSize>(const BenchRank&, comm::Communicator&, store::Rendezvous&)> measure{};
     // Takes part in another way than as a rank of a communicator; empty: it does not.
     std::function<Result<void>(const BenchRank&, store::Store&, Interruption&, const BenchMeasured&)> take_part{};
 };
@@ -95,7 +99,12 @@ struct BenchOperation {
     std::function<Result<void>()> run;
     std::function<std::optional<std::size_t>()> wrong;  // element of the result
 };
-// Times and processor time of all ranks. `number`: of this call, from 0; all ranks call it with equal numbers.
+// Times and processor time of all ranks, from those of each. `number`: of this call, from 0; all ranks call it with
+// equal numbers.
+[[nodiscard]] Result<BenchSize> gather_rounds(store::Rendezvous& rendezvous, std::size_t number, std::uint64_t bytes,
+                                              const std::vector<double>& own_seconds, double own_cpu_seconds);
+[[nodiscard]] Failure wrong_result(const BenchRank& bench, std::uint64_t bytes, std::size_t element);
+// As gather_rounds(), after it has measured the operation.
 [[nodiscard]] Result<BenchSize> measure_rounds(const BenchRank& bench, store::Rendezvous& rendezvous,
                                                std::size_t number, std::uint64_t bytes,
                                                const BenchOperation& operation);

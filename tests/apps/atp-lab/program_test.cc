@@ -41,6 +41,33 @@ TEST(LabBench, SwitchMlFlagsWithoutItsProtocolAreRefused) {
     }
 }
 
+TEST(LabBench, ModelIsTrainedWithItsBucketsAndItsComputation) {
+    for (const char* protocol : {"atp", "switchml"}) {
+        Program program(
+            {"bench", "--protocol", protocol, "--workers", "2", "--network", "--model", "AlexNet", "--scale", "2000",
+             "--slowness", "50", "--batch", "32", "--rounds", "2", "--warmup", "1", "--json"},
+            ATP_LAB_PROGRAM);
+        EXPECT_EQ(program.status(), 0) << program.output();
+        const auto size = nlohmann::json::parse(program.output(), nullptr, false);
+        ASSERT_TRUE(size.is_object()) << program.output();
+        EXPECT_NEAR(size["bytes"].get<double>(), 61'100'840 * 4 / 2000.0, 400);
+        ASSERT_EQ(size["seconds"].size(), 2U);
+        // Half of the computation of 64 images, 20 ms, 50 times slower and divided by 2,000.
+        for (const double seconds : size["seconds"]) EXPECT_GE(seconds, 0.0002);
+    }
+}
+
+TEST(LabBench, ModelRefusesFlagsThatItReplaces) {
+    for (const auto& [flag, value] : {std::pair{"--bytes", "1MB"}, {"--collective", "both"}, {"--peer", "gloo"}}) {
+        Program program({"bench", "--model", "VGG16", flag, value}, ATP_LAB_PROGRAM);
+        EXPECT_EQ(program.status(), 2) << program.output();
+        EXPECT_NE(program.output().find(flag), std::string::npos) << program.output();
+    }
+    Program program({"bench", "--scale", "10"}, ATP_LAB_PROGRAM);
+    EXPECT_EQ(program.status(), 2);
+    EXPECT_NE(program.output().find("--model"), std::string::npos) << program.output();
+}
+
 TEST(LabSwitch, FlagsOfExperimentsAreRefusedForTheKernelSwitch) {
     for (const char* flag : {"--port-rate=1Gbps", "--queue=64kB", "--ecn=32kB", "--loss=1%", "--lossy-ports=1",
                              "--seed=3", "--protocol=switchml"}) {
