@@ -74,22 +74,37 @@ class Smoke(unittest.TestCase):
         self.assertEqual((row["bytes"], len(row["seconds"])), (40960, 2))
         return row
 
+    def output_of_gloo(self, algorithm, *work):
+        with tempfile.TemporaryDirectory() as store:
+            group = f"--world 3 --store {store} --address 127.0.0.1 --algorithm {algorithm}"
+            command = [program, *group.split(), *work, "--rounds", "2", "--json", "--rank"]
+            others = [subprocess.Popen([*command, rank], stdout=subprocess.DEVNULL) for rank in ("1", "2")]
+            try:
+                output = self.output_of(*command, "0")
+                self.assertEqual([other.wait() for other in others], [0, 0])
+            finally:
+                for other in others:
+                    other.kill()
+                    other.wait()
+        return output
+
     def bench_gloo(self):
         for algorithm in ("ring", "bcube", "halving_doubling", "ring_chunked"):
-            with tempfile.TemporaryDirectory() as store:
-                group = f"--world 3 --store {store} --address 127.0.0.1 --algorithm {algorithm}"
-                command = [program, *group.split(), "--bytes", "40KiB", "--rounds", "2", "--json", "--rank"]
-                others = [subprocess.Popen([*command, rank], stdout=subprocess.DEVNULL) for rank in ("1", "2")]
-                try:
-                    row = self.expect_all_reduces(self.output_of(*command, "0"))
-                    self.assertEqual([other.wait() for other in others], [0, 0])
-                finally:
-                    for other in others:
-                        other.kill()
-                        other.wait()
+            row = self.expect_all_reduces(self.output_of_gloo(algorithm, "--bytes", "40KiB"))
             fields = ("rounds", "median_seconds", "min_seconds", "max_seconds", "goodput_bps", "latency_us")
             self.expect_above_0(row, *fields)
-        refused = ("--bytes 6", "--rank 1", "--algorithm magic", "--rounds 0", "--no-such-flag")
+            trained = json.loads(self.output_of_gloo(algorithm, "--model", "AlexNet", "--scale", "10000"))
+            self.assertAlmostEqual(trained["bytes"] / 24440, 1, places=1)
+            self.assertEqual(len(trained["seconds"]), 2)
+        refused = (
+            "--bytes 6",
+            "--rank 1",
+            "--algorithm magic",
+            "--rounds 0",
+            "--model LeNet",
+            "--scale 2",
+            "--no-such-flag",
+        )
         self.expect_refused(*refused, before=("--rank", "0", "--world", "1", "--store", tempfile.gettempdir()))
 
     def bench_mpi(self):

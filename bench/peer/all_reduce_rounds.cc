@@ -16,12 +16,12 @@ float element(std::size_t index, int round) {
 
 }  // namespace
 
-void fill(std::vector<float>& tensor, int rank, int round) {
+void fill(std::span<float> elements, int rank, int round, std::size_t first) {
     const auto own = static_cast<float>(rank);
-    for (std::size_t index = 0; index < tensor.size(); ++index) tensor[index] = element(index, round) + own;
+    for (std::size_t at = 0; at < elements.size(); ++at) elements[at] = element(first + at, round) + own;
 }
 
-void verify(const std::vector<float>& tensor, int world, int round) {
+void verify(std::span<const float> tensor, int world, int round) {
     const auto count = static_cast<float>(world);
     const float ranks = count * (count - 1) / 2;
     for (std::size_t index = 0; index < tensor.size(); ++index) {

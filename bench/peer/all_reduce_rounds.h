@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -21,10 +22,11 @@ struct Rounds {
     bool json = false;
 };
 
-// Writes small whole numbers that differ between rounds. Their float32 sums are exact in any order.
-void fill(std::vector<float>& tensor, int rank, int round);
+// Writes small whole numbers that differ between rounds. Their float32 sums are exact in any order. `first`: index of
+// the first element in the tensor.
+void fill(std::span<float> elements, int rank, int round, std::size_t first = 0);
 // Throws if an element is not the sum over all ranks.
-void verify(const std::vector<float>& tensor, int world, int round);
+void verify(std::span<const float> tensor, int world, int round);
 
 struct Measured {
     std::vector<double> seconds;  // per round, of the slowest rank

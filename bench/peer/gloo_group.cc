@@ -30,9 +30,9 @@ std::shared_ptr<gloo::transport::Device> open_device(const Membership& membershi
 }
 
 std::unique_ptr<gloo::Algorithm> build(const std::shared_ptr<gloo::Context>& context, Algorithm algorithm,
-                                       std::span<float> tensor) {
-    const std::vector<float*> buffers{tensor.data()};
-    const int count = static_cast<int>(tensor.size());
+                                       std::span<float> bucket) {
+    const std::vector<float*> buffers{bucket.data()};
+    const int count = static_cast<int>(bucket.size());
     switch (algorithm) {
         case Algorithm::halving_doubling:
             return std::make_unique<gloo::AllreduceHalvingDoubling<float>>(context, buffers, count);
@@ -54,30 +54,29 @@ const std::map<std::string, Algorithm>& algorithms() {
     return names;
 }
 
-GlooGroup GlooGroup::join(const Membership& membership, Algorithm algorithm, std::span<float> tensor) {
+GlooGroup GlooGroup::join(const Membership& membership, Algorithm algorithm, std::vector<std::span<float>> buckets) {
     auto device = open_device(membership);
     gloo::rendezvous::FileStore store(membership.store);
     auto context = std::make_shared<gloo::rendezvous::Context>(membership.rank, membership.world);
     context->setTimeout(membership.timeout);
     context->connectFullMesh(store, device);
-    return GlooGroup(std::move(context), algorithm, tensor);
+    return GlooGroup(std::move(context), algorithm, std::move(buckets));
 }
 
-GlooGroup::GlooGroup(std::shared_ptr<gloo::Context> context, Algorithm algorithm, std::span<float> tensor)
-    : context_(std::move(context)),
-      algorithm_(algorithm),
-      tensor_(tensor),
-      built_(build(context_, algorithm, tensor)) {}
+GlooGroup::GlooGroup(std::shared_ptr<gloo::Context> context, Algorithm algorithm, std::vector<std::span<float>> buckets)
+    : context_(std::move(context)), algorithm_(algorithm), buckets_(std::move(buckets)) {
+    for (const std::span<float> bucket : buckets_) built_.push_back(build(context_, algorithm, bucket));
+}
 
-void GlooGroup::all_reduce() {
-    if (built_ != nullptr) {
-        built_->run();
+void GlooGroup::all_reduce(std::size_t bucket) {
+    if (built_[bucket] != nullptr) {
+        built_[bucket]->run();
         return;
     }
     gloo::AllreduceOptions options(context_);
     options.setAlgorithm(algorithm_ == Algorithm::ring ? gloo::AllreduceOptions::Algorithm::RING
                                                        : gloo::AllreduceOptions::Algorithm::BCUBE);
-    options.setOutput(tensor_.data(), tensor_.size());
+    options.setOutput(buckets_[bucket].data(), buckets_[bucket].size());
     options.setReduceFunction(static_cast<Reduce>(&gloo::sum<float>));
     options.setTag(tensor_tag);
     gloo::allreduce(options);

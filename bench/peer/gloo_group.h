@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace atp::bench {
 
@@ -29,19 +30,19 @@ struct Membership {
     std::chrono::milliseconds timeout{30'000};
 };
 
-// One rank in a group of processes that sum a float32 tensor.
+// One rank in a group of processes that sum float32 buckets, often only one.
 //
-// Ownership: the caller owns the tensor, which must outlive the group and stay at its address.
+// Ownership: the caller owns the buckets, which must outlive the group and stay at their addresses.
 // Calling order: join(), then every rank calls the same operations in the same order.
-// Threads: one thread calls; Gloo runs another thread for the sockets.
+// Threads: one thread at a time calls; Gloo runs another thread for the sockets.
 // Failure: std::exception if a rank does not appear or answer within the timeout, and for every other error of Gloo.
 //   The group must not be used afterwards.
 class GlooGroup {
   public:
-    static GlooGroup join(const Membership& membership, Algorithm algorithm, std::span<float> tensor);
+    static GlooGroup join(const Membership& membership, Algorithm algorithm, std::vector<std::span<float>> buckets);
 
-    // Stores the sum over all ranks in the tensor.
-    void all_reduce();
+    // Stores the sum over all ranks in the bucket.
+    void all_reduce(std::size_t bucket = 0);
     void barrier();
     // The largest `value` of all ranks, and the sum of all, on every rank.
     [[nodiscard]] double largest(double value);
@@ -51,12 +52,12 @@ class GlooGroup {
     using Reduce = void (*)(void*, const void*, const void*, std::size_t);
 
     [[nodiscard]] double reduce(double value, Reduce function);
-    GlooGroup(std::shared_ptr<gloo::Context> context, Algorithm algorithm, std::span<float> tensor);
+    GlooGroup(std::shared_ptr<gloo::Context> context, Algorithm algorithm, std::vector<std::span<float>> buckets);
 
     std::shared_ptr<gloo::Context> context_;
     Algorithm algorithm_;
-    std::span<float> tensor_;
-    std::unique_ptr<gloo::Algorithm> built_;  // null: an algorithm of gloo::allreduce()
+    std::vector<std::span<float>> buckets_;
+    std::vector<std::unique_ptr<gloo::Algorithm>> built_;  // by bucket; null: an algorithm of gloo::allreduce()
 };
 
 }  // namespace atp::bench
