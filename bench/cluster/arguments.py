@@ -10,6 +10,7 @@ import sys
 import atp_systems
 import faults
 import help_text
+import lab_models
 import measured
 import quantities
 import systems
@@ -45,12 +46,44 @@ def parse(arguments):
     options = parser.parse_args(arguments)
     if options.uplink is None:
         options.uplink = options.rate
+    _settle_models(parser, options)
     _settle_operation(parser, options)
     _settle_server(parser, options)
     _settle_pipeline(parser, options)
     _settle_work(parser, options)
+    _settle_hosts(parser, options)
     _settle_faults(parser, options)
     return options
+
+
+def _settle_models(parser, options):
+    """Each job trains the model of its own flags, or else that of all jobs."""
+    of_job = argparse.ArgumentParser(prog=parser.prog, add_help=False, allow_abbrev=False)
+    _add_model(of_job)
+    none = of_job.parse_args([])
+    of_job.set_defaults(**{name: getattr(options, name) for name in vars(none)})
+    own = [of_job.parse_known_args(flags) for flags in options.job_flags]
+    options.job_flags = [rest for _, rest in own]
+    others = max(0, options.jobs - len(own))
+    options.models = [*(chosen for chosen, _ in own), *[of_job.parse_args([])] * others][: options.jobs]
+    if any(each.model is None and each != none for each in options.models):
+        parser.error("argument --model: required by --batch, --model-scale and --slowness")
+    trained = [each for each in options.models if each.model is not None]
+    if trained and len(trained) != options.jobs:
+        parser.error("argument --model: not every job has one")
+    if trained and (options.workload or options.bytes or options.warmup == 0):
+        parser.error("argument --model: excludes --workload, --bytes and --warmup 0; the first step never counts")
+    options.models = trained
+
+
+def _settle_hosts(parser, options):
+    if not options.job_hosts:
+        return
+    if options.ranks_per_host > 1 or options.workload or len(options.job_hosts) > options.jobs:
+        parser.error("argument --job-hosts: excludes --ranks-per-host and --workload, and more lists than --jobs")
+    known = len(options.topology.hosts)
+    if max(number for numbers in options.job_hosts for number in numbers) >= known:
+        parser.error(f"argument --job-hosts: the hosts are 0 to {known - 1}")
 
 
 def _settle_server(parser, options):
@@ -106,6 +139,10 @@ def _settle_work(parser, options):
     options.systems = _with_leaves(parser, options)
     if not set(options.systems) <= set(known):
         parser.error(f"argument --systems: accepted is each of {', '.join(known)} at most once")
+    unable = [name for name in options.systems if options.models and not known[name].trains_models]
+    if unable:
+        able = [name for name in systems.OF_ALL_REDUCE if known[name].trains_models]
+        parser.error(f"argument --systems: {', '.join(unable)} cannot train --model; use {', '.join(able)}")
     confined = [name for name in options.systems if not known[name].spans_racks]
     if confined and options.topology.has_racks:
         parser.error(f"argument --systems: {', '.join(confined)} cannot span racks; use a star topology")
@@ -126,8 +163,9 @@ def _settle_work(parser, options):
 def _settle_operation(parser, options):
     options.operation = measured.Operation(options.collective, options.type, options.magnitude)
     is_usual = options.operation == measured.Operation()
-    if options.workload and not is_usual:
-        parser.error("argument --workload: excludes --collective, --type and --magnitude")
+    if (options.workload or options.models) and not is_usual:
+        flag = "--workload" if options.workload else "--model"
+        parser.error(f"argument {flag}: excludes --collective, --type and --magnitude")
     options.operation = dataclasses.replace(options.operation, lane_type=options.lane_type)
     options.systems = options.systems or (["atp", "gloo"] if is_usual else list(systems.OF_TORCH))
     known = systems.OF_ALL_REDUCE_AND_LEAVES
@@ -175,8 +213,17 @@ def _with_leaves(parser, options):
 def work_of(options, programs):
     """The work of each system. `programs` is the folder with `atp-lab`, which prints the tables of the models."""
     if not options.workload:
+        models = lab_models.of_jobs(options.models, programs)
         return measured.Work(
-            options.bytes, options.operations, options.warmup, options.jobs, operation=options.operation
+            models[0].bytes if models else options.bytes,
+            options.operations,
+            options.warmup,
+            options.jobs,
+            operation=options.operation,
+            models=models,
+            job_hosts=tuple(
+                tuple(options.topology.hosts[number] for number in numbers) for numbers in options.job_hosts
+            ),
         )
     link_bps = None if options.topology.is_local else options.rate
     name, parallel = tables.parts_of(options.workload)
@@ -218,12 +265,21 @@ def _add_work(group):
     _option(group, "--workload", choices=tables.WORKLOADS, metavar="MODEL")
     _option(group, "--scale", dest="share", type=quantities.model_share, default="1/16", metavar="SHARE")
     _option(group, "--compute", choices=tables.COMPUTE, default="recorded")
+    _add_model(group)
     _option(group, "--rounds", type=quantities.count, default=5, metavar="N")
     _option(group, "--operations", "--iters", type=quantities.count, default=3, metavar="N")
     _option(group, "--warmup", type=quantities.count_or_none, metavar="N")
     _option(group, "--jobs", type=quantities.count, default=1, metavar="N")
     _option(group, "--sample", type=quantities.interval, metavar="TIME")
+    _option(group, "--job-hosts", type=quantities.host_numbers, action="append", default=[], metavar="LIST")
     _option(group, "--timeout", type=quantities.seconds, metavar="SECONDS")
+
+
+def _add_model(group):
+    _option(group, "--model", metavar="NAME")
+    _option(group, "--batch", type=quantities.count, metavar="N")
+    _option(group, "--model-scale", type=quantities.scale, default=1.0, metavar="FACTOR")
+    _option(group, "--slowness", type=quantities.magnitude, default=1.0, metavar="FACTOR")
 
 
 def _add_systems(group):

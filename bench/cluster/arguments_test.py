@@ -15,11 +15,13 @@ from unittest import mock
 
 import arguments
 import atp_systems
+import measure
 import measured
 import network
 import pipeline
 import systems
 import topology
+from workloads import tables
 
 RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run")
 EXIT_UNAVAILABLE = 77
@@ -77,6 +79,22 @@ REFUSED = (
     ("--sample 1", "--sample"),
     ("--topology local:2 --sample 1s", "--sample"),
     ("--systems torch-atp --switch-flags=--linear", "--switch-flags"),
+    # models without PyTorch, and hosts of jobs
+    ("--model VGG16 --bytes 4", "--model"),
+    ("--model VGG16 --workload vgg", "--model"),
+    ("--model VGG16 --warmup 0", "--model"),
+    ("--model VGG16 --type float64", "--model"),
+    ("--model VGG16 --systems atp,openmpi", "openmpi cannot train --model"),
+    ("--model VGG16 --racks 2x2 --leaves 1", "atp-leaves1 cannot train --model"),
+    ("--batch 8", "--model"),
+    ("--model VGG16 --model-scale 0.5", "--model-scale"),
+    ("--jobs 2 --job-flags=--model=VGG16", "not every job"),
+    ("--job-hosts 0", "--job-hosts"),
+    ("--job-hosts 0,0", "--job-hosts"),
+    ("--job-hosts 0,4", "--job-hosts"),
+    ("--job-hosts 0,1 --job-hosts 2,3", "--job-hosts"),
+    ("--job-hosts 0,1 --ranks-per-host 2", "--job-hosts"),
+    ("--job-hosts 0,1 --workload vgg", "--job-hosts"),
 )
 
 
@@ -273,6 +291,40 @@ class CommandLine(unittest.TestCase):
             ("--lanes", "int16"),
         ):
             self.assertEqual(command[command.index(flag) + 1], value)
+
+    def work_with_models(self, *flags):
+        options = arguments.parse([*flags, "--systems", "atp,switchml,gloo"])
+        layer = tables.Layer("fc", (1000,), 2.0, 4.0)
+        with mock.patch.object(tables, "load", side_effect=lambda name, _: tables.Table(name, "", 1, (layer,), 64)):
+            return options, arguments.work_of(options, "bin")
+
+    def test_each_job_trains_the_model_of_its_flags_or_that_of_all_jobs(self):
+        options, work = self.work_with_models(
+            *("--model", "VGG16", "--model-scale", "10", "--slowness", "3", "--batch", "32", "--jobs", "2"),
+            *("--job-flags", "", "--job-flags", "--model ResNet50 --batch 128 --window 64"),
+        )
+        self.assertEqual([model.name for model in work.models], ["VGG16", "ResNet50"])
+        self.assertEqual([work.bytes, work.bytes_of(1)], [400, 400])
+        self.assertAlmostEqual(work.models[0].compute_seconds, 0.006 / 2 * 3 / 10)
+        for kind, name in ((atp_systems.Atp, "atp"), (atp_systems.SwitchMl, "switchml"), (systems.Gloo, "gloo")):
+            system = kind(name, "bin", options)
+            rank = measured.Rank(1, 0, options.topology.hosts, (), "store", "eth0")
+            command = system.rank_command(rank, work, "16 slots, 1000us" if name == "switchml" else "ring")
+            for flag, value in (("--model", "ResNet50"), ("--batch", "128"), ("--scale", "10"), ("--slowness", "3")):
+                self.assertEqual((command.count(flag), command[command.index(flag) + 1]), (1, value), name)
+            self.assertNotIn("--bytes", command)
+            self.assertEqual("--window" in command and "64" in command, name != "gloo")
+        self.assertEqual(atp_systems.Atp("atp", "bin", options).rank_command(rank, work, "")[0], "bin/atp-lab")
+
+    def test_job_with_hosts_of_its_own_has_ranks_only_there(self):
+        options = arguments.parse(["--jobs", "3", "--job-hosts", "3,0", "--job-hosts", "1,2", "--systems", "atp"])
+        work, every = arguments.work_of(options, "bin"), options.topology.hosts
+        names = [[host.name for host in work.hosts_of(job, every)] for job in range(3)]
+        self.assertEqual(names, [["h3", "h0"], ["h1", "h2"], ["h0", "h1", "h2", "h3"]])
+        self.assertEqual(work.bytes_of_ranks(4), work.bytes * (2 + 2 + 4))
+        jobs = [{"seconds": [seconds], "ranks_cpu_seconds": 1} for seconds in (1, 2, 4)]
+        turn = measure.Turn(jobs, 0, None, 0, 0, {}, [])
+        self.assertAlmostEqual(turn.goodput_bps(work), work.bytes * 8 * (1 + 1 / 4), msg="of the busiest host")
 
     def test_hook_for_float8_is_a_collective_of_its_own(self):
         options = arguments.parse(["--lane-type", "int8", "--systems", "torch-atp,torch-gloo-float8"])

@@ -45,8 +45,9 @@ class AtpSwitches(System):
         super().__init__(name)
         self._job_flags = getattr(options, "job_flags", [])
         flags = [*options.switch_flags, *getattr(options, "rank_flags", ()), *itertools.chain(*self._job_flags)]
-        # Only atp-lab has the flags of EXPERIMENTS.
+        # Only atp-lab has the flags of EXPERIMENTS, and models.
         experiment = self.experiment or options.loss or EXPERIMENTS & {flag.split("=")[0] for flag in flags}
+        experiment = experiment or getattr(options, "models", ())
         self._program = os.path.join(programs, "atp-lab" if experiment else "atp")
         self._stats = os.path.join(programs, "atp")
         self._memory = options.memory
@@ -101,6 +102,7 @@ class Atp(AtpSwitches):
 
     sums_on_hosts = True
     collectives = ("all_reduce", "reduce_scatter", "all_gather", "both")
+    trains_models = True
 
     def __init__(self, name, programs, options):
         super().__init__(name, programs, options)
@@ -113,9 +115,9 @@ class Atp(AtpSwitches):
             *flags_of_rank(rank),
             *("--rendezvous", endpoint(rank.hosts[0], FIRST_RENDEZVOUS_PORT + rank.job)),
             *self.address_flags(rank),
-            *flags_of_work(work),
+            *flags_of_work(work, rank.job),
             *([] if rank.shares_host else ["--network"]),
-            *self._operation_flags(work.operation),
+            *self._operation_flags(work),
             *self._assignment,
             *(["--job-number", str(rank.job)] if "--partition" in self._assignment else []),
             *self._rank_flags,
@@ -123,8 +125,11 @@ class Atp(AtpSwitches):
         ]
 
     @staticmethod
-    def _operation_flags(operation):
-        flags = ["--collective", operation.collective, "--type", operation.type]
+    def _operation_flags(work):
+        operation = work.operation
+        flags = ["--type", operation.type]
+        if not work.models:
+            flags += ["--collective", operation.collective]
         if operation.magnitude:
             flags += ["--magnitude", str(operation.magnitude)]
         if operation.lane_type:
@@ -150,6 +155,7 @@ class AtpInPipeline(Atp):
     tools = pipeline.TOOLS
     program_of_model = pipeline.PROGRAM
     takes_ports = True
+    trains_models = False
     counters_age_seconds = PIPELINE_REPORT_SECONDS
 
     def __init__(self, name, programs, options):
@@ -230,6 +236,7 @@ class AtpWithLeaves(Atp):
 
     leaves = 0
     has_root = True
+    trains_models = False
 
     def __init__(self, name, programs, options):
         super().__init__(name, programs, options)

@@ -86,6 +86,8 @@ examples
   bench/cluster/run --topology star:4 --collective broadcast --bytes 4096 --operations 200
   bench/cluster/run --topology star:4 --rate 200mbit --workload vgg --operations 5
   bench/cluster/run --topology star:4 --rate 200mbit --workload gpt-fsdp2-async
+  bench/cluster/run --workers 4 --rate 100mbit --jobs 2 --model-scale 1024 --slowness 1000 --job-hosts 0,1
+                    --job-hosts 2,3 --job-flags='--model VGG16' --job-flags='--model ResNet50' --peer switchml
   bench/cluster/run --topology star:4 --fault loss=0.1%@hosts --fault 'drop>1400@host2:up'
 
 Topologies other than local:N need root, `ip` and `tc`. Workloads and torch-* systems need PyTorch. Unless --bin names
@@ -113,12 +115,18 @@ _OPTIONS = """\
 --workload       train this model instead of summing one tensor; see below
 --scale          share of the model's parameters, above 0, at most 1: 0.1, 5%% or 1/16 [1/16]
 --compute        source of each layer's time [recorded]
+--model          train this model of `atp-lab models` without PyTorch: ranks sum its gradients, and sleep for the time of
+                 its computation. For atp, atp-xdp, atp-none, switchml and gloo. In --job-flags: of one job [none]
+--batch          samples of a rank in a step of --model, 1 to 10000 [the model's]
+--model-scale    divisor of the parameters, buckets and times of --model, 1 to 1e9 [1]
+--slowness       factor of the times of --model, for links slower than the testbed's, above 0 [1]
 --rounds         turns of each system, 1 to 10000; the report states the median [5]
 --operations     measured all-reduces or steps per turn, 1 to 10000 [3]
 --warmup         all-reduces or steps before the measured ones, 0 to 10000 [1 all-reduce, 2 steps]
 --jobs           concurrent jobs, 1 to 10000, each with ranks on every host [1]
 --sample         record the bytes that the first host sent and received in the last turn each time this time has passed,
                  10ms to 60s; --json prints them as `series` [none]
+--job-hosts      hosts of the ranks of one job, such as 0,1,4; may be repeated, for the first job, the second, ... [all]
 --timeout        longest turn, 1 to 86400 s [60 s plus 30 times the transfer time of the links]
 --systems        comma-separated systems in the order of their turns: {systems} [atp,gloo; with another collective, type
                  or magnitude torch-atp,torch-gloo]

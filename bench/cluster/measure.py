@@ -74,14 +74,21 @@ class Turn:
         return [_operations_within(together, seconds) / together for seconds in self.jobs_seconds]
 
     def goodput_bps(self, work):
-        """Goodput per host link: the sum of the medians of all jobs."""
-        return sum(work.bytes * 8 / statistics.median(seconds) for seconds in self.jobs_seconds)
+        """Goodput per host link: the sum of the medians of all jobs with a rank there, on the host with the largest."""
+        goodputs = [
+            work.bytes_of(job) * 8 / statistics.median(seconds) for job, seconds in enumerate(self.jobs_seconds)
+        ]
+        hosts = {host for of_job in work.job_hosts for host in of_job} or {None}
+        return max(
+            sum(bps for job, bps in enumerate(goodputs) if host in work.hosts_of(job, (host,))) for host in hosts
+        )
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Settings shared by the turns of one run. `hosts` holds the host of each rank; `link_faults` are those of --fault.
-    `sample_seconds`: the time between samples of the first host's link; None: it is not sampled."""
+    """Settings shared by the turns of one run. `hosts` holds the host of each rank of a job that has ranks on every host;
+    `link_faults` are those of --fault. `sample_seconds`: the time between samples of the first host's link; None: it is
+    not sampled."""
 
     network: object
     hosts: tuple
@@ -148,8 +155,9 @@ class Bench:
 
     def _require_hosts(self, system, results):
         """No system may reach a bar by other hosts' memory, or miss it because its ranks share none."""
-        expected = self.hosts.count(self.hosts[0])
-        for result in results:
+        for job, result in enumerate(results):
+            hosts = self.work.hosts_of(job, self.hosts)
+            expected = hosts.count(hosts[0])
             if system.sums_on_hosts and result["host_ranks"] != expected:
                 raise processes.Failed(
                     f"{system.name}: {result['host_ranks']} ranks of a host summed in memory, not {expected}"
@@ -199,10 +207,11 @@ class Bench:
         first_ranks = []
         for job in range(self.work.jobs):
             store = tempfile.mkdtemp(dir=self.network.folder)
-            entries = tuple(self.network.entry(host) for host in self.hosts)
-            starting = self.hosts[:1] if system.first_rank_starts_others else self.hosts
+            hosts = self.work.hosts_of(job, self.hosts)
+            entries = tuple(self.network.entry(host) for host in hosts)
+            starting = hosts[:1] if system.first_rank_starts_others else hosts
             for number, host in enumerate(starting):
-                rank = measured.Rank(job, number, self.hosts, entries, store, self.network.host_device)
+                rank = measured.Rank(job, number, hosts, entries, store, self.network.host_device)
                 command = system.rank_command(rank, self.work, variant)
                 started.append(self._start(f"{system.name}-job{job}-rank{number}", host, command))
                 if number == 0:

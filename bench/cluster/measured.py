@@ -41,7 +41,8 @@ class Operation:
 @dataclass(frozen=True)
 class Work:
     """The work of each system in one turn: operations on `bytes` bytes, or steps of a workload with `bytes` bytes of
-    gradients."""
+    gradients. With `models`, each job trains its own. `job_hosts` holds the hosts of the first jobs' ranks; the others
+    have ranks on every host."""
 
     bytes: int
     operations: int
@@ -49,6 +50,19 @@ class Work:
     jobs: int
     workload: Optional[Workload] = None
     operation: Operation = Operation()
+    models: tuple = ()
+    job_hosts: tuple = ()
+
+    def bytes_of(self, job):
+        return self.models[job].bytes if self.models else self.bytes
+
+    def hosts_of(self, job, every):
+        """The host of each rank of a job; `every` are those of a job with ranks on every host."""
+        return self.job_hosts[job] if job < len(self.job_hosts) else every
+
+    def bytes_of_ranks(self, world):
+        """One operation of every job, added over all ranks; `world` is the number of ranks on every host."""
+        return sum(self.bytes_of(job) * len(self.hosts_of(job, range(world))) for job in range(self.jobs))
 
 
 @dataclass(frozen=True)
@@ -89,7 +103,8 @@ class System:
     `needs_server_host`, the server has a host of its own. With `sums_on_hosts`, the result states how many ranks
     of a host summed in memory. With `takes_ports`, its switches replace the bridges, and its counters are
     `counters_age_seconds` old at most. `tools` are programs that the build does not make. It measures `collectives` with
-    each type and magnitude; without any, only an all-reduce of float32."""
+    each type and magnitude; without any, only an all-reduce of float32. With `trains_models`, its ranks understand
+    --model."""
 
     programs = ()
     tools = ()
@@ -104,6 +119,7 @@ class System:
     takes_ports = False
     counters_age_seconds = 0
     collectives = ()
+    trains_models = False
 
     def __init__(self, name):
         self.name = name
@@ -130,10 +146,11 @@ def flags_of_rank(rank):
     return ["--rank", str(rank.number), "--world", str(len(rank.hosts))]
 
 
-def flags_of_work(work):
-    """Flags that all measured programs understand: operations on so many bytes, and the result in JSON."""
-    sizes = (("--bytes", work.bytes), ("--rounds", work.operations), ("--warmup", work.warmup))
-    return [*(part for flag, value in sizes for part in (flag, str(value))), "--json"]
+def flags_of_work(work, job=0):
+    """Flags that all measured programs understand: operations on so many bytes, and the result in JSON. Those that train
+    models understand a model instead."""
+    what = work.models[job].flags() if work.models else ["--bytes", str(work.bytes)]
+    return [*what, "--rounds", str(work.operations), "--warmup", str(work.warmup), "--json"]
 
 
 def package_folder(programs):

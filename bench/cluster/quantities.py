@@ -27,6 +27,19 @@ def leaves(text):
     return [int(each) for each in counts]
 
 
+def host_numbers(text):
+    numbers = text.split(",")
+    if len(set(numbers)) != len(numbers) or len(numbers) < 2 or not all(each.isdecimal() for each in numbers):
+        raise argparse.ArgumentTypeError(f"'{text}' is not accepted: write two or more numbers, each once: 0,1,4")
+    return [int(each) for each in numbers]
+
+
+def scale(text):
+    if not 1 <= _number(text) <= 1e9:
+        raise argparse.ArgumentTypeError(f"{text} is outside 1 to 1e9")
+    return float(text)
+
+
 def seed(text):
     if not text.isdecimal() or int(text) >= 2**32:
         raise argparse.ArgumentTypeError(f"'{text}' is not an integer from 0 to 4294967295")

@@ -59,6 +59,8 @@ class Setting:
             "world": self.world,
             "ranks_per_host": self.ranks_per_host,
             "jobs": self.work.jobs,
+            "models": [str(model) for model in self.work.models],
+            "job_hosts": [[host.name for host in hosts] for hosts in self.work.job_hosts],
             "operations": self.work.operations,
             "faults": list(self.faults),
         }
@@ -187,14 +189,17 @@ class Report:
         ]
         lines += [self._row(name) for name in self._turns] + [""]
         lines += self._setting.describe_faults(self._turns)
+        lines += self._steps_lines()
         return "\n".join(lines + [self._overhead_line(name) for name in self._through_torch()] + [_LEGEND])
 
     def _headline(self):
         operation = self._work.operation
         magnitude = "" if operation.magnitude is None else f" up to {operation.magnitude:g}"
+        what = f"{operation.collective} of {self._work.bytes / 1e6:g} MB {operation.type}{magnitude}"
+        if self._work.models:
+            what = ", ".join(map(str, self._work.models))
         return (
-            f"{self._setting.describe_links()}: {self._setting.describe_jobs()}{operation.collective} of "
-            f"{self._work.bytes / 1e6:g} MB {operation.type}{magnitude}, "
+            f"{self._setting.describe_links()}: {self._setting.describe_jobs()}{what}, "
             f"{len(self._rounds())} rounds of {self._work.operations} operations"
         )
 
@@ -229,6 +234,18 @@ class Report:
             f"{or_dash(traffic and traffic['dropped_packets'], '.1f'):>8}"
         )
 
+    def _steps_lines(self):
+        """The steps per second of each job that trains a model, for each system."""
+        names = [model.name for model in self._work.models]
+        rates = {name: self._jobs_steps_per_s(name) for name in (self._turns if names else ())}
+        return [
+            f"{system}, steps/s: {', '.join(f'{name} {rate:.3f}' for name, rate in zip(names, of_jobs))}"
+            for system, of_jobs in rates.items()
+        ]
+
+    def _jobs_steps_per_s(self, name):
+        return [1 / statistics.median(self._seconds(name, job)) for job in range(self._work.jobs)]
+
     def _rounds(self):
         return [
             {
@@ -247,10 +264,13 @@ class Report:
             "variant": self._variants[name],
             "layout": turns[0].layout(),
             "goodput_bps": goodput_bps,
-            "jobs_goodput_bps": [self._work.bytes * 8 / statistics.median(self._seconds(name, job)) for job in jobs],
+            "jobs_goodput_bps": [
+                self._work.bytes_of(job) * 8 / statistics.median(self._seconds(name, job)) for job in jobs
+            ],
+            "jobs_steps_per_s": self._jobs_steps_per_s(name),
             "jobs_together_bps": [
-                self._work.bytes * 8 * statistics.median(each)
-                for each in zip(*(turn.jobs_together() for turn in turns))
+                self._work.bytes_of(job) * 8 * statistics.median(each)
+                for job, each in enumerate(zip(*(turn.jobs_together() for turn in turns)))
             ],
             "share_of_limit": goodput_bps / self._limit_bps if self._limit_bps else None,
             "ratio_to_gloo": goodput_bps / gloo_bps if gloo_bps else None,
@@ -302,13 +322,14 @@ class Report:
 
     def _cpu_seconds_of_a_gigabyte(self, turn):
         """Ranks count their measured operations, daemons the warm-up too."""
-        measured_gigabytes = self._work.bytes * self._work.operations * self._work.jobs * self._setting.world / 1e9
+        measured_gigabytes = self._work.bytes_of_ranks(self._setting.world) * self._work.operations / 1e9
         return turn.ranks_cpu_seconds / measured_gigabytes + self._of_a_gigabyte([turn.switches_cpu_seconds])
 
     def _of_a_gigabyte(self, of_turns):
         """Median of the times of the turns, per gigabyte that all ranks contributed. The bytes of the warm-up are
         included, because the times include the warm-up too."""
-        gigabytes = self._work.bytes * self._setting.operations_of_a_turn() * self._setting.world / 1e9
+        operations = self._work.operations + self._work.warmup
+        gigabytes = self._work.bytes_of_ranks(self._setting.world) * operations / 1e9
         return statistics.median(of_turns) / gigabytes
 
 

@@ -33,6 +33,7 @@ class Gloo(System):
     programs = ("bench_gloo",)
     targets = ("bench_gloo",)
     algorithms = ("ring", "ring_chunked", "halving_doubling", "bcube")
+    trains_models = True
 
     def __init__(self, name, programs, options):
         super().__init__(name)
@@ -46,7 +47,7 @@ class Gloo(System):
             *("--store", rank.store),
             *("--address", rank.host.address),
             *("--algorithm", variant),
-            *flags_of_work(work),
+            *flags_of_work(work, rank.job),
         ]
 
 

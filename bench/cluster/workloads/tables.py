@@ -44,6 +44,7 @@ class Table:
     source: str
     link_bps: float
     layers: tuple
+    batch: int = 1  # samples of a rank in a step
 
     @property
     def parameters(self):
@@ -87,11 +88,11 @@ def _scaled(layer, share, factor):
 
 
 def load(name, programs):
-    """The table that `atp-lab models` prints. `programs` is the folder of `atp-lab`."""
-    command = [os.path.join(programs, "atp-lab"), "models", MODELS[name], "--json"]
-    (model,) = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    """The table that `atp-lab models` prints for a name of MODELS or of its own. `programs` is the folder of `atp-lab`."""
+    command = [os.path.join(programs, "atp-lab"), "models", MODELS.get(name, name), "--json"]
+    (model,) = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
     layers = tuple(
         Layer(layer["name"], tuple(layer["tensors"]), layer["forward_us"] / 1e3, layer["backward_us"] / 1e3)
         for layer in model["layers"]
     )
-    return Table(model["name"], model["source"], LINK_BPS, layers)
+    return Table(model["name"], model["source"], LINK_BPS, layers, model["batch"])
