@@ -120,6 +120,7 @@ Samples samples_of_jobs() {
             {"--model", "VGG16"},
             {"--batch", "32"},
             {"--scale", "10"},
+            {"--slowness", "250"},
             {"--bucket", "1000000"},
             {"--priority", ""},
             {"--host-cost", "31ns@64700000000"},
