@@ -171,9 +171,9 @@ class CommandLine(unittest.TestCase):
         work = arguments.work_of(options, "bin")
         command = system.rank_command(measured.Rank(1, 0, options.topology.hosts, (), "store", "eth0"), work, "")
         self.assertEqual(command[-5:], [*assignment, "--job-number", "1"])
-        for command in (command, system.server_command(options.topology.server)):
-            self.assertEqual(command[0], "bin/atp-lab")
-            self.assertNotIn("--threads", command)
+        for each in (command, system.server_command(options.topology.server)):
+            self.assertEqual(each[0], "bin/atp-lab")
+            self.assertNotIn("--threads", each)
         self.assertEqual(system.server_command(options.topology.server)[-3:], assignment)
 
     def test_command_of_the_kernel_switch_lists_the_ports_to_all_hosts(self):

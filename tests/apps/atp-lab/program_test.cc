@@ -68,6 +68,29 @@ TEST(LabBench, ModelRefusesFlagsThatItReplaces) {
     EXPECT_NE(program.output().find("--model"), std::string::npos) << program.output();
 }
 
+TEST(LabBench, AggregatorsInPartsAndForwardedFragmentsGiveTheSums) {
+    Program program({"bench", "--workers", "2", "--bytes", "100kB", "--rounds", "2", "--linear", "--partition", "3",
+                     "--job-number", "5", "--forward-share", "0.5", "--json"},
+                    ATP_LAB_PROGRAM);
+    EXPECT_EQ(program.status(), 0) << program.output();
+    const auto size = nlohmann::json::parse(program.output(), nullptr, false);
+    ASSERT_TRUE(size.is_object()) << program.output();
+    EXPECT_TRUE(size["verified"].get<bool>());
+    EXPECT_GT(size["packets"].get<std::uint64_t>(), 0U) << "the flags concern packets, so the ranks send some";
+}
+
+TEST(LabBench, PartOfAJobWithoutANumberIsRefused) {
+    Program program({"bench", "--partition", "2"}, ATP_LAB_PROGRAM);
+    EXPECT_NE(program.status(), 0);
+    EXPECT_NE(program.output().find("requires --job-number"), std::string::npos) << program.output();
+}
+
+TEST(LabSwitch, AssignmentIsRefusedForSwitchMl) {
+    Program program({"switch", "--listen", "127.0.0.1:4790", "--protocol", "switchml", "--linear"}, ATP_LAB_PROGRAM);
+    EXPECT_EQ(program.status(), 2);
+    EXPECT_NE(program.output().find("--linear and --partition do not go with"), std::string::npos) << program.output();
+}
+
 TEST(LabSwitch, FlagsOfExperimentsAreRefusedForTheKernelSwitch) {
     for (const char* flag : {"--port-rate=1Gbps", "--queue=64kB", "--ecn=32kB", "--loss=1%", "--lossy-ports=1",
                              "--seed=3", "--protocol=switchml"}) {
