@@ -20,9 +20,9 @@
 #include "apps/atp/bench_values.h"
 #include "apps/common/flags.h"
 #include "base/units.h"
+#include "comm/communicator.h"
 #include "emulation/forwarding_transport.h"
 #include "net/udp_socket.h"
-#include "comm/communicator.h"
 #include "switchml_net/rank_group.h"
 #include "switchml_net/switch_node.h"
 
