@@ -18,7 +18,7 @@ constexpr std::array all{
     &switchml_fig4, &switchml_fig5, &switchml_fig6, &switchml_fig7, &switchml_fig8,   &switchml_fig10, &switchml_table1,
     &beyond_server, &beyond_mtu,    &beyond_probe,  &beyond_scale,  &beyond_arrivals, &beyond_restart};
 
-constexpr std::array all_real{&real_fig10, &fig19};
+constexpr std::array all_real{&real_fig9, &real_fig10, &real_fig14, &fig19, &real_switchml_fig6};
 
 // Edit distance: the letters to insert, delete or replace.
 std::size_t distance_between(std::string_view a, std::string_view b) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "protocol/switch.h"
 
@@ -20,12 +21,6 @@ constexpr std::uint32_t packets_in_flight = 128;  // at most
 constexpr std::uint32_t enough_aggregators = 1U << 15U;
 constexpr std::uint32_t headers_of_frame = 14 + 20 + 8;  // a token bucket counts neither preamble nor gap
 constexpr double payload_share = 1472.0 / 1514;          // of a full frame with UDP over IPv4
-
-double median(std::vector<double> values) {
-    if (values.empty()) throw Failed("bench/cluster measured no operation");
-    std::ranges::sort(values);
-    return values[values.size() / 2];
-}
 
 void append(std::vector<std::string>& words, std::initializer_list<std::string> more) {
     words.insert(words.end(), more);
@@ -84,12 +79,25 @@ Outcome::Outcome(const std::string& printed, unsigned round) : round_(round) {
     }
 }
 
-double Outcome::number(const std::string& pointer) const {
+template <class Value>
+Value Outcome::read(const std::string& pointer) const {
     try {
-        return report_->at(Json::json_pointer(pointer)).get<double>();
+        return report_->at(Json::json_pointer(pointer)).get<Value>();
     } catch (const Json::exception& error) {
         throw Failed(fmt::format("bench/cluster printed no {}: {}", pointer, error.what()));
     }
+}
+
+double Outcome::number(const std::string& pointer) const { return read<double>(pointer); }
+
+std::vector<std::vector<double>> Outcome::points(const std::string& pointer) const {
+    return read<std::vector<std::vector<double>>>(pointer);
+}
+
+std::vector<double> Outcome::all_seconds(std::string_view system, std::size_t job) const {
+    auto seconds = read<std::vector<double>>(fmt::format("/rounds/{}/{}/seconds/{}", round_, system, job));
+    if (seconds.empty()) throw Failed("bench/cluster measured no operation");
+    return seconds;
 }
 
 double Outcome::goodput_bps(std::string_view system) const {
@@ -105,12 +113,14 @@ double Outcome::share_of_limit(std::string_view system) const {
 }
 
 double Outcome::seconds(std::string_view system, std::size_t job) const {
-    const std::string pointer = fmt::format("/rounds/{}/{}/seconds/{}", round_, system, job);
-    try {
-        return median(report_->at(Json::json_pointer(pointer)).get<std::vector<double>>());
-    } catch (const Json::exception& error) {
-        throw Failed(fmt::format("bench/cluster printed no {}: {}", pointer, error.what()));
-    }
+    std::vector<double> seconds = all_seconds(system, job);
+    std::ranges::sort(seconds);
+    return seconds[seconds.size() / 2];
+}
+
+double Outcome::mean_seconds(std::string_view system, std::size_t job) const {
+    const std::vector<double> seconds = all_seconds(system, job);
+    return std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
 }
 
 std::vector<Outcome> measured(const Lab& lab, const std::vector<Trial>& trials) {

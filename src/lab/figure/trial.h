@@ -42,11 +42,17 @@ class Outcome {
     [[nodiscard]] double share_of_limit(std::string_view system) const;
     // Of a job's operations or iterations, the median.
     [[nodiscard]] double seconds(std::string_view system, std::size_t job = 0) const;
+    [[nodiscard]] double mean_seconds(std::string_view system, std::size_t job = 0) const;
     // A number of the report, by a JSON pointer such as "/stream_bps"; of all rounds.
     [[nodiscard]] double number(const std::string& pointer) const;
+    [[nodiscard]] std::vector<std::vector<double>> points(const std::string& pointer) const;
     [[nodiscard]] const nlohmann::json& report() const { return *report_; }
 
   private:
+    template <class Value>
+    [[nodiscard]] Value read(const std::string& pointer) const;
+    [[nodiscard]] std::vector<double> all_seconds(std::string_view system, std::size_t job) const;
+
     std::shared_ptr<const nlohmann::json> report_;
     unsigned round_;
 };

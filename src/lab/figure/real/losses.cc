@@ -24,7 +24,7 @@ Trial lossy(const Lab& lab, double loss, const char* system) {
     return trial;
 }
 
-constexpr Input inputs_of_fig10[] = {
+constexpr Input links_of_fig10[] = {
     {"eight workers, one loses packets in both directions", Origin::paper, "section 5.2.3"},
     {"slots and timeout of SwitchML", Origin::measured, "the fastest of three pairs, before each trial"},
     {"congestion windows halve", Origin::measured, "as the product; the paper switches this off"},
@@ -78,7 +78,7 @@ const Figure real_fig10{
         "has the fastest of three pairs of slots and timeout. A round trip takes milliseconds at this rate, so a "
         "timeout of 1 ms would be shorter than it.",
     .basis = Basis::sockets,
-    .inputs = inputs_of_fig10,
+    .inputs = links_of_fig10,
     .seconds = 120,
     .draw = draw_real_fig10,
 };

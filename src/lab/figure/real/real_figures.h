@@ -6,6 +6,9 @@
 
 namespace atp::figure {
 
-extern const Figure real_fig10;  // losses.cc
+extern const Figure real_fig9;           // places.cc
+extern const Figure real_fig10;          // losses.cc
+extern const Figure real_fig14;          // places.cc
+extern const Figure real_switchml_fig6;  // places.cc
 
 }  // namespace atp::figure
