@@ -7,7 +7,7 @@ import math
 import statistics
 
 import torch
-from curves import mean_curve
+from curves import mean_curve, reached_at, target_of
 from narrow import half_precision, narrow_trainings
 from reducer import DYNAMIC, FIXED, FLOAT32, LANES, SHORTS, Form, load, open_reducer
 from trainings import TRAININGS, WORKERS, Loss, run
@@ -70,14 +70,14 @@ def accuracy_over_steps(study, figure, model, claim):
     runs = {form: [study.train(model, form, steps, seed) for seed in seeds] for form in FORMS}
     scores = {form: [scores for scores, _ in of_seeds] for form, of_seeds in runs.items()}
     curves = {form: mean_curve(of_seeds) for form, of_seeds in scores.items()}
-    target = _target(curves[FLOAT32], model)
+    target = target_of(curves[FLOAT32], _is_loss(model))
     series, found = [], {}
     for form, of_seeds in runs.items():
         ratio, error = _times_floats(scores[FLOAT32], scores[form], model)
         series.append({"name": form.name, "points": curves[form]})
         found[form.name] = {
             "final": curves[form][-1][1],
-            "steps_to_target": _steps_to(curves[form], target, model),
+            "steps_to_target": reached_at(curves[form], target, _is_loss(model)),
             "times_floats": ratio,
             "times_floats_error": error,
             "bytes_of_a_step": of_seeds[0][1]["bytes"] // steps,
@@ -113,31 +113,13 @@ def _times_floats(floats, other, model):
 
 def _ratio_of_steps(floats, other, model):
     curve = mean_curve(floats)
-    target = _target(curve, model)
-    steps = _steps_to(mean_curve(other), target, model)
-    return None if steps is None else steps / _steps_to(curve, target, model)
+    target = target_of(curve, _is_loss(model))
+    steps = reached_at(mean_curve(other), target, _is_loss(model))
+    return None if steps is None else steps / reached_at(curve, target, _is_loss(model))
 
 
 def _is_loss(model):
     return TRAININGS[model].measure == "test loss"
-
-
-def _target(curve, model):
-    """A score near the final score of floats, at which the curve still rises. On the flat part of the curve, noise
-    would decide the step at which training reaches a score."""
-    return curve[-1][1] * 1.05 if _is_loss(model) else curve[-1][1] - 0.05
-
-
-def _steps_to(curve, target, model):
-    """The step at which the curve reaches the target, interpolated linearly between two points; None: at no step."""
-    sign = -1 if _is_loss(model) else 1
-    before = None
-    for step, score in curve:
-        lacking = sign * (target - score)
-        if lacking <= 0:
-            return step if before is None else step + (before[0] - step) * lacking / (lacking - before[1])
-        before = step, lacking
-    return None
 
 
 # -------------------------------------------------------------------------------------------- Accuracy over the scales

@@ -28,10 +28,12 @@ class Training:
     measure = ""  # name of the value that score() returns
     score_every = 1
 
-    def __init__(self, seed):
+    def __init__(self, seed, workers=WORKERS):
         torch.manual_seed(seed)
         self.seed = seed
+        self.workers = workers
         self.model = self.make_model()
+        self.forward = self.model  # what loss() calls: a process of one worker may wrap the model
         self.optimizer = self.make_optimizer()
         self.parameters = list(self.model.parameters())
 
@@ -53,7 +55,7 @@ class Training:
         return torch.cat([parameter.grad.flatten() for parameter in self.parameters])
 
     def gradients(self, step):
-        return torch.stack([self.gradient(step, worker) for worker in range(WORKERS)])
+        return torch.stack([self.gradient(step, worker) for worker in range(self.workers)])
 
     def apply(self, mean):
         pieces = mean.split([parameter.numel() for parameter in self.parameters])
@@ -69,10 +71,10 @@ class Digits(Training):
     score_every = 4
     batch = 32  # images per worker and step
 
-    def __init__(self, seed):
+    def __init__(self, seed, workers=WORKERS):
         self.train, self.test = common.digits()
-        self.steps_of_epoch = len(self.train) // (self.batch * WORKERS)
-        super().__init__(seed)
+        self.steps_of_epoch = len(self.train) // (self.batch * workers)
+        super().__init__(seed, workers)
 
     def make_optimizer(self):
         return torch.optim.SGD(self.model.parameters(), lr=0.01, momentum=0.9)
@@ -80,9 +82,9 @@ class Digits(Training):
     def loss(self, step, worker):
         epoch, place = divmod(step, self.steps_of_epoch)
         order = torch.randperm(len(self.train), generator=torch.Generator().manual_seed(epoch + 1000 * self.seed))
-        own = order[worker::WORKERS][place * self.batch : (place + 1) * self.batch]
+        own = order[worker :: self.workers][place * self.batch : (place + 1) * self.batch]
         images = self.train[own]
-        return nn.functional.cross_entropy(self.model(images.pixels), images.labels)
+        return nn.functional.cross_entropy(self.forward(images.pixels), images.labels)
 
     def score(self):
         return common.accuracy_of(self.model, self.test)
@@ -104,11 +106,12 @@ class Cnn(Digits):
     """The model of examples/train_cnn.py with narrower linear layers."""
 
     subject = "a CNN, handwritten digits"
+    width = 256
 
     def make_model(self):
         from train_cnn import make_model
 
-        return make_model(256)
+        return make_model(self.width)
 
 
 class Gpt(Training):
@@ -118,6 +121,7 @@ class Gpt(Training):
     measure = "test loss"
     score_every = 5
     batch = 8
+    width, layers = 64, 2
 
     def make_model(self):
         from tales import tales
@@ -128,7 +132,7 @@ class Gpt(Training):
         numbers = {character: number for number, character in enumerate(alphabet)}
         text = torch.tensor([numbers[character] for character in characters])
         self.text, self.kept = text[: -len(text) // 10], text[-len(text) // 10 :]
-        return GPT(len(alphabet), 64, 2)
+        return GPT(len(alphabet), self.width, self.layers)
 
     def make_optimizer(self):
         return torch.optim.AdamW(self.model.parameters(), lr=3e-3)
@@ -141,16 +145,17 @@ class Gpt(Training):
         pieces = torch.stack([text[start : start + CONTEXT + 1] for start in starts])
         return pieces[:, :-1], pieces[:, 1:]
 
-    def loss_of(self, text, batch, seed):
+    def loss_of(self, model, text, batch, seed):
         seen, following = self.draw(text, batch, seed)
-        return nn.functional.cross_entropy(self.model(seen).flatten(0, 1), following.flatten())
+        return nn.functional.cross_entropy(model(seen).flatten(0, 1), following.flatten())
 
     def loss(self, step, worker):
-        return self.loss_of(self.text, self.batch, (self.seed * 100_003 + step) * WORKERS + worker)
+        seed = (self.seed * 100_003 + step) * self.workers + worker
+        return self.loss_of(self.forward, self.text, self.batch, seed)
 
     @torch.no_grad()
     def score(self):
-        return self.loss_of(self.kept, 64, 0).item()
+        return self.loss_of(self.model, self.kept, 64, 0).item()
 
 
 TRAININGS = {"perceptron": Perceptron, "cnn": Cnn, "gpt": Gpt}
