@@ -10,6 +10,9 @@ import json
 import os
 import sys
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from keep import kept  # noqa: E402  in bench/
+
 MISSING = 77
 
 
@@ -34,20 +37,6 @@ def show(figure):
     print(f"{figure['id']}: {figure['claim']}")
     for name, value in figure["found"].items():
         print(f"  {name}: {json.dumps(value)}")
-
-
-def kept(folder, name, make):
-    """The figure in the folder, or a new one."""
-    if not folder:
-        return make()
-    os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, f"{name}.json")
-    if not os.path.exists(path):
-        figure = make()
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(figure, file)
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
 
 
 def progress(text):
