@@ -85,13 +85,15 @@ def cluster(part, flags, *more):
 @dataclass
 class Page:
     """A program that measures parts and writes a page. `bodies` maps the name of a part to its title and function.
-    `in_effect` holds what differs from the defaults in all parts (tools/provenance.py)."""
+    `in_effect` holds what differs from the defaults in all parts (tools/provenance.py). `repeats` says what a part
+    repeats, and is the flag that sets their number."""
 
     title: str
     program: str
     bodies: dict
     introduction: str = ""
     in_effect: dict = field(default_factory=dict)
+    repeats: str = "rounds"
 
     def measure(self, name, rounds):
         title, body = self.bodies[name]
@@ -110,7 +112,7 @@ class Page:
             provenance.line(recorded),
             "",
             f"Written by `{self.program} --write`. {provenance.sentence(recorded)} Each figure is a ratio or a share "
-            "within one run: the median of the rounds.",
+            f"within one run: the median of the {self.repeats}.",
             "",
             *([self.introduction, ""] if self.introduction else []),
         ]
@@ -151,23 +153,27 @@ def _as_json(parts):
     )
 
 
-def _parse(page, description):
+def make_parser(page, description):
+    """The parser of a page's program, which may add arguments of its own."""
     parser = argparse.ArgumentParser(
         prog=page.program, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"parts to measure: {', '.join(page.bodies)} [all]")
-    parser.add_argument(
-        "--rounds", type=int, default=5, metavar="N", help="turns of a system, at least 1; figures are medians [5]"
-    )
+    repeats = f"{page.repeats} of a system, at least 1; figures are medians [5]"
+    parser.add_argument(f"--{page.repeats}", dest="rounds", type=int, default=5, metavar="N", help=repeats)
     parser.add_argument("--write", metavar="FILE", help="also write the page into this file")
     parser.add_argument("--json", action="store_true", help="print a JSON array of figures instead of the page")
+    return parser
+
+
+def parse(page, parser):
     options = parser.parse_args()
     unknown = [name for name in options.parts if name not in page.bodies]
     if unknown or options.rounds < 1:
         parser.error(
             f"argument PART: {', '.join(unknown)} is unknown; accepted: {', '.join(page.bodies)}"
             if unknown
-            else f"argument --rounds: {options.rounds} is below the minimum of 1"
+            else f"argument --{page.repeats}: {options.rounds} is below the minimum of 1"
         )
     return options
 
@@ -186,7 +192,11 @@ def _measure_and_print(page, options):
     return 1 if any(finding.verdict == "missed" for part in parts for finding in part.findings) else 0
 
 
-def main(page, description):
-    """Parses the arguments, measures, prints, and returns the exit status of the program."""
-    options = _parse(page, description)
+def execute(page, options):
+    """Measures, prints, and returns the exit status of the program."""
     return program.execute(page.program, lambda: _measure_and_print(page, options))
+
+
+def main(page, description):
+    """Parses the arguments of a program that adds none, and executes it."""
+    return execute(page, parse(page, make_parser(page, description)))
