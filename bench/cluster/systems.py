@@ -96,10 +96,10 @@ class TorchAtp(AtpSwitches):
 
     def __init__(self, name, programs, options):
         super().__init__(name, programs, options)
-        self._torch = TorchRanks("atp", programs, options)
+        self.ranks = TorchRanks("atp", programs, options)
 
     def rank_command(self, rank, work, _variant):
-        return self._torch.command(rank, work)
+        return self.ranks.command(rank, work)
 
 
 class TorchAtpInKernel(InKernel, TorchAtp):
@@ -116,10 +116,10 @@ class TorchGloo(System):
 
     def __init__(self, name, programs, options):
         super().__init__(name)
-        self._torch = TorchRanks("gloo", programs, options)
+        self.ranks = TorchRanks("gloo", programs, options)
 
     def rank_command(self, rank, work, _variant):
-        return self._torch.command(rank, work)
+        return self.ranks.command(rank, work)
 
 
 class TorchGlooFloat8(TorchGloo):
@@ -129,14 +129,15 @@ class TorchGlooFloat8(TorchGloo):
 
     def rank_command(self, rank, work, _variant):
         operation = dataclasses.replace(work.operation, collective="all_reduce_float8")
-        return self._torch.command(rank, dataclasses.replace(work, operation=operation))
+        return self.ranks.command(rank, dataclasses.replace(work, operation=operation))
 
 
 class TorchRanks:
     """Commands of the ranks that use PyTorch. Each rank computes with one thread, because all ranks share a host."""
 
     def __init__(self, backend, programs, options):
-        self._backend = backend
+        self.backend = backend
+        self._server = options.topology.server
         self._python = options.python
         self._programs = programs
 
@@ -149,25 +150,28 @@ class TorchRanks:
             f"ATP_SWITCH={endpoint(rank.host.switch, SWITCH_PORT)}",
             f"ATP_HOST_LEVEL={'on' if rank.shares_host else 'off'}",
             *([f"ATP_LANES={work.operation.lane_type}"] if work.operation.lane_type else []),
+            *([f"ATP_SERVER=dedicated:{endpoint(self._server, SWITCH_PORT)}"] if self._server else []),
             self._python,
-            *self._task(work),
-            *("--backend", self._backend),
+            *self.task(work),
+            *("--backend", self.backend),
             *flags_of_rank(rank),
             *("--store", os.path.join(rank.store, "store")),
-            *("--warmup", str(work.warmup)),
         ]
 
-    def _task(self, work):
+    def task(self, work):
+        """The program of a rank and the flags of its work."""
+        warmup = ["--warmup", str(work.warmup)]
         if work.workload is None:
             operation = work.operation
             magnitude = ["--magnitude", str(operation.magnitude)] if operation.magnitude is not None else []
             size = ["--bytes", str(work.bytes), "--rounds", str(work.operations)]
-            return [TORCH_COLLECTIVE, "--collective", operation.collective, "--type", operation.type, *magnitude, *size]
+            kind = ["--collective", operation.collective, "--type", operation.type]
+            return [TORCH_COLLECTIVE, *kind, *magnitude, *size, *warmup]
         workload = work.workload
         model = ["--workload", workload.name, "--parallel", workload.parallel, "--share", str(workload.share)]
         steps = ["--compute", workload.compute, "--steps", str(work.operations)]
         link = ["--link-bps", str(workload.link_bps)] if workload.link_bps else []
-        return [TORCH_TRAINING, "--programs", self._programs, *model, *steps, *link]
+        return [TORCH_TRAINING, "--programs", self._programs, *model, *steps, *link, *warmup]
 
 
 OF_ALL_REDUCE = {
