@@ -121,6 +121,21 @@ class Keeping(unittest.TestCase):
             self.assertEqual(keep.kept(folder, "point", lambda: [2]), [1])
         self.assertEqual(keep.kept(None, "point", lambda: [2]), [2])
 
+    def test_sums_of_a_model_share_the_point_that_tells_its_gradients(self):
+        turns = []
+
+        class Measurer(points.Measurer):
+            def _turn(self, point):
+                turns.append(point)
+                size = self._gradient_bytes(point) if point.task == "sum" else 4000
+                return {"jobs": [{"gradient_bytes": size}]}
+
+        with Measurer(None, None, points.Progress([], None)) as measurer:
+            for variant in ("atp-int32", "gloo-float32"):
+                point = Point("gpt", 4, "100mbit", variant, steps=60, task="sum")
+                self.assertEqual(measurer.measure(point)["jobs"], [{"gradient_bytes": 4000}])
+        self.assertEqual([point.task for point in turns], ["sum", "compute", "sum"])
+
 
 class CommandLine(unittest.TestCase):
     def test_bad_arguments_are_refused_by_name(self):

@@ -157,6 +157,7 @@ class Measurer:
         self._programs = None
         self._keep_folder = keep_folder
         self._progress = progress
+        self._results = {}
         self._stack = contextlib.ExitStack()
         self._shape = self._network = self._faults = None
 
@@ -165,18 +166,19 @@ class Measurer:
 
     def __exit__(self, *_):
         self._stack.close()
+        self._shape = None
 
     def measure(self, point):
         """The outputs of the point's jobs, and the share that the switch added."""
-        result = keep.kept(self._keep_folder, point.name, lambda: self._turn(point))
-        self._progress.finish(point)
-        return result
+        if point not in self._results:
+            self._results[point] = keep.kept(self._keep_folder, point.name, lambda: self._turn(point))
+            self._progress.finish(point)
+        return self._results[point]
 
     def _turn(self, point):
         size = self._gradient_bytes(point) if point.task == "sum" else 0
         with self._progress.measuring(point):
             options = point.options()
-            self._find_programs(options)
             self._build(options)
             system = system_of(point, self._programs, options)
             hosts = options.topology.hosts
@@ -188,20 +190,21 @@ class Measurer:
         computed = self.measure(computing(point))
         return computed["jobs"][0]["gradient_bytes"]
 
-    def _find_programs(self, options):
-        if self._programs is None:
-            kinds = (systems.TorchAtp, systems.TorchGloo)
-            self._programs = command.find_programs(kinds, options.python, self._given_programs, (faults.PROGRAM,))
-
     def _build(self, options):
         links = network.Links(options.rate, options.uplink, options.queue, not options.faults, bool(options.faults))
         shape = (options.topology, links, options.faults)
         if shape == self._shape:
             return
         self._stack.close()
+        self._shape = None
+        others = (faults.PROGRAM,) if options.faults else ()
+        kinds = (systems.TorchAtp, systems.TorchGloo)
+        self._programs = command.find_programs(kinds, options.python, self._given_programs, others)
         self._network = self._stack.enter_context(network.build(options.topology, links))
-        self._faults = faults.LinkFaults(self._network, os.path.join(self._programs, faults.PROGRAM))
-        self._faults.set(options.ends_with_faults, options.fault_seed)
+        self._faults = None
+        if options.faults:
+            self._faults = faults.LinkFaults(self._network, os.path.join(self._programs, faults.PROGRAM))
+            self._faults.set(options.ends_with_faults, options.fault_seed)
         self._shape = shape
 
 
