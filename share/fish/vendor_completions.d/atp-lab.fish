@@ -17,6 +17,8 @@ complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l aggregation -x 
 complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l no-aggregation -d 'Switches only forward, as with --aggregation nowhere'
 complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l placement -x -a 'shared separate' -d 'shared: each host runs one worker of every job; separate: each job has its own hosts'
 complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l rate -x -d 'Rate of every link'
+complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l uplink -x -d 'Rate of links between switches'
+complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l burst -x -d 'Bytes that a link sends at once after a pause, as a token bucket does'
 complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l delay -x -d 'Propagation delay of every link'
 complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l queue -x -d 'Queue of every port of a switch'
 complete -c atp-lab -n '__fish_seen_subcommand_from simulate' -l ecn -x -d 'Length from which a queue marks packets; 0: never'

@@ -26,6 +26,7 @@ struct LinkCounters {
 
 struct LinkConfig {
     std::int64_t rate_bits_per_s = 0;  // 0: transmission takes no time
+    std::uint64_t burst_bytes = 0;     // that leave at once after a pause: the size of a token bucket
     Duration delay{};
     std::uint64_t queue_bytes = 0;  // 0: unlimited
     std::uint64_t ecn_bytes = 0;    // 0: never marks
@@ -81,7 +82,8 @@ class Link {
     Link(const FabricLink& ends, const LinkConfig& config)
         : ends_(ends),
           config_(config),
-          ps_per_byte_(config.rate_bits_per_s == 0 ? 0 : bits_ps / config.rate_bits_per_s) {}
+          ps_per_byte_(config.rate_bits_per_s == 0 ? 0 : bits_ps / config.rate_bits_per_s),
+          burst_ps_(static_cast<std::int64_t>(config.burst_bytes) * ps_per_byte_) {}
 
     struct Departure {
         bool dropped = false;
@@ -99,8 +101,9 @@ class Link {
     Departure enqueue(std::uint64_t bytes, const Service& service, Time now) {
         ++counters_.packets;
         const std::int64_t now_ps = now.time_since_epoch().count() * 1000;
-        const std::int64_t start_ps = std::max(busy_until_ps_, now_ps);
-        const std::uint64_t backlog = start_ps == now_ps || ps_per_byte_ == 0 || !is_limited()
+        // The time that an idle link saved up; it is in the past while the link has tokens.
+        const std::int64_t start_ps = std::max(busy_until_ps_, now_ps - burst_ps_);
+        const std::uint64_t backlog = start_ps <= now_ps || ps_per_byte_ == 0 || !is_limited()
                                           ? 0
                                           : static_cast<std::uint64_t>((start_ps - now_ps) / ps_per_byte_);
         if (config_.queue_bytes != 0 && backlog + bytes > config_.queue_bytes && !service.lossless) {
@@ -111,7 +114,7 @@ class Link {
         counters_.marked += marked ? 1 : 0;
         counters_.bytes += bytes;
         busy_until_ps_ = start_ps + std::max(static_cast<std::int64_t>(bytes) * ps_per_byte_, service.least_ps);
-        return {.marked = marked, .arrival = idle_at() + config_.delay};
+        return {.marked = marked, .arrival = std::max(idle_at(), now) + config_.delay};
     }
     // Departure of the last byte queued so far.
     [[nodiscard]] Time idle_at() const { return Time(Duration((busy_until_ps_ + 999) / 1000)); }
@@ -133,6 +136,7 @@ class Link {
     FabricLink ends_;
     LinkConfig config_;
     std::int64_t ps_per_byte_;
+    std::int64_t burst_ps_;
     std::int64_t busy_until_ps_ = 0;
     bool is_cut_ = false;
     LinkCounters counters_;

@@ -34,11 +34,13 @@ double loss_of(const Scenario& scenario, const Fabric& fabric, const FabricLink&
 
 LinkConfig config_of(const Scenario& scenario, const Fabric& fabric, const FabricLink& ends) {
     LinkConfig config{.rate_bits_per_s = scenario.rate_bits_per_s,
+                      .burst_bytes = scenario.burst_bytes,
                       .delay = scenario.delay,
                       .loss = loss_of(scenario, fabric, ends),
                       .faulty = true,
                       .at_host = ends.kind != FabricLink::Kind::trunk};
     if (ends.kind == FabricLink::Kind::trunk) {
+        config.rate_bits_per_s = scenario.uplink_bits_per_s.value_or(scenario.rate_bits_per_s);
         config.paths = scenario.paths;
         config.path_skew = scenario.path_skew;
     }

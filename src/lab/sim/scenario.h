@@ -211,6 +211,8 @@ struct Scenario {
     // Links. Switches have bounded queues. The queue of a host has no bound of its own, but the window of each sender
     // limits it.
     std::int64_t rate_bits_per_s = 100'000'000'000;
+    std::optional<std::int64_t> uplink_bits_per_s;  // of links between switches; empty: as rate_bits_per_s
+    std::uint64_t burst_bytes = 0;                  // that an idle link saves up to send at once, as a token bucket
     Duration delay = std::chrono::microseconds(1);
     std::uint64_t queue_bytes = 2'000'000;
     std::uint64_t ecn_bytes = 200'000;

@@ -101,6 +101,10 @@ void add_network_rows(Rows& rows) {
         }));
     rows.push_back(
         row<&Scenario::rate_bits_per_s>(network, "--rate", rate(), "rate of every link [100Gbps]", draw_rate));
+    rows.push_back(row<&Scenario::uplink_bits_per_s>(network, "--uplink", rate(),
+                                                     "rate of links between switches [that of --rate]"));
+    rows.push_back(row<&Scenario::burst_bytes>(
+        network, "--burst", size(), "bytes that a link sends at once after a pause, as a token bucket does [0]"));
     rows.push_back(row<&Scenario::delay>(
         network, "--delay", duration(), "propagation delay of every link [1us]",
         [](Random& random, Scenario& s) { s.delay = between(random, Duration(100), microseconds(20)); }));

@@ -24,6 +24,19 @@ TEST(Link, PacketsQueueAndTheQueueDrains) {
     EXPECT_EQ(link.counters().bytes, 2000U);
 }
 
+TEST(Link, TokensOfAPauseLetABurstPassAtOnceAndNoMore) {
+    LinkConfig config = gigabit;
+    config.burst_bytes = 2000;
+    config.queue_bytes = 1500;
+    Link link({}, config);
+    const Time after_pause = Time(microseconds(100));
+    EXPECT_EQ(link.enqueue(1500, after_pause).arrival, Time(microseconds(103)));
+    EXPECT_EQ(link.enqueue(1000, after_pause).arrival, Time(microseconds(100 + 4 + 3)));  // 500 bytes lack tokens
+    EXPECT_FALSE(link.enqueue(500, after_pause).dropped);                                 // only 500 bytes wait
+    EXPECT_TRUE(link.enqueue(600, after_pause).dropped);
+    EXPECT_EQ(link.enqueue(1000, Time(microseconds(108 + 8))).arrival, Time(microseconds(116 + 3)));
+}
+
 TEST(Link, PacketBeyondTheQueueIsDroppedAndTakesNoTime) {
     LinkConfig config = gigabit;
     config.queue_bytes = 2500;

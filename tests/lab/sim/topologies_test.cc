@@ -73,6 +73,15 @@ TEST(Topologies, ThousandWorkersInTwoLevelsAreAggregated) {
     EXPECT_GT(report.jobs[0].share_aggregated(), 0.99);
 }
 
+TEST(Topologies, SlowUplinksSlowWhatSwitchesOnlyForward) {
+    Scenario s;
+    s.topology = topology("racks:2x2");
+    s.aggregation = Aggregation::nowhere;
+    const Duration usual = run_verified(s).jobs[0].time();
+    s.uplink_bits_per_s = s.rate_bits_per_s / 8;
+    EXPECT_GT(run_verified(s).jobs[0].time(), 4 * usual);
+}
+
 TEST(Topologies, MoreUnitsThanABitmapHoldsAreRefused) {
     Scenario s;
     s.topology = topology("racks:32x32");
