@@ -29,13 +29,14 @@ class Skipped(Exception):
 
 @dataclass
 class Finding:
-    """One figure with its limits. `least` is the minimum, `most` the maximum; None: no limit."""
+    """One figure with its limits. `least` is the minimum, `most` the maximum; None: no limit. Only --json has `data`."""
 
     what: str
     value: float
     least: float = None
     most: float = None
     text: str = ""
+    data: dict = field(default_factory=dict)
 
     @property
     def verdict(self):
@@ -86,7 +87,7 @@ def cluster(part, flags, *more):
 class Page:
     """A program that measures parts and writes a page. `bodies` maps the name of a part to its title and function.
     `in_effect` holds what differs from the defaults in all parts (tools/provenance.py). `repeats` says what a part
-    repeats, and is the flag that sets their number."""
+    repeats, and is the flag that sets their number; `rounds` is its default."""
 
     title: str
     program: str
@@ -94,6 +95,7 @@ class Page:
     introduction: str = ""
     in_effect: dict = field(default_factory=dict)
     repeats: str = "rounds"
+    rounds: int = 5
 
     def measure(self, name, rounds):
         title, body = self.bodies[name]
@@ -145,7 +147,9 @@ def _write(page, parts, path):
 def _as_json(parts):
     return json.dumps(
         [
-            {"part": part.title} | {key: getattr(finding, key) for key in ("what", "value", "bar", "verdict", "text")}
+            {"part": part.title}
+            | {key: getattr(finding, key) for key in ("what", "value", "bar", "verdict", "text")}
+            | finding.data
             for part in parts
             for finding in part.findings
         ],
@@ -159,8 +163,8 @@ def make_parser(page, description):
         prog=page.program, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"parts to measure: {', '.join(page.bodies)} [all]")
-    repeats = f"{page.repeats} of a system, at least 1; figures are medians [5]"
-    parser.add_argument(f"--{page.repeats}", dest="rounds", type=int, default=5, metavar="N", help=repeats)
+    repeats = f"{page.repeats} of a system, at least 1; figures are medians [{page.rounds}]"
+    parser.add_argument(f"--{page.repeats}", dest="rounds", type=int, default=page.rounds, metavar="N", help=repeats)
     parser.add_argument("--write", metavar="FILE", help="also write the page into this file")
     parser.add_argument("--json", action="store_true", help="print a JSON array of figures instead of the page")
     return parser
@@ -178,14 +182,18 @@ def parse(page, parser):
     return options
 
 
+def show_progress(text):
+    """Replaces the line on a terminal that says what is being measured."""
+    if sys.stderr.isatty():
+        print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)
+
+
 def _measure_and_print(page, options):
     parts = []
     for name in options.parts or page.bodies:
-        if sys.stderr.isatty():
-            print(f"\r{name} ...\033[K", end="", file=sys.stderr, flush=True)
+        show_progress(f"{name} ...")
         parts.append(page.measure(name, options.rounds))
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr)
+    show_progress("")
     if options.write:
         _write(page, parts, options.write)
     print(_as_json(parts) if options.json else page.text(parts))

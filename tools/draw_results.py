@@ -78,7 +78,10 @@ CHARTS = {
     "agreement": Chart(
         "Sockets relative to the simulator",
         "measured with sockets ÷ simulated; 1 is perfect agreement",
-        (Rows("(?P<label>[^:]*): relative difference.*", value=""),),
+        (
+            Rows("(?P<label>[^:]*): relative difference.*", value=""),
+            Rows("(?P<label>[^:]*): deviation", value=""),
+        ),
         better="",
         base=1,
     ),
