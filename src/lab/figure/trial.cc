@@ -15,15 +15,24 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint16_t lanes_of_frame = 352;     // multiples of eight that fit a frame of 1,500 bytes
-constexpr std::uint8_t slots_log2 = 9;            // of a channel with such packets
-constexpr std::uint32_t packets_in_flight = 128;  // at most
+constexpr std::uint16_t lanes_of_frame = 352;       // multiples of eight that fit a frame of 1,500 bytes
+constexpr std::uint8_t slots_log2 = 9;              // of a channel with such packets
+constexpr std::uint32_t packets_in_flight = 128;    // at most
+constexpr std::uint32_t packets_of_a_message = 44;  // that a rank hands to the kernel at once
 constexpr std::uint32_t enough_aggregators = 1U << 15U;
 constexpr std::uint32_t headers_of_frame = 14 + 20 + 8;  // a token bucket counts neither preamble nor gap
 constexpr double payload_share = 1472.0 / 1514;          // of a full frame with UDP over IPv4
 
 void append(std::vector<std::string>& words, std::initializer_list<std::string> more) {
     words.insert(words.end(), more);
+}
+
+// With any fault, also one that no frame meets, links carry single frames, as those of the simulator and of the papers.
+// Otherwise up to 64 KiB cross them at once.
+std::string fault_of(const sim::Scenario& network) {
+    if (network.faults.loss == 0) return "drop>1500@hosts";
+    const auto& lossy = network.faults.lossy_worker;
+    return fmt::format("loss={:.9f}@{}", network.faults.loss, lossy ? fmt::format("host{}", *lossy) : "hosts");
 }
 
 }  // namespace
@@ -34,12 +43,14 @@ sim::Scenario linked(std::string_view topology, std::int64_t rate_bits_per_s) {
     network.rate_bits_per_s = rate_bits_per_s;
     network.delay = std::chrono::microseconds(50);  // about that of veth, bridge and token bucket
     network.queue_bytes = 1U << 20U;
+    network.burst_bytes = 72U << 10U;  // of the token buckets
     network.ecn_bytes = 0;
     network.overhead_bytes = headers_of_frame;
     network.lanes = lanes_of_frame;
     network.audit = false;
     network.window_log2 = slots_log2;
     network.most_packets = packets_in_flight;
+    network.train = packets_of_a_message;
     network.aggregators = enough_aggregators;
     network.bytes = 8'000'000;
     network.iterations = 3;
@@ -61,12 +72,7 @@ std::vector<std::string> command_of(const Trial& trial, unsigned rounds, std::ui
         const std::uint64_t memory = network.aggregators * protocol::aggregator_bytes(network.lanes);
         append(words, {"--memory", std::to_string(memory)});
     }
-    if (network.faults.loss > 0) {
-        const auto& lossy = network.faults.lossy_worker;
-        const std::string links = lossy ? fmt::format("host{}", *lossy) : "hosts";
-        append(words, {"--fault", fmt::format("loss={:.9f}@{}", network.faults.loss, links)});
-        append(words, {"--fault-seed", std::to_string(seed)});
-    }
+    append(words, {"--fault", fault_of(network), "--fault-seed", std::to_string(seed)});
     words.insert(words.end(), trial.flags.begin(), trial.flags.end());
     return words;
 }

@@ -32,9 +32,7 @@ constexpr Input links_of_fig10[] = {
 
 Drawing draw_real_fig10(const Lab& lab) {
     const std::vector<double> losses = losses_of(lab);
-    // A loss in a million costs nothing, but makes links cut packets into frames as the others do.
-    constexpr double no_loss = 1e-9;
-    std::vector<Trial> trials{lossy(lab, no_loss, "atp")};
+    std::vector<Trial> trials{lossy(lab, 0, "atp")};
     for (const double loss : losses) trials.push_back(lossy(lab, loss, "atp"));
     const std::vector<Outcome> outcomes = measured(lab, trials);
     std::vector<sim::Scenario> points;

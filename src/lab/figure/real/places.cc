@@ -79,6 +79,7 @@ Trial jobs_on_hosts_of_their_own(const Lab& lab, const RealScheme& scheme, unsig
     network.jobs = jobs;
     network.most_packets = packets_of_a_job;
     network.window_log2 = 7;
+    network.train = packets_of_a_job;
     network.aggregators = most_jobs_here * packets_of_a_job;
     network.linear = scheme.linear;
     network.partition = scheme.partition;
@@ -182,7 +183,7 @@ Drawing draw_real_switchml_fig6(const Lab& lab) {
         sim::Scenario& network = trials.back().network;
         network.bytes = lab.pick<std::uint64_t>(4'000'000, 25'000'000);
         network.iterations = 1;
-        network.faults.loss = loss == 0 ? 1e-9 : loss;  // links then cut packets into frames, as with losses
+        network.faults.loss = loss;
     }
     const std::vector<Outcome> outcomes = measured(lab, trials);
     LineChart chart{.title = "Eight workers at 100 Mbit/s, loss on every link",
