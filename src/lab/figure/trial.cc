@@ -144,4 +144,14 @@ std::vector<Outcome> measured(const Lab& lab, const std::vector<Trial>& trials) 
 
 Outcome measured(const Lab& lab, const Trial& trial) { return std::move(measured(lab, std::vector{trial}).front()); }
 
+Check busiest(const std::vector<Outcome>& outcomes) {
+    double most = 0;
+    for (const Outcome& outcome : outcomes) {
+        for (const auto& system : outcome.report().at("systems")) {
+            most = std::max(most, system.at("machine_busy").get<double>());
+        }
+    }
+    return notified("processors' time in use, most of all trials (above 0.8 they may decide)", most);
+}
+
 }  // namespace atp::figure

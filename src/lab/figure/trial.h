@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "figure/judgement.h"
 #include "figure/lab.h"
 #include "sim/scenario.h"
 
@@ -61,5 +62,8 @@ class Outcome {
 // find them in the kept results. Throws Lacking if this machine cannot make the links.
 [[nodiscard]] std::vector<Outcome> measured(const Lab& lab, const std::vector<Trial>& trials);
 [[nodiscard]] Outcome measured(const Lab& lab, const Trial& trial);
+
+// The largest share of the processors' time that a system used in a trial. Near 1, they decide instead of the links.
+[[nodiscard]] Check busiest(const std::vector<Outcome>& outcomes);
 
 }  // namespace atp::figure

@@ -48,6 +48,14 @@ TEST(Trial, OutcomeIsThatOfOneRound) {
     EXPECT_DOUBLE_EQ(second.number("/bytes"), 1000);
 }
 
+TEST(Trial, BusiestSystemOfAllTrialsIsNamed) {
+    const auto outcome = [](double busy) {
+        return Outcome(fmt::format(R"({{"systems": {{"atp": {{"machine_busy": {}}}}}}})", busy), 0);
+    };
+    EXPECT_DOUBLE_EQ(busiest({outcome(0.2), outcome(0.9), outcome(0.5)}).value, 0.9);
+    EXPECT_FALSE(busiest({outcome(0.2)}).assessed());
+}
+
 TEST(Trial, OutcomeThatLacksANumberFails) {
     EXPECT_THROW(Outcome("no JSON", 0), Failed);
     EXPECT_THROW((void)Outcome(printed, 0).number("/stream_bps"), Failed);
