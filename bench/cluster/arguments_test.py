@@ -67,7 +67,7 @@ REFUSED = (
     # operations that a system does not have
     ("--type float64 --bytes 4", "--bytes"),
     ("--type bfloat16 --systems gloo,torch-gloo", "--systems"),
-    ("--type bfloat16 --systems switchml", "--systems"),
+    ("--collective both --systems switchml", "--systems"),
     ("--collective broadcast --systems atp", "--systems"),
     ("--magnitude 1e-9 --workload vgg", "--workload"),
     ("--type bfloat16 --systems torch-gloo-float8", "--systems"),

@@ -275,7 +275,7 @@ class SwitchMl(Atp):
     spans_racks = False
     shares_hosts = False
     sums_on_hosts = False
-    collectives = ()
+    collectives = ("all_reduce",)
     timeouts_ms = {16: 1, 64: 5, 256: 20}  # by slots, at 500 Mbit/s and above
 
     def __init__(self, name, programs, options):

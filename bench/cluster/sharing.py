@@ -138,7 +138,8 @@ class Result:
         self._together = together
 
     def as_dict(self):
-        job, flow = self._line.shares(self._line.measured_span(self._together))
+        together = self._line.measured_span(self._together)
+        job, flow = self._line.shares(together)
         return {
             "job": self._job,
             "switch": self._switch,
@@ -151,6 +152,8 @@ class Result:
             "job_speed": statistics.median(self._alone.seconds) / statistics.median(self._together.seconds),
             "seconds_alone": self._alone.seconds,
             "seconds": self._together.seconds,
+            "together": [together.begin, together.end],
+            "series": self._line.series(),
         }
 
     def as_text(self):

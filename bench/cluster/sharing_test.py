@@ -134,6 +134,12 @@ class Runs(unittest.TestCase):
             self.assertTrue(0 < found[share] < 1.2, (share, found))
         self.assertEqual(len(found["seconds"]), 4)
 
+    def test_job_without_a_switch_sends_beside_the_flow(self):
+        flags = ("--workers", "2", "--rate", "100mbit", "--bytes", "2MB", "--operations", "4", "--switch", "none")
+        found = self.measure(SHARE, *flags)
+        begin, end = found["together"]
+        self.assertTrue(any(share > 0 for at, share in found["series"]["job"] if begin < at <= end), found)
+
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
