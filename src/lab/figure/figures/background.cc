@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traffic of another application on a worker's link.
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <optional>
 #include <vector>
 
+#include "figure/claims.h"
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 
@@ -128,15 +129,13 @@ Drawing draw_fig16(const Lab& lab) {
     drawing.charts = {chart_of("VGG16", courses_of(reports[1], "ATP"),
                                {.name = "ATP alone, on average", .value = goodput_gbps(reports[2])}),
                       chart_of("Microbenchmark, which always sends", busy, {.name = "ATP alone", .value = peak})};
-    drawing.checks = {
-        equal(1, "VGG16's throughput with the flow, relative to its throughput alone",
-              samples_per_s(reports[1]) / samples_per_s(reports[2])),
-        number(0.5, same_ratio, "the microbenchmark's goodput with the flow, relative to its goodput alone",
-               average_between(busy.job, window.from, window.to) / peak),
-        equal(1, "goodput of both, relative to the line rate", sum_of(busy, window)),
-        stable("variation of the microbenchmark's goodput beside the flow", samples_in(busy.job, window)),
-        notified("bytes on the uplink with both, relative to the line rate",
-                 average_between(busy.wire, window.from, window.to) / line_gbps)};
+    drawing.checks = {equal(1, "VGG16's throughput with the flow, relative to its throughput alone",
+                            samples_per_s(reports[1]) / samples_per_s(reports[2]))};
+    std::ranges::move(checks_beside_flow(average_between(busy.job, window.from, window.to) / peak, sum_of(busy, window),
+                                         samples_in(busy.job, window)),
+                      std::back_inserter(drawing.checks));
+    drawing.checks.push_back(notified("bytes on the uplink with both, relative to the line rate",
+                                      average_between(busy.wire, window.from, window.to) / line_gbps));
     return drawing;
 }
 
@@ -155,16 +154,10 @@ Drawing draw_draft_fig12(const Lab& lab) {
     drawing.charts = {chart_of("VGG16, BytePS (RDMA)", model, line),
                       chart_of("Microbenchmark, BytePS (RDMA)", micro, line)};
     const double of_atp = sum_of(atp, settled(lab, reports[0]));
-    const double of_byteps = sum_of(micro, settled(lab, reports[1]));
     const double model_of_atp = sum_of(courses_of(reports[2], "ATP"), whole(reports[2]));
-    const double model_of_byteps = sum_of(model, whole(reports[3]));
-    drawing.checks = {
-        equal(1, "microbenchmark: goodput of ATP and flow, relative to the line rate", of_atp),
-        order("microbenchmark: BytePS and flow are below the line rate, by more than the band of \"close\"",
-              std::array{1.0, of_byteps}, 1 + equality),
-        equal(1, "VGG16: goodput of ATP and flow, relative to the line rate", model_of_atp),
-        order("VGG16: BytePS and flow are below the line rate, by more than the band of \"close\"",
-              std::array{1.0, model_of_byteps}, 1 + equality)};
+    drawing.checks = checks_of_servers_beside_flow("microbenchmark", of_atp, sum_of(micro, settled(lab, reports[1])));
+    std::ranges::move(checks_of_servers_beside_flow("VGG16", model_of_atp, sum_of(model, whole(reports[3]))),
+                      std::back_inserter(drawing.checks));
     return drawing;
 }
 

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
+#include <iterator>
 
+#include "figure/claims.h"
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 #include "figure/table.h"
@@ -91,20 +92,8 @@ Drawing draw_switchml_fig4(const Lab& lab) {
         const double share = share_of_lanes(points.front(), switchml::paper_lanes);
         const double bound = static_cast<double>(rate) * share / bits_of_element;
         const LineChart chart = chart_of(rate, workers, reports, rate == slow ? 0 : reports.size() / 2, bound);
-        const std::vector<double>& switchml = chart.lines[0].y;
-        const double colocated = chart.lines[1].y.back() / switchml.back();
-        double lead = switchml.back() / chart.lines[1].y.back();
-        for (std::size_t i = 0; i < switchml.size(); ++i) {
-            lead = std::min(lead, switchml[i] / std::max(chart.lines[1].y[i], chart.lines[2].y[i]));
-        }
-        drawing.checks.push_back(
-            flat(chart.title + ": SwitchML over the workers, fastest relative to slowest", switchml));
-        drawing.checks.push_back(equal(1, chart.title + ": SwitchML, relative to the limit of its packets",
-                                       std::ranges::min(switchml) * million / bound));
-        drawing.checks.push_back(
-            order(chart.title + ": SwitchML relative to the fastest other, minimum", std::array{lead, 1.0}));
-        drawing.checks.push_back(
-            number(0.5, same_ratio, chart.title + ": servers on the workers' hosts relative to SwitchML", colocated));
+        const ElementRates rates{chart.lines[0].y, chart.lines[1].y, chart.lines[2].y};
+        std::ranges::move(checks_of_elements(chart.title, rates, bound / million), std::back_inserter(drawing.checks));
         drawing.charts.emplace_back(chart);
     }
     return drawing;
@@ -133,10 +122,8 @@ Drawing draw_switchml_fig7(const Lab& lab) {
         chart.bars.push_back(std::move(bars));
     }
     Drawing drawing;
-    drawing.checks = {number(1 - 0.316, same_ratio, "time with packets of an MTU, relative to 32 elements",
-                             chart.bars[1].values.back() / chart.bars[0].values.back()),
-                      number(0.289, same_ratio, "share of headers with 32 elements", share_of_headers(lanes[0])),
-                      number(0.034, same_ratio, "share of headers with 366 elements", share_of_headers(lanes[1]))};
+    drawing.checks = checks_of_mtu(chart.bars[1].values.back() / chart.bars[0].values.back(),
+                                   share_of_headers(lanes[0]), share_of_headers(lanes[1]));
     drawing.charts = {chart};
     return drawing;
 }
@@ -177,11 +164,9 @@ Drawing draw_switchml_fig8(const Lab& lab) {
     const double conversion_ms = seconds_an_element() * elements * 1e3;
 
     Drawing drawing;
-    drawing.checks = {
-        equal(1, "time with conversion beside the transfer, relative to the transfer",
-              std::max(conversion_ms, whole_ms) / whole_ms),
-        number(0.5, same_ratio, "time with 16-bit elements, relative to 32 bits", half_ms / whole_ms),
-        notified("conversion on one core of this machine, relative to the transfer", conversion_ms / whole_ms)};
+    drawing.checks = checks_of_conversion(std::max(conversion_ms, whole_ms) / whole_ms, half_ms / whole_ms);
+    drawing.checks.push_back(
+        notified("conversion on one core of this machine, relative to the transfer", conversion_ms / whole_ms));
     drawing.charts = {BarChart{.title = "Eight workers at 10 Gbit/s",
                                .y = {.label = "ms"},
                                .categories = {"32-bit elements", "16-bit elements", "conversion, one core"},

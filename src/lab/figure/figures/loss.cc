@@ -5,6 +5,7 @@
 #include <iterator>
 #include <span>
 
+#include "figure/claims.h"
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 #include "figure/table.h"
@@ -182,12 +183,7 @@ Drawing draw_switchml_fig5(const Lab& lab) {
         for (double& y : line.y) y = 1 / y;
     }
     Drawing drawing;
-    const auto& switchml = chart.lines[0].y;
-    const auto& ring = chart.lines[1].y;
-    drawing.checks = {equal(1, "SwitchML at 0.01 %: time relative to no loss", switchml[0]),
-                      equal(1, "ring at 0.01 %: time relative to no loss", ring[0]),
-                      order("at 0.1 %, the ring slows down more than SwitchML", std::array{ring[1], switchml[1]}),
-                      order("at 1 %, the ring slows down more than SwitchML", std::array{ring[2], switchml[2]})};
+    drawing.checks = checks_of_losses(chart.lines[0].y, "the ring", chart.lines[1].y);
     drawing.charts = {chart};
     return drawing;
 }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The number of switch slots that SwitchML needs.
-#include <algorithm>
-#include <array>
-#include <span>
-
+#include "figure/claims.h"
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 #include "switchml/packet.h"
@@ -49,18 +46,8 @@ Drawing draw_switchml_fig2(const Lab& lab) {
         round_trip.y.push_back(to_milliseconds(job.switchml->round_trip) * microseconds_a_millisecond);
     }
     const double slots = slots_of_bandwidth_delay(points.front(), round_trip.y.front());
-    const auto filled = static_cast<std::ptrdiff_t>(std::ranges::lower_bound(pools, 2 * slots) - pools.begin());
     Drawing drawing;
-    drawing.checks = {
-        knee(slots,
-             "fewest slots within 5 % of the shortest time (stated: those that fill the bandwidth-delay product)",
-             time.x, time.y),
-        flat("longest time with at least twice the product, relative to the shortest time",
-             std::span(time.y).subspan(static_cast<std::size_t>(filled))),
-        order("queueing: round trip with the most slots, relative to the fewest",
-              std::array{round_trip.y.back(), round_trip.y.front()}),
-        notified("time with the fewest slots, relative to the shortest time",
-                 time.y.front() / *std::ranges::min_element(time.y))};
+    drawing.checks = checks_of_pool(time, round_trip, slots);
     drawing.charts = {LineChart{.title = "Time of a tensor",
                                 .x = {.label = "slots", .logarithmic = true, .ticks_at_numbers = true},
                                 .y = {.label = "ms", .from = 0},
