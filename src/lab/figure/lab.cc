@@ -83,9 +83,10 @@ std::string Lab::output_of(const std::vector<std::string>& command) const {
     return *std::move(output);
 }
 
-std::string Lab::kept_output_of(const std::vector<std::string>& command) const {
+std::string Lab::kept_output_of(const std::vector<std::string>& command, unsigned repeat) const {
     if (options_.kept.empty()) return output_of(command);
-    const std::string words = fmt::format("{}", fmt::join(command, " "));
+    std::string words = fmt::format("{}", fmt::join(command, " "));
+    if (repeat != 0) words += fmt::format(" # repetition {}", repeat);
     const auto file = options_.kept / fmt::format("{:016x}.txt", hash_of(words));
     // The command is the first line, so that a reader finds what a file holds, and no other command reads it.
     if (const auto kept = read_file(file); kept.starts_with(words + "\n")) return kept.substr(words.size() + 1);

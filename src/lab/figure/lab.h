@@ -87,7 +87,8 @@ class Lab {
     // Standard output of the command. Throws Failed if it failed, Lacking if it could not start.
     [[nodiscard]] std::string output_of(const std::vector<std::string>& command) const;
     // The same, or what an earlier run of the same command printed (LabOptions::kept).
-    [[nodiscard]] std::string kept_output_of(const std::vector<std::string>& command) const;
+    // `repeat`: which repetition of the command is meant.
+    [[nodiscard]] std::string kept_output_of(const std::vector<std::string>& command, unsigned repeat = 0) const;
     void progress(double share) const {
         if (options_.progress) options_.progress(share);
     }

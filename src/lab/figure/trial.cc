@@ -57,6 +57,15 @@ sim::Scenario linked(std::string_view topology, std::int64_t rate_bits_per_s) {
     return network;
 }
 
+Trial switchml_trial(sim::Scenario links, const sim::SwitchmlSpec& spec) {
+    Trial trial{.network = std::move(links), .systems = {"switchml"}};
+    trial.network.systems = {*sim::parse_system("switchml")};
+    trial.network.switchml = spec;
+    trial.flags = {fmt::format("--rank-flags=--lanes {} --window {} --switchml-timeout {}us", spec.lanes, spec.pool,
+                               std::chrono::duration_cast<std::chrono::microseconds>(spec.timeout).count())};
+    return trial;
+}
+
 std::vector<std::string> command_of(const Trial& trial, unsigned rounds, std::uint64_t seed) {
     const sim::Scenario& network = trial.network;
     std::vector<std::string> words{std::string(trial.program), "--json"};
@@ -152,6 +161,10 @@ Check busiest(const std::vector<Outcome>& outcomes) {
         }
     }
     return notified("processors' time in use, most of all trials (above 0.8 they may decide)", most);
+}
+
+Outcome measured_once(const Lab& lab, const std::vector<std::string>& command) {
+    return {lab.kept_output_of(command, lab.run_index()), 0};
 }
 
 }  // namespace atp::figure

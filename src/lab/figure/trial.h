@@ -26,6 +26,9 @@ struct Trial {
     std::string_view program = "bench/cluster/run";
 };
 
+// A trial of SwitchML with these lanes and slots and this timeout, which its simulation has too.
+[[nodiscard]] Trial switchml_trial(sim::Scenario links, const sim::SwitchmlSpec& spec);
+
 // The command line of a trial with so many rounds.
 [[nodiscard]] std::vector<std::string> command_of(const Trial& trial, unsigned rounds, std::uint64_t seed);
 
@@ -62,6 +65,8 @@ class Outcome {
 // find them in the kept results. Throws Lacking if this machine cannot make the links.
 [[nodiscard]] std::vector<Outcome> measured(const Lab& lab, const std::vector<Trial>& trials);
 [[nodiscard]] Outcome measured(const Lab& lab, const Trial& trial);
+// The present run of a command that measures once, such as bench/cluster/share.
+[[nodiscard]] Outcome measured_once(const Lab& lab, const std::vector<std::string>& command);
 
 // The largest share of the processors' time that a system used in a trial. Near 1, they decide instead of the links.
 [[nodiscard]] Check busiest(const std::vector<Outcome>& outcomes);

@@ -32,6 +32,15 @@ TEST(Trial, CommandHasTheLinksOfTheScenario) {
     EXPECT_THAT(words_of(trial), HasSubstr("--memory "));
 }
 
+TEST(Trial, SwitchmlHasTheSlotsOfItsSimulation) {
+    const Trial trial =
+        switchml_trial(linked("star:2", 1'000'000), {.pool = 16, .lanes = 32, .timeout = Duration(5000)});
+    EXPECT_THAT(words_of(trial), HasSubstr("--systems switchml "));
+    EXPECT_THAT(words_of(trial), HasSubstr("--rank-flags=--lanes 32 --window 16 --switchml-timeout 5us "));
+    EXPECT_EQ(trial.network.switchml.pool, 16U);
+    EXPECT_EQ(trial.network.system_of(0).kind, sim::System::Kind::switchml);
+}
+
 constexpr const char* printed = R"({"bytes": 1000, "rate_bps": 1e6, "rounds": [)"
                                 R"({"atp": {"seconds": [[3, 1, 2], [4]], "goodput_bps": 500000}},)"
                                 R"({"atp": {"seconds": [[5], [6]], "goodput_bps": 972259}}]})";
@@ -91,6 +100,13 @@ TEST_F(Measuring, RoundsOfOneTrialComeFromOneCommand) {
     trial.network = linked("star:3", 1'000'000);
     (void)measured(Lab(options(0)), trial);
     EXPECT_EQ(commands_, 2) << "another trial";
+}
+
+TEST_F(Measuring, EachRunRepeatsACommandThatMeasuresOnce) {
+    for (const unsigned run : {0U, 1U, 1U}) {
+        EXPECT_DOUBLE_EQ(measured_once(Lab(options(run)), {"bench/cluster/share", "--json"}).number("/bytes"), 1000);
+        EXPECT_EQ(commands_, run + 1);
+    }
 }
 
 }  // namespace
