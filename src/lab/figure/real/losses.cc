@@ -12,7 +12,6 @@ namespace {
 
 constexpr double paper_lead = 1.34;
 // Costs nothing, but makes links cut packets into frames as larger losses do.
-constexpr double no_loss = 1e-9;
 
 std::vector<double> losses_of(const Lab& lab) {
     return lab.pick<std::vector<double>>({1e-2}, {1e-4, 1e-3, 3e-3, 1e-2});
@@ -108,7 +107,7 @@ LossTimes times_of(const Lab& lab, const std::vector<double>& losses) {
 }
 
 Drawing draw_real_switchml_fig5(const Lab& lab) {
-    const std::vector<double> losses{no_loss, 1e-4, 1e-3, 1e-2};
+    const std::vector<double> losses{0, 1e-4, 1e-3, 1e-2};
     const LossTimes times = times_of(lab, losses);
     LineChart chart{.title = "Eight workers at 100 Mbit/s, loss on every link",
                     .x = {.label = "frames lost, %", .logarithmic = true},
