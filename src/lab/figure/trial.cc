@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -23,6 +24,8 @@ constexpr std::uint32_t enough_aggregators = 1U << 15U;
 constexpr std::uint32_t headers_of_frame = 14 + 20 + 8;  // a token bucket counts neither preamble nor gap
 constexpr double payload_share = 1472.0 / 1514;          // of a full frame with UDP over IPv4
 
+double seconds_of(Duration duration) { return to_milliseconds(duration) * 1e-3; }
+
 void append(std::vector<std::string>& words, std::initializer_list<std::string> more) {
     words.insert(words.end(), more);
 }
@@ -33,6 +36,56 @@ std::string fault_of(const sim::Scenario& network) {
     if (network.faults.loss == 0) return "drop>1500@hosts";
     const auto& lossy = network.faults.lossy_worker;
     return fmt::format("loss={:.9f}@{}", network.faults.loss, lossy ? fmt::format("host{}", *lossy) : "hosts");
+}
+
+// Of a scenario: racks with hosts for its jobs. If jobs share no hosts, each rack has those of one job after those of
+// the other.
+class Hosts {
+  public:
+    explicit Hosts(const sim::Scenario& network)
+        : network_(network),
+          racks_(network.topology.shape == sim::TopologySpec::Shape::racks),
+          rack_size_(racks_ ? network.topology.second : network.workers()) {}
+
+    [[nodiscard]] sim::TopologySpec topology() const {
+        sim::TopologySpec topology = network_.topology;
+        if (apart()) (racks_ ? topology.second : topology.first) = begin_of(network_.jobs);
+        return topology;
+    }
+    // Does every job have a rank on every host?
+    [[nodiscard]] bool all() const { return !apart() && network_.job_workers.empty(); }
+    // As --job-hosts has them.
+    [[nodiscard]] std::string of(unsigned job) const {
+        std::vector<unsigned> hosts;
+        const unsigned width = apart() ? begin_of(network_.jobs) : rack_size_;
+        for (unsigned rank = 0; rank < network_.workers_of(job); ++rank) {
+            hosts.push_back(rank / rack_size_ * width + begin_of(job) + rank % rack_size_);
+        }
+        return fmt::format("{}", fmt::join(hosts, ","));
+    }
+
+  private:
+    [[nodiscard]] bool apart() const { return network_.placement == sim::Placement::separate; }
+    // The place of a job's first host in each rack.
+    [[nodiscard]] unsigned begin_of(unsigned job) const {
+        unsigned begin = 0;
+        for (unsigned k = 0; apart() && k < job; ++k) begin += std::min(rack_size_, network_.workers_of(k));
+        return begin;
+    }
+
+    const sim::Scenario& network_;
+    bool racks_;
+    unsigned rack_size_;
+};
+
+void append_models(std::vector<std::string>& words, const sim::Scenario& network) {
+    append(words, {"--model-scale", fmt::format("{:g}", network.scale)});
+    append(words, {"--slowness", fmt::format("{:g}", network.slowness)});
+    if (network.batch) append(words, {"--batch", std::to_string(*network.batch)});
+    if (network.models.size() == 1) return append(words, {"--model", network.models.front()});
+    for (unsigned job = 0; job < network.jobs; ++job) {
+        append(words, {fmt::format("--job-flags=--model {}", network.model_of(job))});
+    }
 }
 
 }  // namespace
@@ -66,17 +119,47 @@ Trial switchml_trial(sim::Scenario links, const sim::SwitchmlSpec& spec) {
     return trial;
 }
 
+sim::Scenario training(std::string_view topology, std::int64_t rate_bits_per_s, std::vector<std::string> models,
+                       unsigned batch, std::int64_t testbed_bits_per_s) {
+    sim::Scenario network = linked(topology, rate_bits_per_s);
+    network.models = std::move(models);
+    network.batch = batch;
+    const auto slowness = static_cast<double>(testbed_bits_per_s) / static_cast<double>(rate_bits_per_s);
+    double longest = 0;  // on links of the test bed
+    for (unsigned job = 0; job < network.models.size(); ++job) {
+        const workload::Workload workload = network.workload(job);
+        const double bits = 8.0 * sizeof(float) * static_cast<double>(workload.elements());
+        const double transfer = bits / static_cast<double>(testbed_bits_per_s);
+        longest = std::max(longest, seconds_of(workload.compute()) + transfer);
+    }
+    network.slowness = slowness;
+    network.scale = std::ceil(longest * slowness);
+    network.iterations = 2;  // the simulator leaves the first one out, and bench/cluster has one more
+    return network;
+}
+
+double training_speed(const sim::Scenario& network, unsigned job, double seconds) {
+    return seconds_of(network.workload(job).compute()) / seconds;
+}
+
+double training_speed(const sim::Scenario& network, unsigned job, const sim::Report& report) {
+    return training_speed(network, job, seconds_of(report.jobs[job].iteration_time));
+}
+
 std::vector<std::string> command_of(const Trial& trial, unsigned rounds, std::uint64_t seed) {
     const sim::Scenario& network = trial.network;
     std::vector<std::string> words{std::string(trial.program), "--json"};
-    append(words, {"--topology", to_string(network.topology)});
+    const Hosts hosts(network);
+    append(words, {"--topology", to_string(hosts.topology())});
     append(words, {"--rate", fmt::format("{}bit", network.rate_bits_per_s)});
     append(words, {"--queue", std::to_string(network.queue_bytes)});
     append(words, {"--rounds", std::to_string(rounds)});
     append(words, {"--operations", std::to_string(network.iterations)});
     append(words, {"--systems", fmt::format("{}", fmt::join(trial.systems, ","))});
     if (network.models.empty()) append(words, {"--bytes", std::to_string(network.bytes)});
+    if (!network.models.empty()) append_models(words, network);
     if (network.jobs > 1) append(words, {"--jobs", std::to_string(network.jobs)});
+    for (unsigned job = 0; !hosts.all() && job < network.jobs; ++job) append(words, {"--job-hosts", hosts.of(job)});
     if (network.aggregators != enough_aggregators) {
         const std::uint64_t memory = network.aggregators * protocol::aggregator_bytes(network.lanes);
         append(words, {"--memory", std::to_string(memory)});

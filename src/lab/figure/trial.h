@@ -10,6 +10,7 @@
 
 #include "figure/judgement.h"
 #include "figure/lab.h"
+#include "sim/report.h"
 #include "sim/scenario.h"
 
 namespace atp::figure {
@@ -17,6 +18,15 @@ namespace atp::figure {
 // The links of bench/cluster as the simulator has them, and the product's settings on them. Figures change what they
 // vary: Trial and simulation then have it too.
 [[nodiscard]] sim::Scenario linked(std::string_view topology, std::int64_t rate_bits_per_s);
+
+// The same, to train models. Their computation is as slow, relative to the transfer of their gradients, as on links of
+// the test bed. Models are divided so that computation and transfer, one after the other, take a second at most.
+[[nodiscard]] sim::Scenario training(std::string_view topology, std::int64_t rate_bits_per_s,
+                                     std::vector<std::string> models, unsigned batch,
+                                     std::int64_t testbed_bits_per_s = 100'000'000'000);
+// The speed of a job relative to no communication, from the seconds of an iteration, measured or simulated.
+[[nodiscard]] double training_speed(const sim::Scenario& network, unsigned job, double seconds);
+[[nodiscard]] double training_speed(const sim::Scenario& network, unsigned job, const sim::Report& report);
 
 // All systems take turns on the same links, round by round.
 struct Trial {

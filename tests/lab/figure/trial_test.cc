@@ -41,6 +41,33 @@ TEST(Trial, SwitchmlHasTheSlotsOfItsSimulation) {
     EXPECT_EQ(trial.network.system_of(0).kind, sim::System::Kind::switchml);
 }
 
+TEST(Trial, CommandHasTheModelsOfTheScenario) {
+    Trial trial{.network = training("star:8", 100'000'000, {"VGG16"}, 32), .systems = {"atp"}};
+    EXPECT_EQ(trial.network.scale, 262) << "217 ms of computation and 44 of transfer, 1000 times slower";
+    EXPECT_THAT(words_of(trial), HasSubstr("--model-scale 262 --slowness 1000 --batch 32 --model VGG16 "));
+    EXPECT_THAT(words_of(trial), Not(HasSubstr("--bytes")));
+    EXPECT_THAT(words_of(trial), Not(HasSubstr("--job-hosts")));
+    EXPECT_NEAR(training_speed(trial.network, 0, 2), 0.414, 0.001);
+    trial.network.models.emplace_back("ResNet50");
+    trial.network.jobs = 2;
+    EXPECT_THAT(words_of(trial), HasSubstr("--job-flags=--model VGG16 --job-flags=--model ResNet50 --jobs 2 "));
+}
+
+TEST(Trial, JobsThatShareNoHostsFollowEachOtherInEachRack) {
+    Trial trial{.network = linked("star:5", 100'000'000), .systems = {"atp"}};
+    trial.network.jobs = 2;
+    trial.network.job_workers = {5, 2};
+    EXPECT_THAT(words_of(trial), HasSubstr("--topology star:5 "));
+    EXPECT_THAT(words_of(trial), HasSubstr("--job-hosts 0,1,2,3,4 --job-hosts 0,1 "));
+    trial.network.placement = sim::Placement::separate;
+    EXPECT_THAT(words_of(trial), HasSubstr("--topology star:7 "));
+    EXPECT_THAT(words_of(trial), HasSubstr("--job-hosts 0,1,2,3,4 --job-hosts 5,6 "));
+    trial.network.topology = *sim::parse_topology("racks:2x2");
+    trial.network.job_workers = {3};
+    EXPECT_THAT(words_of(trial), HasSubstr("--topology racks:2x4 "));
+    EXPECT_THAT(words_of(trial), HasSubstr("--job-hosts 0,1,4 --job-hosts 2,3,6 "));
+}
+
 constexpr const char* printed = R"({"bytes": 1000, "rate_bps": 1e6, "rounds": [)"
                                 R"({"atp": {"seconds": [[3, 1, 2], [4]], "goodput_bps": 500000}},)"
                                 R"({"atp": {"seconds": [[5], [6]], "goodput_bps": 972259}}]})";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two jobs whose paths share a link between switches.
-#include <algorithm>
 #include <array>
 
+#include "figure/figures/claims.h"
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 
@@ -47,20 +47,32 @@ Drawing draw_fig12(const Lab& lab) {
             chart.bars[job].values.push_back(reports[i].jobs[job].samples_per_s);
         }
     }
-    const auto faster = [&](std::size_t i) { return std::max(chart.bars[0].values[i], chart.bars[1].values[i]); };
-    const auto slower = [&](std::size_t i) { return std::min(chart.bars[0].values[i], chart.bars[1].values[i]); };
+    const PairSpeeds atp = pair_of(chart, 0);
+    const PairSpeeds servers = pair_of(chart, 1);
+    const PairSpeeds ring = pair_of(chart, 2);
     Drawing drawing;
-    drawing.checks = {
-        equal(1, "ATP's slower job relative to its faster job", slower(0) / faster(0)),
-        equal(1, "Horovod's slower job relative to its faster job", slower(2) / faster(2)),
-        order("BytePS's jobs are not equal: faster relative to slower", std::array{faster(1), slower(1)}, 1 + equality),
-        notified("ATP's slower job relative to BytePS's faster job (1.20, an input)", slower(0) / faster(1)),
-        notified("ATP's slower job relative to Horovod's (1.25, an input)", slower(0) / faster(2))};
+    drawing.checks = checks_of_fig12(atp, servers, "BytePS", ring, "Horovod");
+    drawing.checks.push_back(
+        notified("ATP's slower job relative to BytePS's faster job (1.20, an input)", atp.slower() / servers.faster()));
+    drawing.checks.push_back(
+        notified("ATP's slower job relative to Horovod's (1.25, an input)", atp.slower() / ring.faster()));
     drawing.charts = {chart};
     return drawing;
 }
 
 }  // namespace
+
+PairSpeeds pair_of(const BarChart& chart, std::size_t category) {
+    return {chart.bars[0].values[category], chart.bars[1].values[category]};
+}
+
+std::vector<Check> checks_of_fig12(const PairSpeeds& atp, const PairSpeeds& servers, const std::string& servers_name,
+                                   const PairSpeeds& ring, const std::string& ring_name) {
+    return {equal(1, "ATP's slower job relative to its faster job", atp.slower() / atp.faster()),
+            equal(1, ring_name + "'s slower job relative to its faster job", ring.slower() / ring.faster()),
+            order(servers_name + "'s jobs are not equal: faster relative to slower",
+                  std::array{servers.faster(), servers.slower()}, 1 + equality)};
+}
 
 const Figure fig12{
     .id = "fig12",

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "figure/figures/claims.h"
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 
@@ -53,17 +54,9 @@ Drawing draw_fig20(const Lab& lab) {
         .categories = {"3 and 3 workers", "5 and 2 workers", "VGG16 and ResNet50"},
         .bars = {{.name = "first job", .values = {beside(0, 0, 1), beside(2, 0, 3), beside(5, 0, 1)}},
                  {.name = "second job", .values = {beside(0, 1, 1), beside(2, 1, 4), beside(5, 1, 6)}}}};
-    const auto& first = chart.bars[0].values;
-    const auto& second = chart.bars[1].values;
     Drawing drawing;
-    drawing.checks = {
-        equal(1, "equal jobs: first relative to second", first[0] / second[0]),
-        equal(0.9, "equal jobs: slower of both together, relative to alone", std::min(first[0], second[0])),
-        number(159.3 / 145.6, same_ratio, "two workers relative to five, in samples per second",
-               reports[2].jobs[1].samples_per_s / reports[2].jobs[0].samples_per_s),
-        equal(0.95, "VGG16 next to ResNet50, relative to alone", first[2]),
-        equal(0.9, "ResNet50 next to VGG16, relative to alone", second[2]),
-        order("VGG16 keeps more of its speed than ResNet50", std::array{first[2], second[2]})};
+    drawing.checks = checks_of_fig20({pair_of(chart, 0), pair_of(chart, 1), pair_of(chart, 2)},
+                                     reports[2].jobs[1].samples_per_s / reports[2].jobs[0].samples_per_s);
     drawing.charts = {chart};
     return drawing;
 }
@@ -105,31 +98,41 @@ Drawing draw_draft_fig10(const Lab& lab) {
             charts.back().bars[job].values.push_back(reports[i].jobs[job].samples_per_s);
         }
     }
-    const auto both = [](const BarChart& chart, std::size_t i) {
-        return chart.bars[0].values[i] + chart.bars[1].values[i];
-    };
     Drawing drawing;
-    const auto& vgg = charts[1].bars[0].values;
-    const auto& resnet = charts[1].bars[1].values;
-    drawing.checks = {order("same model: ATP's jobs together, relative to the fastest other pair",
-                            std::array{both(charts[0], 0), std::max(both(charts[0], 1), both(charts[0], 2))}),
-                      equal(1, "same model: ATP's first job relative to its second job",
-                            charts[0].bars[0].values[0] / charts[0].bars[1].values[0]),
-                      order("VGG16 next to ResNet50: ATP relative to the fastest other system",
-                            std::array{vgg[0], std::max(vgg[1], vgg[2])}),
-                      order("ResNet50 next to VGG16: the fastest other system relative to ATP",
-                            std::array{std::max(resnet[1], resnet[2]), resnet[0]}),
-                      order("VGG16 with ATP: next to ResNet50, relative to next to VGG16",
-                            std::array{vgg[0], charts[0].bars[0].values[0]}),
-                      notified("same model: ATP's jobs together, relative to SwitchML half + half",
-                               both(charts[0], 0) / both(charts[0], 1)),
-                      notified("same model: ATP's jobs together, relative to SwitchML full + BytePS",
-                               both(charts[0], 0) / both(charts[0], 2))};
+    drawing.checks = checks_of_draft_fig10(charts[0], charts[1]);
     drawing.charts = {charts[0], charts[1]};
     return drawing;
 }
 
 }  // namespace
+
+std::vector<Check> checks_of_fig20(const std::array<PairSpeeds, 3>& pairs, double two_to_five) {
+    const auto& [equals, unequal, mixed] = pairs;
+    return {equal(1, "equal jobs: first relative to second", equals.first / equals.second),
+            equal(0.9, "equal jobs: slower of both together, relative to alone", equals.slower()),
+            number(159.3 / 145.6, same_ratio, "two workers relative to five, in samples per second", two_to_five),
+            equal(0.95, "VGG16 next to ResNet50, relative to alone", mixed.first),
+            equal(0.9, "ResNet50 next to VGG16, relative to alone", mixed.second),
+            order("VGG16 keeps more of its speed than ResNet50", std::array{mixed.first, mixed.second})};
+}
+
+std::vector<Check> checks_of_draft_fig10(const BarChart& same, const BarChart& mixed) {
+    const auto both = [&](std::size_t i) { return pair_of(same, i).first + pair_of(same, i).second; };
+    const PairSpeeds atp = pair_of(mixed, 0);
+    const PairSpeeds peers[] = {pair_of(mixed, 1), pair_of(mixed, 2)};
+    const std::string together = "same model: ATP's jobs together, relative to ";
+    return {order(together + "the fastest other pair", std::array{both(0), std::max(both(1), both(2))}),
+            equal(1, "same model: ATP's first job relative to its second job",
+                  pair_of(same, 0).first / pair_of(same, 0).second),
+            order("VGG16 next to ResNet50: ATP relative to the fastest other system",
+                  std::array{atp.first, std::max(peers[0].first, peers[1].first)}),
+            order("ResNet50 next to VGG16: the fastest other system relative to ATP",
+                  std::array{std::max(peers[0].second, peers[1].second), atp.second}),
+            order("VGG16 with ATP: next to ResNet50, relative to next to VGG16",
+                  std::array{atp.first, pair_of(same, 0).first}),
+            notified(together + same.categories[1], both(0) / both(1)),
+            notified(together + same.categories[2], both(0) / both(2))};
+}
 
 const Figure fig20{
     .id = "fig20",

@@ -2,8 +2,10 @@
 // Training throughput of whole models, with ATP and the systems that it is compared with.
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 
+#include "figure/figures/claims.h"
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 #include "workload/models.h"
@@ -106,14 +108,6 @@ Drawing draw_fig8(const Lab& lab) {
     return drawing;
 }
 
-struct TableRow {
-    const char* model;
-    double ideal;  // images/s of eight GPUs
-    double nccl;
-    double switchml;
-};
-constexpr TableRow rows_of_table1[] = {{"VGG16", 1180, 207, 454}, {"ResNet50", 1838, 911, 1412}};
-
 constexpr Input inputs_of_switchml_table1[] = {
     {"10 Gbit/s, batch of 64, 128 slots", Origin::paper, "table 1 and section 3.6"},
     {"time of layers", Origin::from_claim, "the ideal column of this table"},
@@ -154,17 +148,19 @@ Drawing draw_switchml_table1(const Lab& lab) {
         const std::array shares{switchml, ring, row.switchml / row.ideal, row.nccl / row.ideal};
         chart.categories.emplace_back(row.model);
         for (std::size_t k = 0; k < shares.size(); ++k) chart.bars[k].values.push_back(shares[k]);
-        const std::string what = std::string(row.model) + ": SwitchML ";
-        drawing.checks.push_back(
-            number(row.switchml / row.nccl, same_ratio, what + "relative to a ring over TCP", switchml / ring));
-        drawing.checks.push_back(
-            number(row.switchml / row.ideal, same_ratio, what + "relative to no communication", switchml));
+        std::ranges::move(checks_of_table1(row, switchml, ring, "a ring over TCP"), std::back_inserter(drawing.checks));
     }
     drawing.charts = {chart};
     return drawing;
 }
 
 }  // namespace
+
+std::vector<Check> checks_of_table1(const TableRow& row, double switchml, double ring, const std::string& ring_name) {
+    const std::string what = std::string(row.model) + ": SwitchML relative to ";
+    return {number(row.switchml / row.nccl, same_ratio, what + ring_name, switchml / ring),
+            number(row.switchml / row.ideal, same_ratio, what + "no communication", switchml)};
+}
 
 const Figure fig8{
     .id = "fig8",

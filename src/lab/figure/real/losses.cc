@@ -11,7 +11,6 @@ namespace atp::figure {
 namespace {
 
 constexpr double paper_lead = 1.34;
-// Costs nothing, but makes links cut packets into frames as larger losses do.
 
 std::vector<double> losses_of(const Lab& lab) {
     return lab.pick<std::vector<double>>({1e-2}, {1e-4, 1e-3, 3e-3, 1e-2});

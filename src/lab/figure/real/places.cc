@@ -70,13 +70,14 @@ constexpr Input links_of_fig14[] = {
 };
 
 Trial jobs_on_hosts_of_their_own(const Lab& lab, const RealScheme& scheme, unsigned jobs) {
-    Trial trial{.network = linked("star:16", 25'000'000),
+    Trial trial{.network = linked("star:2", 25'000'000),
                 .systems = {"atp"},
                 .flags = {"--warmup", "0", fmt::format("--rank-flags=--window {}", packets_of_a_job)}};
     sim::Scenario& network = trial.network;
     network.bytes = lab.pick<std::uint64_t>(1'000'000, 2'000'000);
     network.iterations = 4;
     network.jobs = jobs;
+    network.placement = sim::Placement::separate;
     network.most_packets = packets_of_a_job;
     network.window_log2 = 7;
     network.train = packets_of_a_job;
@@ -84,18 +85,7 @@ Trial jobs_on_hosts_of_their_own(const Lab& lab, const RealScheme& scheme, unsig
     network.linear = scheme.linear;
     network.partition = scheme.partition;
     if (*scheme.flags != 0) trial.flags.push_back(fmt::format("--switch-flags={}", scheme.flags));
-    for (unsigned job = 0; job < jobs; ++job) {
-        trial.flags.insert(trial.flags.end(), {"--job-hosts", fmt::format("{},{}", 2 * job, 2 * job + 1)});
-    }
     return trial;
-}
-
-// The same jobs, each on hosts of its own.
-sim::Scenario simulation_of(const Trial& trial) {
-    sim::Scenario network = trial.network;
-    network.topology = *sim::parse_topology("star:2");
-    network.placement = sim::Placement::separate;
-    return network;
 }
 
 double mean_goodput_mbps(const Outcome& outcome, unsigned jobs) {
@@ -117,7 +107,7 @@ Drawing draw_real_fig14(const Lab& lab) {
     for (const RealScheme& scheme : real_schemes) {
         for (const unsigned jobs : counts) {
             trials.push_back(jobs_on_hosts_of_their_own(lab, scheme, jobs));
-            points.push_back(simulation_of(trials.back()));
+            points.push_back(trials.back().network);
         }
     }
     const std::vector<Outcome> outcomes = measured(lab, trials);

@@ -6,16 +6,21 @@
 
 namespace atp::figure {
 
-extern const Figure real_fig9;           // places.cc
-extern const Figure real_fig10;          // losses.cc
-extern const Figure real_fig14;          // places.cc
-extern const Figure real_fig16;          // background.cc
-extern const Figure real_draft_fig12;    // background.cc
-extern const Figure real_switchml_fig2;  // pool.cc
-extern const Figure real_switchml_fig4;  // elements.cc
-extern const Figure real_switchml_fig5;  // losses.cc
-extern const Figure real_switchml_fig6;  // places.cc
-extern const Figure real_switchml_fig7;  // elements.cc
-extern const Figure real_switchml_fig8;  // elements.cc
+extern const Figure real_fig8;             // models.cc
+extern const Figure real_fig9;             // places.cc
+extern const Figure real_fig10;            // losses.cc
+extern const Figure real_fig12;            // dumbbell.cc
+extern const Figure real_fig14;            // places.cc
+extern const Figure real_fig16;            // background.cc
+extern const Figure real_fig20;            // jobs.cc
+extern const Figure real_draft_fig10;      // jobs.cc
+extern const Figure real_draft_fig12;      // background.cc
+extern const Figure real_switchml_fig2;    // pool.cc
+extern const Figure real_switchml_fig4;    // elements.cc
+extern const Figure real_switchml_fig5;    // losses.cc
+extern const Figure real_switchml_fig6;    // places.cc
+extern const Figure real_switchml_fig7;    // elements.cc
+extern const Figure real_switchml_fig8;    // elements.cc
+extern const Figure real_switchml_table1;  // models.cc
 
 }  // namespace atp::figure
