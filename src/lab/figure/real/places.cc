@@ -152,14 +152,18 @@ constexpr Input links_of_switchml_fig6[] = {
     {"slots and timeout of SwitchML", Origin::measured, "the fastest of three pairs, before each trial"},
 };
 
-// Of what the first host sent until its tensor was complete.
+// Of what the first host sent, from its first to its last packet.
 Line rate_of(const Outcome& outcome, std::string name) {
-    Line line{.name = std::move(name), .markers = false};
+    constexpr double idle_bytes = 10'000;  // of forming the job
     const auto series = outcome.points("/systems/switchml/series");
+    Line line{.name = std::move(name), .markers = false};
+    double begin = 0;
     for (std::size_t i = 1; i < series.size(); ++i) {
-        const double seconds = series[i][0] - series[i - 1][0];
-        line.x.push_back(series[i][0]);
-        line.y.push_back((series[i][1] - series[i - 1][1]) * 8 / seconds / 1e6);
+        const double bytes = series[i][1] - series[i - 1][1];
+        if (bytes < idle_bytes) continue;
+        if (line.x.empty()) begin = series[i - 1][0];
+        line.x.push_back(series[i][0] - begin);
+        line.y.push_back(bytes * 8 / (series[i][0] - series[i - 1][0]) / 1e6);
     }
     return line;
 }
