@@ -88,6 +88,8 @@ def _settle_hosts(parser, options):
 
 def _settle_server(parser, options):
     if options.server == "switch":
+        if options.server_rate:
+            parser.error("argument --server-rate: requires --server host")
         known = systems.OF_ALL_REDUCE
         needing = [name for name in options.systems if name in known and known[name].needs_server_host]
         if needing:
@@ -248,6 +250,7 @@ def _add_network(group):
         shape.add_argument(flag, help=f"short for --topology {kind}:{metavar}", **how)
     _option(group, "--rate", type=quantities.rate, default="500mbit")
     _option(group, "--uplink", type=quantities.rate, metavar="RATE")
+    _option(group, "--server-rate", type=quantities.rate, metavar="RATE")
     _option(group, "--queue", type=quantities.size, default="1MiB", metavar="SIZE")
     _option(group, "--offloads", choices=("on", "off"), default="on")
     _option(group, "--fault", dest="faults", action="append", type=_fault, default=[], metavar="SPEC")

@@ -134,10 +134,12 @@ class Runs(unittest.TestCase):
         flags = ("--bytes", "256KiB", "--topology", "fig9", "--server", "host", "--sample", "10ms", "--json")
         status, output, errors = self.run_small(programs, *flags, "--systems", "atp,atp-racks,atp-nowhere")
         self.assertEqual(status, 0, errors)
-        for (name, system), gradients in zip(json.loads(output)["systems"].items(), (1, 3, 6)):
+        result = json.loads(output)
+        for (name, system), gradients in zip(result["systems"].items(), (1, 3, 6)):
             received = system["traffic_of_an_operation"]["server_received_bytes"]
             self.assertAlmostEqual(received / 262_144, gradients, delta=0.5 * gradients, msg=name)
-            seconds, sent, got = zip(*system["series"])
+            sampled = result["rounds"][0][name]
+            seconds, sent, got = zip(*sampled["series"])
             for values in (seconds, sent, got):
                 self.assertEqual(sorted(values), list(values), name)
             self.assertGreater(sent[-1], 2 * 262_144, "a warm-up and a measured operation")

@@ -100,6 +100,7 @@ _OPTIONS = """\
 --topology       star:N, racks:RxN, fig9 or local:N [star:4]
 --rate           rate of a host's link in each direction, above 0 [500mbit]
 --uplink         rate of a rack's uplink in each direction, above 0 [as --rate]
+--server-rate    rate of the link of --server host in each direction, above 0 [as --rate]
 --queue          longest queue at each end of a link, above 0; further packets are dropped [1MiB]
 --offloads       off: send frames of wire size and merge them on arrival, as a network card does; on: let up to 64 KiB
                  cross a link as one packet, for a tenth of the processor time [on]
@@ -124,8 +125,9 @@ _OPTIONS = """\
 --operations     measured all-reduces or steps per turn, 1 to 10000 [3]
 --warmup         all-reduces or steps before the measured ones, 0 to 10000 [1 all-reduce, 2 steps]
 --jobs           concurrent jobs, 1 to 10000, each with ranks on every host [1]
---sample         record the bytes that the first host sent and received in the last turn each time this time has passed,
-                 10ms to 60s; --json prints them as `series` [none]
+--sample         record the bytes that the first host has sent and received each time this time has passed, 10ms to 60s:
+                 --json prints them as `series` of each round, and as `additions` the packets of each job that switches
+                 have added and forwarded, by reports that are up to 0.1 s old [none]
 --job-hosts      hosts of the ranks of one job, such as 0,1,4; may be repeated, for the first job, the second, ... [all]
 --timeout        longest turn, 1 to 86400 s [60 s plus 30 times the transfer time of the links]
 --systems        comma-separated systems in the order of their turns: {systems} [atp,gloo; with another collective, type

@@ -8,6 +8,7 @@ import shlex
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass, field, replace
 from typing import Optional
@@ -16,6 +17,9 @@ import faults
 import measured
 import processes
 import sharing
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
+from switch_report import additions_of_jobs  # noqa: E402
 
 STREAM_PORT = 4780
 STREAM_SECONDS = 2.5
@@ -47,6 +51,8 @@ class Turn:
     faults: dict = field(default_factory=dict)  # of --fault: {(from, to): {name of a count: frames}}
     # Of --sample, since the start of the turn: [seconds, bytes that the first host sent, bytes that it received].
     series: Optional[list] = None
+    # Of --sample: [seconds, {job: [packets with gradients that switches added, and that they forwarded]}].
+    additions: Optional[list] = None
 
     @property
     def jobs_seconds(self):
@@ -117,10 +123,33 @@ class Bench:
     def _sampled_turn(self, system, variant):
         host = self.hosts[0]
         sent, received = self.network.up_bytes(host), self.network.down_bytes(host)
-        with sharing.Meter(self.network, host, seconds=self.sample_seconds) as meter:
+        with (
+            sharing.Meter(self.network, host, seconds=self.sample_seconds) as meter,
+            self._sampled_counters(system) as additions,
+        ):
             turn = self._turn(system, variant)
         samples = [[each.at, each.job_bytes - sent, each.other_bytes - received] for each in meter.samples]
-        return replace(turn, series=samples)
+        return replace(turn, series=samples, additions=additions or None)
+
+    @contextlib.contextmanager
+    def _sampled_counters(self, system):
+        """While the `with` block runs, a thread asks the switches for their counters after each time of --sample."""
+        begin, stop, additions = time.monotonic(), threading.Event(), []
+
+        def ask():
+            while not stop.wait(self.sample_seconds):
+                # Before it listens and after its end, a switch does not answer.
+                with contextlib.suppress(processes.Failed):
+                    if counters := self._counters(system):
+                        additions.append([time.monotonic() - begin, additions_of_jobs(counters)])
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        try:
+            yield additions
+        finally:
+            stop.set()
+            thread.join()
 
     def _turn(self, system, variant):
         switches, ranks = [], []

@@ -37,8 +37,8 @@ AGENT_DEVICE = "agent"
 
 @dataclass(frozen=True)
 class Links:
-    """Rates of each direction; None: no limit. `queue_bytes` limits the queue at each end of a link. Without
-    `offloads`, no frame is longer than a wire carries, and switches merge frames that arrive.
+    """Rates of each direction; None: no limit. The link of the server's host has the rate of a host, unless `server_bps`
+    says otherwise. `queue_bytes` limits the queue at each end of a link. Without `offloads`, no frame is longer than a wire carries, and switches merge frames that arrive.
 
     `faulty`: packets are cut into frames of wire size before they reach a link, and no node merges frames, so that a
     fault of the link affects single frames. Each host then has a bridge between its programs and its link, and the
@@ -49,6 +49,7 @@ class Links:
     queue_bytes: int
     offloads: bool = True
     faulty: bool = False
+    server_bps: Optional[int] = None
 
 
 class Unavailable(Exception):
@@ -234,6 +235,8 @@ class Network:
         self._set_up(above, down_device)
         self._ip(above, "link", "set", down_device, "master", BRIDGE)
         rate_bps = self._links.host_bps if is_host else self._links.uplink_bps
+        if below == self.topology.server:
+            rate_bps = self._links.server_bps or rate_bps
         self._shape(self._namespace(below), up_device, rate_bps)
         self._shape(self._namespace(above), down_device, rate_bps)
 

@@ -29,8 +29,8 @@ def leaves(text):
 
 def host_numbers(text):
     numbers = text.split(",")
-    if len(set(numbers)) != len(numbers) or len(numbers) < 2 or not all(each.isdecimal() for each in numbers):
-        raise argparse.ArgumentTypeError(f"'{text}' is not accepted: write two or more numbers, each once: 0,1,4")
+    if len(set(numbers)) != len(numbers) or not all(each.isdecimal() for each in numbers):
+        raise argparse.ArgumentTypeError(f"'{text}' is not accepted: write numbers, each once: 0,1,4")
     return [int(each) for each in numbers]
 
 

@@ -50,6 +50,7 @@ class Setting:
             "server": "host" if self.topology.server else "switch",
             "rate_bps": self.links.host_bps,
             "uplink_bps": self.links.uplink_bps,
+            "server_bps": self.links.server_bps,
             "queue_bytes": self.links.queue_bytes,
             "offloads": self.links.offloads,
             "bytes": self.work.bytes,
@@ -249,7 +250,12 @@ class Report:
     def _rounds(self):
         return [
             {
-                name: {"seconds": turn.jobs_seconds, "goodput_bps": turn.goodput_bps(self._work)}
+                name: {
+                    "seconds": turn.jobs_seconds,
+                    "goodput_bps": turn.goodput_bps(self._work),
+                    "series": turn.series,
+                    "additions": turn.additions,
+                }
                 for name, turn in zip(self._turns, of_one_round)
             }
             for of_one_round in zip(*self._turns.values())
@@ -283,7 +289,6 @@ class Report:
             "traffic_of_an_operation": self._setting.traffic_of_an_operation(turns),
             "faults": faults.sum_of(turn.faults for turn in turns),
             "seconds": [seconds for job in jobs for seconds in self._seconds(name, job)],
-            "series": turns[-1].series,
         }
 
     def _through_torch(self):

@@ -11,6 +11,7 @@ import measure
 import measured
 import network
 import report
+import switch_report  # in tools/, which the import of `report` adds to sys.path
 import topology
 
 
@@ -44,6 +45,14 @@ class Topologies(unittest.TestCase):
         for text in ("ring:4", "star:", "star:1", "star:201", "racks:1x4", "racks:2x0", "racks:2x4x2", "4"):
             with self.assertRaises(ValueError, msg=text):
                 topology.parse(text)
+
+
+class Additions(unittest.TestCase):
+    def test_packets_of_a_job_are_added_over_threads_and_switches(self):
+        every = dict.fromkeys((*switch_report.ADDED, *switch_report.NOT_ADDED), 0)
+        jobs = [{"job": job, "packets": {**every, "claimed": 2, "collisions": 3}} for job in ("a", "b")]
+        reports = [{"shards": [{"jobs": jobs}, {"jobs": jobs[:1]}]}, {"shards": [{"jobs": jobs[:1]}]}]
+        self.assertEqual(switch_report.additions_of_jobs(reports), {"a": [6, 9], "b": [2, 3]})
 
 
 class Reports(unittest.TestCase):
