@@ -46,4 +46,37 @@ inline constexpr TableRow rows_of_table1[] = {{"VGG16", 1180, 207, 454}, {"ResNe
 [[nodiscard]] std::vector<Check> checks_of_table1(const TableRow& row, double switchml, double ring,
                                                   const std::string& ring_name);
 
+// fig10 and draft-fig7 (loss.cc): throughputs relative to no loss, first ATP's line, then SwitchML's.
+inline constexpr double paper_lead = 1.34;
+[[nodiscard]] std::vector<double> leads_of(const LineChart& chart);
+// With losses of 0.1 % and more, of which the text says that they lower the throughput.
+[[nodiscard]] Check degrades_less(const std::string& what, const std::vector<double>& losses,
+                                  const std::vector<double>& leads);
+
+// draft-fig8 (forwarding.cc): throughputs over the share forwarded, from none to all.
+[[nodiscard]] std::vector<Check> checks_of_forwarding(const std::vector<double>& vgg,
+                                                      const std::vector<double>& resnet);
+
+// fig15 (congestion.cc): speed of the training, and samples of the goodput from its start to its end.
+struct ControlledRun {
+    double speed = 0;
+    std::vector<double> goodputs{};
+};
+[[nodiscard]] std::vector<Check> checks_of_control(const ControlledRun& with, const ControlledRun& without);
+
+// fig13a (sharing.cc): the dynamic line, then the one of static parts, over shares from 1 to a quarter.
+[[nodiscard]] std::vector<Check> checks_of_parts(const LineChart& chart, const std::vector<double>& shares);
+// fig13b: packets that the servers add, one line for each job. A paper's millisecond takes so much of the x axis.
+[[nodiscard]] std::vector<Check> checks_of_settling(const std::vector<Line>& jobs, double millisecond);
+// fig13c: packets that the switch adds, one line for each job.
+[[nodiscard]] Check check_of_off_phases(const std::vector<Line>& jobs);
+
+// fig3 (phases.cc): samples of the goodput, and times of an iteration.
+struct PhaseTimes {
+    double iteration = 0;
+    double sending = 0;  // of all gradients, at the goodput of one tensor
+    double computing = 0;
+};
+[[nodiscard]] std::vector<Check> checks_of_phases(const std::vector<double>& goodputs, const PhaseTimes& times);
+
 }  // namespace atp::figure

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "figure/figures/claims.h"
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 
@@ -77,29 +78,32 @@ Drawing draw_fig15(const Lab& lab) {
         chart.lines.push_back(
             course_of(settings[i].name, reports[i].series->job_bytes.front(), reports[i].series->interval));
     }
-    const std::vector<double>& with = chart.lines[0].y;
-    const std::vector<double>& without = chart.lines[1].y;
-    const std::size_t off_phases = zeros_of(with);
-    const std::vector<double> busy = without_off_phases(with, off_phases);
-    const std::vector<double> uncontrolled = without_off_phases(without, off_phases);
-    const double mean = std::accumulate(busy.begin(), busy.end(), 0.0) / static_cast<double>(busy.size());
     Drawing drawing;
-    drawing.checks = {
-        number(stated_gain, same_ratio, "images per second with congestion control, relative to without",
-               images[0] / images[1]),
-        stable("variation of the goodput with congestion control, without off-phases", busy),
-        order("goodput fluctuates without control: its variation relative to the variation with control",
-              std::array{stable("", uncontrolled).value, stable("", busy).value}),
-        collapse(collapsed_share, "share of the time without control below 4 / 7.5 of the goodput with control",
-                 relative_to(mean, uncontrolled)),
-        notified("images per second with congestion control (66.8 on other hardware)", images[0]),
-        notified("images per second without congestion control (23.2 on other hardware)", images[1]),
-        notified("Gbit/s with congestion control, without off-phases (7.5 on other hardware)", mean)};
+    drawing.checks = checks_of_control({.speed = images[0], .goodputs = chart.lines[0].y},
+                                       {.speed = images[1], .goodputs = chart.lines[1].y});
+    drawing.checks.push_back(notified("images per second with congestion control (66.8 on other hardware)", images[0]));
+    drawing.checks.push_back(
+        notified("images per second without congestion control (23.2 on other hardware)", images[1]));
     drawing.charts = {chart};
     return drawing;
 }
 
 }  // namespace
+
+std::vector<Check> checks_of_control(const ControlledRun& with, const ControlledRun& without) {
+    const std::size_t off_phases = zeros_of(with.goodputs);
+    const std::vector<double> busy = without_off_phases(with.goodputs, off_phases);
+    const std::vector<double> uncontrolled = without_off_phases(without.goodputs, off_phases);
+    const double mean = std::accumulate(busy.begin(), busy.end(), 0.0) / static_cast<double>(busy.size());
+    return {number(stated_gain, same_ratio, "images per second with congestion control, relative to without",
+                   with.speed / without.speed),
+            stable("variation of the goodput with congestion control, without off-phases", busy),
+            order("goodput fluctuates without control: its variation relative to the variation with control",
+                  std::array{stable("", uncontrolled).value, stable("", busy).value}),
+            collapse(collapsed_share, "share of the time without control below 4 / 7.5 of the goodput with control",
+                     relative_to(mean, uncontrolled)),
+            notified("Gbit/s with congestion control, without off-phases (7.5 on other hardware)", mean)};
+}
 
 const Figure fig15{
     .id = "fig15",

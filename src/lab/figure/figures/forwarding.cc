@@ -2,6 +2,7 @@
 // Switches forward a share of all packets unaggregated.
 #include <array>
 
+#include "figure/figures/claims.h"
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 
@@ -64,19 +65,20 @@ Drawing draw_draft_fig8(const Lab& lab) {
         chart.lines.back().y.push_back(samples_per_s(reports[i]) / samples_per_s(reports[first]));
     }
     Drawing drawing;
-    const std::vector<double>& vgg = chart.lines[0].y;
-    const std::vector<double>& resnet = chart.lines[1].y;
-    drawing.checks = {
-        monotone(Trend::falls, "VGG16's throughput over the share forwarded", vgg),
-        monotone(Trend::falls, "ResNet50's throughput over the share forwarded", resnet),
-        order("with all packets forwarded, VGG16 loses more than ResNet50", std::array{resnet.back(), vgg.back()}),
-        notified("VGG16's throughput with all packets forwarded, relative to none", vgg.back()),
-        notified("ResNet50's throughput with all packets forwarded, relative to none", resnet.back())};
+    drawing.checks = checks_of_forwarding(chart.lines[0].y, chart.lines[1].y);
     drawing.charts = {chart, half_forwarded(lab)};
     return drawing;
 }
 
 }  // namespace
+
+std::vector<Check> checks_of_forwarding(const std::vector<double>& vgg, const std::vector<double>& resnet) {
+    return {monotone(Trend::falls, "VGG16's throughput over the share forwarded", vgg),
+            monotone(Trend::falls, "ResNet50's throughput over the share forwarded", resnet),
+            order("with all packets forwarded, VGG16 loses more than ResNet50", std::array{resnet.back(), vgg.back()}),
+            notified("VGG16's throughput with all packets forwarded, relative to none", vgg.back()),
+            notified("ResNet50's throughput with all packets forwarded, relative to none", resnet.back())};
+}
 
 const Figure draft_fig8{
     .id = "draft-fig8",

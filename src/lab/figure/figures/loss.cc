@@ -6,6 +6,7 @@
 #include <span>
 
 #include "figure/claims.h"
+#include "figure/figures/claims.h"
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 #include "figure/table.h"
@@ -43,7 +44,6 @@ std::vector<Line> normalised(const std::vector<const char*>& names, const std::v
 }
 
 constexpr const char* rivals[] = {"atp", "switchml"};
-constexpr double paper_lead = 1.34;
 
 // One worker loses packets. Empty: the microbenchmark instead of a model.
 std::vector<sim::Scenario> one_lossy_worker(const Lab& lab, const char* model, const std::vector<double>& losses) {
@@ -82,25 +82,8 @@ LineChart kept_by_loss(const char* title, const std::vector<double>& losses, std
             .lines = normalised({"ATP", "SwitchML"}, losses, speeds)};
 }
 
-std::vector<double> leads_of(const LineChart& chart) {
-    std::vector<double> leads;
-    for (std::size_t i = 0; i < chart.lines[0].y.size(); ++i)
-        leads.push_back(chart.lines[0].y[i] / chart.lines[1].y[i]);
-    return leads;
-}
-
 std::vector<double> losses_of(const Lab& lab) {
     return lab.pick<std::vector<double>>({1e-4, 1e-3, 1e-2}, {1e-5, 1e-4, 1e-3, 3e-3, 1e-2});
-}
-
-// With losses of 0.1 % and more, of which the text says that they lower the throughput.
-Check degrades_less(const std::string& what, const std::vector<double>& losses, const std::vector<double>& leads) {
-    double least = leads.back();
-    for (std::size_t i = 0; i < losses.size(); ++i) {
-        if (losses[i] >= 1e-3) least = std::min(least, leads[i]);
-    }
-    return order(what + " from 0.1 %: the share that ATP keeps relative to SwitchML's share, minimum",
-                 std::array{least, 1.0});
 }
 
 constexpr Input inputs_of_fig10[] = {
@@ -230,6 +213,22 @@ Drawing draw_switchml_fig6(const Lab& lab) {
 }
 
 }  // namespace
+
+std::vector<double> leads_of(const LineChart& chart) {
+    std::vector<double> leads;
+    for (std::size_t i = 0; i < chart.lines[0].y.size(); ++i)
+        leads.push_back(chart.lines[0].y[i] / chart.lines[1].y[i]);
+    return leads;
+}
+
+Check degrades_less(const std::string& what, const std::vector<double>& losses, const std::vector<double>& leads) {
+    double least = leads.back();
+    for (std::size_t i = 0; i < losses.size(); ++i) {
+        if (losses[i] >= 1e-3) least = std::min(least, leads[i]);
+    }
+    return order(what + " from 0.1 %: the share that ATP keeps relative to SwitchML's share, minimum",
+                 std::array{least, 1.0});
+}
 
 const Figure fig10{
     .id = "fig10",

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 
+#include "figure/figures/claims.h"
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 
@@ -32,20 +33,12 @@ Drawing draw_fig3(const Lab& lab) {
     const std::vector<sim::Report> reports = lab.run({point, tensor});
 
     const Line course = course_of("VGG16", reports[0].series->job_bytes.front(), reports[0].series->interval);
-    const auto on = static_cast<double>(std::ranges::count_if(course.y, [](double y) { return y > 0; }));
-    const double share = on / static_cast<double>(course.y.size());
-    // By the table of layers: all gradients at the goodput of one tensor, in an iteration that computes meanwhile.
     const workload::Workload layers = point.workload(0);
     const double bits = static_cast<double>(layers.elements()) * 32;
-    const double sending_ms = bits / (goodput_gbps(reports[1]) * giga) * 1e3;
-    const double iteration_ms = to_milliseconds(reports[0].jobs.front().iteration_time);
     Drawing drawing;
-    drawing.checks = {order("an iteration has off-phases: all of its time relative to the time that sends",
-                            std::array{static_cast<double>(course.y.size()), on}, 1 + equality),
-                      number(sending_ms / iteration_ms, same_ratio,
-                             "share of the time that sends (stated: by the table of layers)", share),
-                      notified("time of computation, relative to the time of an iteration",
-                               to_milliseconds(layers.compute()) / iteration_ms)};
+    drawing.checks = checks_of_phases(course.y, {.iteration = to_milliseconds(reports[0].jobs.front().iteration_time),
+                                                 .sending = bits / (goodput_gbps(reports[1]) * giga) * 1e3,
+                                                 .computing = to_milliseconds(layers.compute())});
     drawing.charts = {LineChart{.title = "VGG16, one worker and one server",
                                 .x = {.label = "time, ms", .from = 0},
                                 .y = {.label = "goodput of the worker, Gbit/s", .from = 0},
@@ -54,6 +47,18 @@ Drawing draw_fig3(const Lab& lab) {
 }
 
 }  // namespace
+
+std::vector<Check> checks_of_phases(const std::vector<double>& goodputs, const PhaseTimes& times) {
+    const auto all = static_cast<double>(goodputs.size());
+    const auto on = static_cast<double>(std::ranges::count_if(goodputs, [](double y) { return y > 0; }));
+    return {order("an iteration has off-phases: all of its time relative to the time that sends", std::array{all, on},
+                  1 + equality),
+            // By the table of layers: all gradients at the goodput of one tensor, in an iteration that computes
+            // meanwhile.
+            number(times.sending / times.iteration, same_ratio,
+                   "share of the time that sends (stated: by the table of layers)", on / all),
+            notified("time of computation, relative to the time of an iteration", times.computing / times.iteration)};
+}
 
 const Figure fig3{
     .id = "fig3",

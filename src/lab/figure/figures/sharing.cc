@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "figure/figures/claims.h"
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 
@@ -82,26 +83,9 @@ Drawing draw_fig13a(const Lab& lab) {
         line.x.push_back(shares[i % shares.size()] * 100);
         line.y.push_back(samples_per_s(reports[i]));
     }
-    const auto at = [&](std::size_t line, double share) {
-        const auto found = std::ranges::find(shares, share);
-        return chart.lines[line].y[static_cast<std::size_t>(found - shares.begin())];
-    };
-    // The window of a job is a power of two. The job therefore uses a static part of a quarter or half of a window in
-    // full. Of a part between them, the job uses only a quarter of a window. The value that a fully used part would
-    // have is interpolated linearly.
-    const double whole_third = at(1, 0.25) + (at(1, 0.5) - at(1, 0.25)) * (1.0 / 3 - 0.25) / (0.5 - 0.25);
     Drawing drawing;
-    const double gain_of_third = at(0, 1.0 / 3) / whole_third;
-    const std::array gains{gain_of_third, at(0, 0.5) / at(1, 0.5), at(0, 1) / at(1, 1)};
-    drawing.checks = {
-        equal(1, "dynamic relative to static, with 100 %", at(0, 1) / at(1, 1)),
-        equal(0.925, "dynamic with 50 %, relative to dynamic with 100 %", at(0, 0.5) / at(0, 1)),
-        number(1.38, same_ratio, "largest gain over static parts that are used as a whole", std::ranges::max(gains)),
-        order("the gain falls from 33 % over 50 % to 100 %", gains),
-        monotone(Trend::falls, "dynamic throughput over the aggregators, from most to fewest", chart.lines[0].y),
-        notified("dynamic relative to static windows of powers of two, with 33 %", at(0, 1.0 / 3) / at(1, 1.0 / 3)),
-        notified("dynamic relative to static, with 25 %", at(0, 0.25) / at(1, 0.25)),
-        notified("aggregators at the peak", peak.aggregators)};
+    drawing.checks = checks_of_parts(chart, shares);
+    drawing.checks.push_back(notified("aggregators at the peak", peak.aggregators));
     drawing.charts = {chart};
     return drawing;
 }
@@ -139,20 +123,8 @@ Drawing draw_fig13b(const Lab& lab) {
                           .x = {.label = "time, ms", .from = 0},
                           .y = {.label = "packets added by the server per interval", .from = 0},
                           .lines = additions_of(report.series->job_added_at_server, report.series->interval)};
-    const double end = chart.lines.front().x.back();
-    double settled = 0;
-    for (const Line& line : chart.lines) {
-        for (std::size_t i = 0; i < line.x.size(); ++i) {
-            if (line.y[i] > 0) settled = std::max(settled, line.x[i]);
-        }
-    }
-    const double early = sum_between(chart.lines, 0, end / 4);
     Drawing drawing;
-    drawing.checks = {
-        equal(0, "packets added by servers in the last quarter of the time, relative to the first quarter",
-              sum_between(chart.lines, end * 3 / 4, end) / early),
-        number(500, same_ratio, "ms until the servers add no packet", settled),
-        notified("packets added by servers in the first quarter of the time", early)};
+    drawing.checks = checks_of_settling(chart.lines, 1);
     drawing.charts = {chart};
     return drawing;
 }
@@ -191,17 +163,57 @@ Drawing draw_fig13c(const Lab& lab) {
                           .x = {.label = "time, ms", .from = 0},
                           .y = {.label = "packets added by the switch per interval", .from = 0},
                           .lines = additions_of(report.series->job_added_in_network, report.series->interval)};
-    const Crowds crowds = crowds_of(chart.lines);
     Drawing drawing;
-    drawing.checks = {
-        order("packets of an active job that the switch adds while another job is idle, relative to "
-              "while all are active",
-              std::array{crowds.some_off, crowds.all_on})};
+    drawing.checks = {check_of_off_phases(chart.lines)};
     drawing.charts = {chart};
     return drawing;
 }
 
 }  // namespace
+
+std::vector<Check> checks_of_parts(const LineChart& chart, const std::vector<double>& shares) {
+    const auto at = [&](std::size_t line, double share) {
+        const auto found = std::ranges::find(shares, share);
+        return chart.lines[line].y[static_cast<std::size_t>(found - shares.begin())];
+    };
+    // The window of a job is a power of two. The job therefore uses a static part of a quarter or half of a window in
+    // full. Of a part between them, the job uses only a quarter of a window. The value that a fully used part would
+    // have is interpolated linearly.
+    const double whole_third = at(1, 0.25) + (at(1, 0.5) - at(1, 0.25)) * (1.0 / 3 - 0.25) / (0.5 - 0.25);
+    const double gain_of_third = at(0, 1.0 / 3) / whole_third;
+    const std::array gains{gain_of_third, at(0, 0.5) / at(1, 0.5), at(0, 1) / at(1, 1)};
+    return {
+        equal(1, "dynamic relative to static, with 100 %", at(0, 1) / at(1, 1)),
+        equal(0.925, "dynamic with 50 %, relative to dynamic with 100 %", at(0, 0.5) / at(0, 1)),
+        number(1.38, same_ratio, "largest gain over static parts that are used as a whole", std::ranges::max(gains)),
+        order("the gain falls from 33 % over 50 % to 100 %", gains),
+        monotone(Trend::falls, "dynamic throughput over the aggregators, from most to fewest", chart.lines[0].y),
+        notified("dynamic relative to static windows of powers of two, with 33 %", at(0, 1.0 / 3) / at(1, 1.0 / 3)),
+        notified("dynamic relative to static, with 25 %", at(0, 0.25) / at(1, 0.25))};
+}
+
+std::vector<Check> checks_of_settling(const std::vector<Line>& jobs_added, double millisecond) {
+    const double end = jobs_added.front().x.back();
+    double settled = 0;
+    for (const Line& line : jobs_added) {
+        for (std::size_t i = 0; i < line.x.size(); ++i) {
+            if (line.y[i] > 0) settled = std::max(settled, line.x[i]);
+        }
+    }
+    const double early = sum_between(jobs_added, 0, end / 4);
+    return {equal(0, "packets added by servers in the last quarter of the time, relative to the first quarter",
+                  sum_between(jobs_added, end * 3 / 4, end) / early),
+            number(500, same_ratio, "ms until the servers add no packet", settled / millisecond),
+            notified("packets added by servers in the first quarter of the time", early)};
+}
+
+Check check_of_off_phases(const std::vector<Line>& jobs_added) {
+    const Crowds crowds = crowds_of(jobs_added);
+    return order(
+        "packets of an active job that the switch adds while another job is idle, relative to "
+        "while all are active",
+        std::array{crowds.some_off, crowds.all_on});
+}
 
 const Figure fig13a{
     .id = "fig13a",
