@@ -221,6 +221,15 @@ double Outcome::mean_seconds(std::string_view system, std::size_t job) const {
     return std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
 }
 
+const Json& Outcome::of_round(std::string_view system, const std::string& path) const {
+    const std::string pointer = fmt::format("/rounds/{}/{}/{}", round_, system, path);
+    try {
+        return report_->at(Json::json_pointer(pointer));
+    } catch (const Json::exception& error) {
+        throw Failed(fmt::format("bench/cluster printed no {}: {}", pointer, error.what()));
+    }
+}
+
 std::vector<Outcome> measured(const Lab& lab, const std::vector<Trial>& trials) {
     std::vector<Outcome> outcomes;
     if (!std::filesystem::exists(trials.front().program)) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 namespace atp::figure {
 namespace {
@@ -82,6 +83,7 @@ TEST(Trial, OutcomeIsThatOfOneRound) {
     EXPECT_DOUBLE_EQ(second.seconds("atp"), 5);
     EXPECT_NEAR(second.share_of_limit("atp"), 1, 1e-5);
     EXPECT_DOUBLE_EQ(second.number("/bytes"), 1000);
+    EXPECT_EQ(second.of_round("atp", "seconds/1/0").get<double>(), 6);
 }
 
 TEST(Trial, BusiestSystemOfAllTrialsIsNamed) {
@@ -97,6 +99,8 @@ TEST(Trial, OutcomeThatLacksANumberFails) {
     EXPECT_THROW((void)Outcome(printed, 0).number("/stream_bps"), Failed);
     EXPECT_THROW((void)Outcome(printed, 2).seconds("atp"), Failed);
     EXPECT_THROW((void)Outcome(printed, 0).seconds("gloo"), Failed);
+    EXPECT_THROW((void)Outcome(printed, 0).seconds("atp", 2), Failed);
+    EXPECT_THROW((void)Outcome(printed, 0).of_round("atp", "series"), Failed);
 }
 
 // A Lab whose commands print the text above, and their number.
