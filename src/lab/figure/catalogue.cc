@@ -18,23 +18,12 @@ constexpr std::array all{
     &switchml_fig4, &switchml_fig5, &switchml_fig6, &switchml_fig7, &switchml_fig8,   &switchml_fig10, &switchml_table1,
     &beyond_server, &beyond_mtu,    &beyond_probe,  &beyond_scale,  &beyond_arrivals, &beyond_restart};
 
-constexpr std::array all_real{&real_fig8,
-                              &real_fig9,
-                              &real_fig10,
-                              &real_fig12,
-                              &real_fig14,
-                              &real_fig16,
-                              &fig19,
-                              &real_fig20,
-                              &real_draft_fig10,
-                              &real_draft_fig12,
-                              &real_switchml_fig2,
-                              &real_switchml_fig4,
-                              &real_switchml_fig5,
-                              &real_switchml_fig6,
-                              &real_switchml_fig7,
-                              &real_switchml_fig8,
-                              &real_switchml_table1};
+constexpr std::array all_real{&real_fig3,          &real_fig8,          &real_fig9,          &real_fig10,
+                              &real_fig12,         &real_fig13a,        &real_fig13b,        &real_fig13c,
+                              &real_fig14,         &real_fig15,         &real_fig16,         &fig19,
+                              &real_fig20,         &real_draft_fig7,    &real_draft_fig8,    &real_draft_fig10,
+                              &real_draft_fig12,   &real_switchml_fig2, &real_switchml_fig4, &real_switchml_fig5,
+                              &real_switchml_fig6, &real_switchml_fig7, &real_switchml_fig8, &real_switchml_table1};
 
 // Edit distance: the letters to insert, delete or replace.
 std::size_t distance_between(std::string_view a, std::string_view b) {

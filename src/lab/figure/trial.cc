@@ -188,10 +188,6 @@ Value Outcome::read(const std::string& pointer) const {
 
 double Outcome::number(const std::string& pointer) const { return read<double>(pointer); }
 
-std::vector<std::vector<double>> Outcome::points(const std::string& pointer) const {
-    return read<std::vector<std::vector<double>>>(pointer);
-}
-
 std::vector<double> Outcome::all_seconds(std::string_view system, std::size_t job) const {
     auto seconds = read<std::vector<double>>(fmt::format("/rounds/{}/{}/seconds/{}", round_, system, job));
     if (seconds.empty()) throw Failed("bench/cluster measured no operation");

@@ -59,7 +59,6 @@ class Outcome {
     [[nodiscard]] double mean_seconds(std::string_view system, std::size_t job = 0) const;
     // A number of the report, by a JSON pointer such as "/stream_bps"; of all rounds.
     [[nodiscard]] double number(const std::string& pointer) const;
-    [[nodiscard]] std::vector<std::vector<double>> points(const std::string& pointer) const;
     // What the report has of this round below a path, such as the samples of --sample.
     [[nodiscard]] const nlohmann::json& of_round(std::string_view system, const std::string& path) const;
     [[nodiscard]] const nlohmann::json& report() const { return *report_; }

@@ -2,132 +2,121 @@
 // Lost frames on real links.
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
 
-#include "figure/claims.h"
+#include "figure/figures/claims.h"
+#include "figure/figures/points.h"
 #include "figure/real/real_figures.h"
-#include "figure/trial.h"
+#include "figure/real/trained.h"
 
 namespace atp::figure {
 namespace {
 
-constexpr double paper_lead = 1.34;
+constexpr std::int64_t rate = 100'000'000;
 
-std::vector<double> losses_of(const Lab& lab) {
+std::vector<double> losses_of_tensor(const Lab& lab) {
     return lab.pick<std::vector<double>>({1e-2}, {1e-4, 1e-3, 3e-3, 1e-2});
 }
 
-Trial lossy(const Lab& lab, double loss, const char* system) {
-    Trial trial{.network = linked("star:8", 100'000'000), .systems = {"atp", "switchml"}};
-    trial.network.systems = {*sim::parse_system(system)};
+std::vector<double> losses_of_model(const Lab& lab) {
+    return lab.pick<std::vector<double>>({1e-4, 1e-2}, {1e-4, 1e-3, 1e-2});
+}
+
+Trial tensor_trial(const Lab& lab) {
+    Trial trial{.network = linked("star:8", rate), .systems = {}};
     trial.network.bytes = lab.pick<std::uint64_t>(2'000'000, 10'000'000);
-    trial.network.faults.loss = loss;
-    trial.network.faults.lossy_worker = 0;
     return trial;
 }
 
-constexpr Input links_of_fig10[] = {
+Trial model_trial(const Lab& lab, const char* model, double scale) {
+    return trained_trial("star:8", rate,
+                         {.model = model,
+                          .scale = lab.quick() ? 4 * scale : scale,
+                          .batch = lab.free("batch", 32U),
+                          .iterations = lab.pick(1U, 2U)});
+}
+
+// The simulation of a system, with the slots and the timeout of SwitchML that were the fastest.
+sim::Scenario network_of(const Trial& trial, const std::string& system, const Outcome& outcome) {
+    sim::Scenario network = trial.network;
+    network.systems = {*sim::parse_system(system)};
+    const nlohmann::json::json_pointer variant("/systems/" + system + "/variant");
+    unsigned slots = 0;
+    unsigned timeout_us = 0;
+    if (std::sscanf(outcome.report().value(variant, "").c_str(), "%u slots, %uus", &slots, &timeout_us) == 2) {
+        network.switchml = {.pool = slots, .lanes = network.lanes};
+        network.switchml.timeout = std::chrono::microseconds(timeout_us);
+    }
+    return network;
+}
+
+// Goodput relative to no loss: lines of ATP, of SwitchML, and of their simulations.
+LineChart kept_on_links(const Lab& lab, const Trial& base, std::string title, const std::vector<double>& losses) {
+    std::vector<Trial> trials;
+    for (std::size_t i = 0; i <= losses.size(); ++i) {
+        trials.push_back(base);
+        trials.back().systems = {"atp", "switchml"};
+        trials.back().network.faults.loss = i == 0 ? 0 : losses[i - 1];
+        trials.back().network.faults.lossy_worker = 0;
+    }
+    const std::vector<Outcome> outcomes = measured(lab, trials);
+    LineChart chart{.title = std::move(title),
+                    .x = {.label = "frames lost at one worker, %", .logarithmic = true},
+                    .y = {.label = "throughput relative to no loss", .from = 0},
+                    .lines = {{.name = "ATP"}, {.name = "SwitchML"}}};
+    for (std::size_t k = 0; k < 2; ++k) {
+        const std::string& system = trials[0].systems[k];
+        std::vector<sim::Scenario> points;
+        for (std::size_t i = 0; i < trials.size(); ++i) points.push_back(network_of(trials[i], system, outcomes[i]));
+        const std::vector<sim::Report> reports = lab.run(points);
+        Line line{.name = chart.lines[k].name + std::string(simulated)};
+        for (std::size_t i = 0; i < losses.size(); ++i) {
+            line.x.push_back(losses[i] * 100);
+            line.y.push_back(settled_goodput_gbps(reports[i + 1]) / settled_goodput_gbps(reports[0]));
+            chart.lines[k].y.push_back(outcomes[i + 1].goodput_bps(system) / outcomes[0].goodput_bps(system));
+        }
+        chart.lines[k].x = line.x;
+        chart.lines.push_back(std::move(line));
+    }
+    return chart;
+}
+
+constexpr Input inputs_of_real_losses[] = {
     {"eight workers, one loses packets in both directions", Origin::paper, "section 5.2.3"},
     {"slots and timeout of SwitchML", Origin::measured, "the fastest of three pairs, before each trial"},
     {"congestion windows halve", Origin::measured, "as the product; the paper switches this off"},
+    {"time of layers", Origin::paper, "SwitchML, table 1, ideal throughput"},
+    {"batch", Origin::free, "32 samples"},
 };
 
 Drawing draw_real_fig10(const Lab& lab) {
-    const std::vector<double> losses = losses_of(lab);
-    std::vector<Trial> trials{lossy(lab, 0, "atp")};
-    for (const double loss : losses) trials.push_back(lossy(lab, loss, "atp"));
-    const std::vector<Outcome> outcomes = measured(lab, trials);
-    std::vector<sim::Scenario> points;
-    for (const Trial& trial : trials) points.push_back(trial.network);
-    const std::vector<sim::Report> reports = lab.run(points);
-
-    LineChart chart{.title = "Eight workers at 100 Mbit/s, tensors of 10 MB",
-                    .x = {.label = "frames lost at one worker, %", .logarithmic = true},
-                    .y = {.label = "goodput relative to no loss", .from = 0},
-                    .lines = {{.name = "ATP"}, {.name = "SwitchML"}, {.name = "ATP" + std::string(simulated)}}};
-    std::vector<double> leads;
-    for (std::size_t i = 0; i < losses.size(); ++i) {
-        for (Line& line : chart.lines) line.x.push_back(losses[i] * 100);
-        for (std::size_t k = 0; k < 2; ++k) {
-            const std::string& system = trials[0].systems[k];
-            chart.lines[k].y.push_back(outcomes[i + 1].goodput_bps(system) / outcomes[0].goodput_bps(system));
-        }
-        chart.lines[2].y.push_back(reports[i + 1].jobs[0].goodput_bits_per_s() /
-                                   reports[0].jobs[0].goodput_bits_per_s());
-        leads.push_back(chart.lines[0].y[i] / chart.lines[1].y[i]);
-    }
+    const std::vector<double> losses = losses_of_model(lab);
+    const LineChart of_model = kept_on_links(lab, model_trial(lab, "VGG16", 200), "VGG16", losses);
+    const LineChart of_micro =
+        kept_on_links(lab, tensor_trial(lab), "Microbenchmark, tensors of 10 MB", losses_of_tensor(lab));
+    const std::vector<double> model = leads_of(of_model);
+    const std::vector<double> micro = leads_of(of_micro);
     Drawing drawing;
     drawing.checks = {
         number(paper_lead, same_ratio, "largest gain: share that ATP keeps, relative to SwitchML's share",
-               std::ranges::max(leads)),
-        order("at 1 %: share that ATP keeps, relative to SwitchML's share", std::array{leads.back(), 1.0}),
-        equal(1, "ATP at 0.01 %: goodput relative to no loss", chart.lines[0].y.front()),
-        notified("ATP at 1 %: goodput relative to no loss", chart.lines[0].y.back()),
-        notified("SwitchML at 1 %: goodput relative to no loss", chart.lines[1].y.back()),
-        busiest(outcomes)};
-    drawing.charts = {chart};
+               std::max(std::ranges::max(model), std::ranges::max(micro))),
+        degrades_less("VGG16", losses, model),
+        degrades_less("microbenchmark", losses_of_tensor(lab), micro),
+        equal(1, "ATP, VGG16 at 0.01 %: throughput relative to no loss", of_model.lines[0].y.front()),
+        notified("ATP, microbenchmark at 1 %: throughput relative to no loss", of_micro.lines[0].y.back()),
+        notified("SwitchML, microbenchmark at 1 %: throughput relative to no loss", of_micro.lines[1].y.back())};
+    drawing.charts = {of_model, of_micro};
     return drawing;
 }
 
-// Of each system, and of its simulation.
-struct LossTimes {
-    std::vector<double> switchml;
-    std::vector<double> gloo;
-    std::vector<double> simulated_switchml;
-};
-
-constexpr Input inputs_of_real_losses[] = {
-    {"loss on every link", Origin::paper, "section 5.5"},
-    {"64 slots and a timeout of 25 ms", Origin::measured, "the fastest at 1 % of 16, 64 and 256 slots"},
-};
-
-Trial lossy_links(const Lab& lab, double loss) {
-    sim::Scenario links = linked("star:8", 100'000'000);
-    links.bytes = lab.pick<std::uint64_t>(2'000'000, 4'000'000);
-    links.faults.loss = loss;
-    Trial trial = switchml_trial(links, {.pool = 64, .lanes = links.lanes, .timeout = std::chrono::milliseconds(25)});
-    trial.systems.emplace_back("gloo");
-    return trial;
-}
-
-LossTimes times_of(const Lab& lab, const std::vector<double>& losses) {
-    std::vector<Trial> trials;
-    std::vector<sim::Scenario> points;
-    for (const double loss : losses) trials.push_back(lossy_links(lab, loss));
-    for (const Trial& trial : trials) points.push_back(trial.network);
-    const std::vector<sim::Report> reports = lab.run(points);
-    const std::vector<Outcome> outcomes = measured(lab, trials);
-    LossTimes times;
-    for (std::size_t i = 0; i < losses.size(); ++i) {
-        times.switchml.push_back(outcomes[i].seconds("switchml"));
-        times.gloo.push_back(outcomes[i].seconds("gloo"));
-        times.simulated_switchml.push_back(1 / reports[i].jobs.front().goodput_bits_per_s());
-    }
-    return times;
-}
-
-Drawing draw_real_switchml_fig5(const Lab& lab) {
-    const std::vector<double> losses{0, 1e-4, 1e-3, 1e-2};
-    const LossTimes times = times_of(lab, losses);
-    LineChart chart{.title = "Eight workers at 100 Mbit/s, loss on every link",
-                    .x = {.label = "frames lost, %", .logarithmic = true},
-                    .y = {.label = "time relative to no loss", .logarithmic = true, .from = 1}};
-    const std::pair<std::string, const std::vector<double>*> curves[] = {
-        {"SwitchML", &times.switchml},
-        {"Gloo", &times.gloo},
-        {"SwitchML" + std::string(simulated), &times.simulated_switchml}};
-    for (const auto& [name, seconds] : curves) {
-        Line line{.name = name};
-        for (std::size_t i = 1; i < losses.size(); ++i) {
-            line.x.push_back(losses[i] * 100);
-            line.y.push_back((*seconds)[i] / seconds->front());
-        }
-        chart.lines.push_back(std::move(line));
-    }
+Drawing draw_real_draft_fig7(const Lab& lab) {
+    const std::vector<double> losses = losses_of_model(lab);
+    const LineChart chart = kept_on_links(lab, model_trial(lab, "ResNet50", 130), "ResNet50", losses);
     Drawing drawing;
-    drawing.checks = checks_of_losses(chart.lines[0].y, "Gloo", chart.lines[1].y);
-    drawing.checks.push_back(
-        notified("at 0.1 %: SwitchML's time relative to Gloo's", times.switchml[2] / times.gloo[2]));
-    drawing.checks.push_back(notified("at 1 %: SwitchML's time relative to Gloo's", times.switchml[3] / times.gloo[3]));
+    drawing.checks = {degrades_less("ResNet50", losses, leads_of(chart)),
+                      notified("ATP at 1 %: throughput relative to no loss", chart.lines[0].y.back()),
+                      notified("SwitchML at 1 %: throughput relative to no loss", chart.lines[1].y.back())};
     drawing.charts = {chart};
     return drawing;
 }
@@ -137,29 +126,26 @@ Drawing draw_real_switchml_fig5(const Lab& lab) {
 const Figure real_fig10{
     .id = "fig10",
     .setup =
-        "Frames are lost at the link of one of eight workers, in both directions, by eBPF at both of its ends. "
-        "SwitchML "
-        "has the fastest of three pairs of slots and timeout. A round trip takes milliseconds at this rate, so a "
-        "timeout of 1 ms would be shorter than it.",
+        "Frames are lost at the link of one of eight workers, of 100 Mbit/s, in both directions, by eBPF at both of "
+        "its "
+        "ends. SwitchML has the fastest of three pairs of slots and timeout. A round trip takes milliseconds at this "
+        "rate, so a timeout of 1 ms would be shorter than it. Ranks of VGG16 sleep for the time of the layers, which "
+        "is 1,000 times longer on links that are 1,000 times slower.",
+    .differences = "Cause unknown.",
     .basis = Basis::sockets,
-    .inputs = links_of_fig10,
-    .seconds = 120,
+    .inputs = inputs_of_real_losses,
+    .seconds = 320,
     .draw = draw_real_fig10,
 };
 
-const Figure real_switchml_fig5{
-    .id = "switchml-fig5",
-    .setup =
-        "eBPF loses frames at both ends of every link, alike for UDP and TCP. SwitchML's packets have 352 elements, as "
-        "Gloo's frames are full, and its slots fill a link. Gloo has the fastest of its four algorithms.",
-    .differences =
-        "Here Gloo slows down about as much as SwitchML, which stays faster (last rows). Why the paper's Gloo slows "
-        "down more is unknown. Its tensors take less time there than TCP's shortest timeout, 200 ms, and here three "
-        "times as long.",
+const Figure real_draft_fig7{
+    .id = "draft-fig7",
+    .setup = "As fig10, which draws VGG16. The plotted values are not in the text.",
+    .differences = "Cause unknown.",
     .basis = Basis::sockets,
     .inputs = inputs_of_real_losses,
-    .seconds = 150,
-    .draw = draw_real_switchml_fig5,
+    .seconds = 180,
+    .draw = draw_real_draft_fig7,
 };
 
 }  // namespace atp::figure

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "figure/real/real_figures.h"
 #include "figure/trial.h"
@@ -155,7 +156,7 @@ constexpr Input links_of_switchml_fig6[] = {
 // Of what the first host sent, from its first to its last packet.
 Line rate_of(const Outcome& outcome, std::string name) {
     constexpr double idle_bytes = 10'000;  // of forming the job
-    const auto series = outcome.points("/systems/switchml/series");
+    const auto series = outcome.of_round("switchml", "series").get<std::vector<std::vector<double>>>();
     Line line{.name = std::move(name), .markers = false};
     double begin = 0;
     for (std::size_t i = 1; i < series.size(); ++i) {

@@ -8,24 +8,17 @@
 namespace atp::figure {
 namespace {
 
-constexpr double rate_of_papers = 100e9;
 constexpr double share_of_server = 0.6;
 constexpr double mega = 1e6;
 constexpr double idle_share = 0.01;  // of the link
 
 }  // namespace
 
-Trial trial_of(std::string_view topology, std::int64_t rate_bits_per_s, const Trained& trained) {
-    Trial trial{.network = linked(topology, rate_bits_per_s), .systems = {"atp"}};
-    sim::Scenario& network = trial.network;
-    network.models = {std::string(trained.model)};
-    network.scale = trained.scale;
-    network.batch = trained.batch;
-    network.slowness = rate_of_papers / static_cast<double>(rate_bits_per_s);
-    network.iterations = trained.iterations;
-    trial.flags = {
-        "--model",       network.models.front(),           "--batch",    std::to_string(trained.batch),
-        "--model-scale", fmt::format("{}", network.scale), "--slowness", fmt::format("{}", network.slowness)};
+Trial trained_trial(std::string_view topology, std::int64_t rate_bits_per_s, const Trained& trained) {
+    Trial trial{.network = training(topology, rate_bits_per_s, {std::string(trained.model)}, trained.batch),
+                .systems = {"atp"}};
+    trial.network.scale = trained.scale;
+    trial.network.iterations = trained.iterations;
     return trial;
 }
 

@@ -16,7 +16,7 @@ struct Trained {
     unsigned batch = 32;
     unsigned iterations = 3;
 };
-[[nodiscard]] Trial trial_of(std::string_view topology, std::int64_t rate_bits_per_s, const Trained& trained);
+[[nodiscard]] Trial trained_trial(std::string_view topology, std::int64_t rate_bits_per_s, const Trained& trained);
 
 // The servers run on a host of its own, whose link has 0.6 of the rate for each of them: the papers' servers handle 60
 // Gbit/s on links of 100. The hosts of a simulation are all as slow.
