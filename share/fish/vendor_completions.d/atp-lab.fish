@@ -126,7 +126,7 @@ complete -c atp-lab -n '__fish_seen_subcommand_from figure' -l runs -x -d 'Seeds
 complete -c atp-lab -n '__fish_seen_subcommand_from figure' -l threads -x -d 'Threads that run points; results do not depend on it'
 complete -c atp-lab -n '__fish_seen_subcommand_from figure' -l out -x -a '(__fish_complete_directories)' -d 'Folder for ID.csv and ID.svg; with all: for a page and a folder figures'
 complete -c atp-lab -n '__fish_seen_subcommand_from figure' -l kept -x -a '(__fish_complete_directories)' -d 'Folder of finished measurements, which a run with --real takes from there instead of measuring again'
-complete -c atp-lab -n '__fish_seen_subcommand_from figure' -l again -d 'Empty the folder of finished measurements first'
+complete -c atp-lab -n '__fish_seen_subcommand_from figure' -l again -d 'Remove finished measurements first'
 complete -c atp-lab -n '__fish_seen_subcommand_from figure' -l json -d 'Print a JSON array of {id, claim, ours, basis, verdict, decided_by, gaps, inputs, checks} instead of tables'
 complete -c atp-lab -n '__fish_seen_subcommand_from figure' -s h -d 'Print this help'
 complete -c atp-lab -n '__fish_seen_subcommand_from figure' -l help -d 'Print this help'

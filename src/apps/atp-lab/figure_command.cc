@@ -23,7 +23,6 @@
 #include "apps/common/interruption.h"
 #include "apps/common/output.h"
 #include "apps/common/progress.h"
-#include "apps/common/revision.h"
 #include "figure/catalogue.h"
 #include "figure/chart_table.h"
 #include "figure/files.h"
@@ -46,6 +45,7 @@ struct FigureOptions {
     std::string what;
     std::string out;   // empty: the folder of the page, or the current folder
     std::string kept;  // folder of the results of bench/cluster; empty: by revision
+    std::string version;
     bool again = false;
     bool json = false;
     figure::LabOptions lab{.threads = std::max(1U, std::thread::hardware_concurrency())};
@@ -168,10 +168,11 @@ tl::expected<std::string, figure::CommandFailure> run_command(const std::vector<
     return *std::move(printed);
 }
 
-// Results of another revision are no results of this one.
-std::filesystem::path kept_folder() {
-    const std::string commit = revision();
-    return std::filesystem::path("build/figures") / (commit.empty() ? "unknown" : commit);
+// Results of another revision are no results of this one. `version`: of this program, "atp 0.1.0 (66bf5bfe)".
+std::filesystem::path kept_folder(const std::string& version) {
+    const std::size_t begin = version.find('(') + 1;
+    const std::string commit = begin == 0 ? "unknown" : version.substr(begin, version.find(')') - begin);
+    return std::filesystem::path("build/figures") / commit;
 }
 
 // Draws figures one after the other, each on all cores.
@@ -179,9 +180,8 @@ class Artist {
   public:
     Artist(const FigureOptions& options, const std::vector<const figure::Figure*>& figures) : lab_(options.lab) {
         for (const figure::Figure* one : figures) seconds_left_ += one->seconds;
-        lab_.kept = options.kept.empty() ? kept_folder() : std::filesystem::path(options.kept);
-        std::error_code ignored;
-        if (options.again) std::filesystem::remove_all(lab_.kept, ignored);
+        lab_.kept = options.kept.empty() ? kept_folder(options.version) : std::filesystem::path(options.kept);
+        if (options.again) figure::forget(lab_.kept);
         lab_.stop = &stop_;
         lab_.command = [this](const auto& command) { return run_command(command, interruption_); };
     }
@@ -303,7 +303,7 @@ std::function<int()> register_figure(CLI::App& program) {
     flags.text("--kept", options->kept, "FOLDER", "a path",
                "Folder of finished measurements, which a run with --real takes from there instead of measuring again "
                "[build/figures/REVISION]");
-    flags.flag("--again", options->again, "Empty the folder of finished measurements first");
+    flags.flag("--again", options->again, "Remove finished measurements first");
     flags.flag("--json", options->json,
                "Print a JSON array of {id, claim, ours, basis, verdict, decided_by, gaps, inputs, checks} instead of "
                "tables");
@@ -312,6 +312,7 @@ std::function<int()> register_figure(CLI::App& program) {
                       {exit_failed, "a figure differs or failed"},
                       {exit_misused, "bad arguments"},
                       {exit_interrupted, "after Ctrl-C"}});
+    options->version = program.version();
     return [options] { return run_figure(*options); };
 }
 

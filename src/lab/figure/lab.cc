@@ -39,11 +39,22 @@ std::uint64_t hash_of(std::string_view text) {
     return hash;
 }
 
+constexpr std::string_view kept_ending = ".kept";
+
+bool is_kept(const std::filesystem::path& path) { return path.extension() == kept_ending; }
+
 std::string failure_of(const sim::Report& report) {
     return report.failures.empty() ? "it did not finish" : report.failures.front();
 }
 
 }  // namespace
+
+void forget(const std::filesystem::path& kept) {
+    std::error_code error;  // of a folder that does not exist
+    for (const auto& entry : std::filesystem::directory_iterator(kept, error)) {
+        if (is_kept(entry.path())) std::filesystem::remove(entry.path(), error);
+    }
+}
 
 void Lab::stop_if_requested() const {
     if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) throw Interrupted{};
@@ -87,7 +98,7 @@ std::string Lab::kept_output_of(const std::vector<std::string>& command, unsigne
     if (options_.kept.empty()) return output_of(command);
     std::string words = fmt::format("{}", fmt::join(command, " "));
     if (repeat != 0) words += fmt::format(" # repetition {}", repeat);
-    const auto file = options_.kept / fmt::format("{:016x}.txt", hash_of(words));
+    const auto file = options_.kept / fmt::format("{:016x}{}", hash_of(words), kept_ending);
     // The command is the first line, so that a reader finds what a file holds, and no other command reads it.
     if (const auto kept = read_file(file); kept.starts_with(words + "\n")) return kept.substr(words.size() + 1);
     std::string output = output_of(command);

@@ -47,6 +47,9 @@ struct LabOptions {
     std::filesystem::path kept{};
 };
 
+// Removes results from a folder that LabOptions::kept named, and no other file.
+void forget(const std::filesystem::path& kept);
+
 // Exceptions that end the function of a figure. They never leave this module.
 struct Interrupted {};
 struct Failed : std::runtime_error {

@@ -2,6 +2,11 @@
 #include "figure/lab.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
 
 #include <mutex>
 
@@ -66,6 +71,21 @@ TEST(Lab, OutputOfACommandIsReturned) {
     } catch (const Failed&) {  // NOLINT(bugprone-empty-catch): as expected
     }
     EXPECT_THROW((void)Lab({}).output_of({"echo", "hello"}), Failed);
+}
+
+TEST(Lab, KeptOutputOfACommandIsForgottenAlone) {
+    const auto folder = std::filesystem::path(testing::TempDir()) / ("atp_lab_test_" + std::to_string(getpid()));
+    int runs = 0;
+    const Lab lab({.command = [&](const auto&) { return std::to_string(++runs); }, .kept = folder});
+    EXPECT_EQ(lab.kept_output_of({"a", "b"}), "1");
+    EXPECT_EQ(lab.kept_output_of({"a", "b"}), "1") << "kept";
+    EXPECT_EQ(lab.kept_output_of({"a", "c"}), "2") << "another command";
+    std::ofstream(folder / "own.txt") << "text";
+    forget(folder);
+    EXPECT_EQ(lab.kept_output_of({"a", "b"}), "3");
+    EXPECT_TRUE(std::filesystem::exists(folder / "own.txt")) << "no result";
+    std::filesystem::remove_all(folder);
+    forget(folder);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "figure/claims.h"
+#include "figure/figures/claims.h"
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <iterator>
 
-#include "figure/claims.h"
+#include "figure/figures/claims.h"
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 #include "figure/table.h"

@@ -5,7 +5,6 @@
 #include <iterator>
 #include <span>
 
-#include "figure/claims.h"
 #include "figure/figures/claims.h"
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"

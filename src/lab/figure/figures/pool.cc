@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The number of switch slots that SwitchML needs.
-#include "figure/claims.h"
+#include "figure/figures/claims.h"
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 #include "switchml/packet.h"

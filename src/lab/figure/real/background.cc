@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "figure/claims.h"
+#include "figure/figures/claims.h"
 #include "figure/real/real_figures.h"
 #include "figure/trial.h"
 

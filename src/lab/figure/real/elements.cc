@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "figure/claims.h"
+#include "figure/figures/claims.h"
 #include "figure/real/real_figures.h"
 #include "figure/table.h"
 #include "figure/trial.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The number of slots that SwitchML needs on real links.
-#include "figure/claims.h"
+#include "figure/figures/claims.h"
 #include "figure/real/real_figures.h"
 #include "figure/trial.h"
 #include "switchml/packet.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "figure/claims.h"
+#include "figure/figures/claims.h"
 
 #include <fmt/format.h>
 
