@@ -139,7 +139,7 @@ class Bench:
         def ask():
             while not stop.wait(self.sample_seconds):
                 # Before it listens and after its end, a switch does not answer.
-                with contextlib.suppress(processes.Failed):
+                with contextlib.suppress(processes.Failed, ValueError, KeyError):
                     if counters := self._counters(system):
                         additions.append([time.monotonic() - begin, additions_of_jobs(counters)])
 

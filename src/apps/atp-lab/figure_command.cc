@@ -160,7 +160,7 @@ tl::expected<std::string, figure::CommandFailure> run_command(const std::vector<
     if (command.front().starts_with(measuring_programs)) {
         found.insert(found.end(), {"--bin", std::filesystem::path(own_program()).parent_path().string()});
     }
-    auto printed = run_fleet({found}, interruption, net::now() + command_limit);
+    auto printed = run_orderly(found, interruption, net::now() + command_limit);
     if (!printed) {
         const bool lacks = printed.error().reason == Reason::unsupported;
         return tl::unexpected(figure::CommandFailure{.text = printed.error().text, .lacks = lacks});
@@ -168,11 +168,11 @@ tl::expected<std::string, figure::CommandFailure> run_command(const std::vector<
     return *std::move(printed);
 }
 
-// Results of another revision are no results of this one. `version`: of this program, "atp 0.1.0 (66bf5bfe)".
+// Results of another revision or build are no results of this one. `version`: of this program, "atp 0.1.0 (66bf5bfe)".
 std::filesystem::path kept_folder(const std::string& version) {
     const std::size_t begin = version.find('(') + 1;
     const std::string commit = begin == 0 ? "unknown" : version.substr(begin, version.find(')') - begin);
-    return std::filesystem::path("build/figures") / commit;
+    return std::filesystem::path(own_program()).parent_path().parent_path() / "figures" / commit;
 }
 
 // Draws figures one after the other, each on all cores.
@@ -205,9 +205,13 @@ class Artist {
     std::string provenance() {
         tl::expected<std::string, figure::CommandFailure> line = tl::unexpected(figure::CommandFailure{});
         if (std::filesystem::exists(provenance_program)) {
-            line = lab_.command({provenance_program, "--gpt-text", "scaling_in_effect=fixed, 2^26",
-                                 "lanes_in_effect=62 int32, unless a setup says otherwise",
-                                 "window_in_effect=256, unless a setup says otherwise"});
+            std::vector<std::string> command{provenance_program};
+            if (!lab_.real) {
+                command.insert(command.end(), {"--gpt-text", "scaling_in_effect=fixed, 2^26",
+                                               "lanes_in_effect=62 int32, unless a setup says otherwise",
+                                               "window_in_effect=256, unless a setup says otherwise"});
+            }
+            line = lab_.command(command);
         }
         if (!line) return "<!-- provenance: {} -->";
         return line->substr(0, line->find('\n'));
@@ -302,7 +306,7 @@ std::function<int()> register_figure(CLI::App& program) {
                "docs/results]");
     flags.text("--kept", options->kept, "FOLDER", "a path",
                "Folder of finished measurements, which a run with --real takes from there instead of measuring again "
-               "[build/figures/REVISION]");
+               "[the folder figures/REVISION of the build]");
     flags.flag("--again", options->again, "Remove finished measurements first");
     flags.flag("--json", options->json,
                "Print a JSON array of {id, claim, ours, basis, verdict, decided_by, gaps, inputs, checks} instead of "

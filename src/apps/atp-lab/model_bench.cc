@@ -90,18 +90,20 @@ Result<BenchSize> measure_model(const BenchRank& bench, store::Rendezvous& rende
         begin += buckets.back().size();
     }
     CpuTime cpu;
-    // Gradients replace the sums of the iteration before, so that no sum of it passes for one of the last iteration.
-    const auto start = [&](std::uint32_t number, unsigned) {
+    // Gradients replace the sums of the iteration before, and differ from its gradients, so that no old sum passes for
+    // one of the last iteration.
+    const auto start = [&](std::uint32_t number, unsigned iteration) {
         const std::span<std::byte> bucket = buckets[number];
         const auto first = static_cast<std::size_t>(bucket.data() - tensor.data()) / values.element_bytes();
-        cpu.aside([&] { values.fill(bench.rank, first, bucket); });
+        cpu.aside([&] { values.fill(bench.rank, first + iteration, bucket); });
         return sum(bucket.data(), bucket.size() / values.element_bytes());
     };
     const auto seconds = workload::train(workload, {.warmup = bench.warmup, .measured = bench.rounds},
                                          {.start = start, .warm = [&] { cpu.start(); }});
     cpu.stop();
     if (!seconds) return tl::unexpected(seconds.error());
-    if (const auto wrong = values.wrong_sum(0, tensor)) return wrong_result(bench, tensor.size(), *wrong);
+    const std::size_t last = std::max(bench.warmup, 1U) + bench.rounds - 1;
+    if (const auto wrong = values.wrong_sum(last, tensor)) return wrong_result(bench, tensor.size(), *wrong);
     return gather_rounds(rendezvous, 0, tensor.size(), *seconds, cpu.seconds());
 }
 

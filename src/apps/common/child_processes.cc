@@ -8,10 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <thread>
 
 #include "apps/common/command.h"
 #include "net/clock.h"
@@ -23,6 +25,7 @@ namespace {
 constexpr Duration wait_interval = std::chrono::milliseconds(50);
 // In which a signal reaches this process that its children have received already.
 constexpr Duration longest_delivery = std::chrono::milliseconds(200);
+constexpr Duration longest_removal = std::chrono::seconds(20);  // by a program that SIGTERM ends
 constexpr int exit_not_started = 127;
 constexpr int exit_lacking = 77;  // status of programs for which this host lacks something
 
@@ -33,9 +36,9 @@ struct Process {
 };
 
 // Runs in a child that has only this thread, so only system calls are allowed.
-[[noreturn]] void become(char** arguments, int output, pid_t parent) {
+[[noreturn]] void become(char** arguments, int output, pid_t parent, int end_signal) {
     // If the leader is killed, its ranks have no peer to sum with and no process that ends them.
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_PDEATHSIG, end_signal);
     if (getppid() != parent) _exit(exit_failed);
     // The parent blocks SIGINT for itself; the child must receive it.
     sigset_t none;
@@ -48,7 +51,11 @@ struct Process {
 
 class Fleet {
   public:
+    // `end_signal`: SIGKILL, or SIGTERM for programs that then end by themselves.
+    explicit Fleet(int end_signal) : end_signal_(end_signal) {}
     ~Fleet() { end(); }
+    Fleet(const Fleet&) = delete;
+    Fleet& operator=(const Fleet&) = delete;
 
     Result<void> start(const std::vector<std::string>& command, int output) {
         std::vector<char*> arguments;
@@ -58,7 +65,7 @@ class Fleet {
         const pid_t parent = getpid();
         const pid_t child = fork();
         if (child < 0) return fail_with_errno(Operation::open, errno, command.front());
-        if (child == 0) become(arguments.data(), output, parent);
+        if (child == 0) become(arguments.data(), output, parent, end_signal_);
         processes_.push_back({.id = child, .running = true});
         return {};
     }
@@ -84,6 +91,7 @@ class Fleet {
         return static_cast<std::size_t>(&process - processes_.data());
     }
     void end() {
+        if (end_signal_ != SIGKILL) wait_for_orderly_end();
         for (Process& process : processes_) {
             if (process.running) kill(process.id, SIGKILL);
         }
@@ -94,6 +102,19 @@ class Fleet {
     }
 
   private:
+    void wait_for_orderly_end() {
+        for (const Process& process : processes_) {
+            if (process.running) kill(process.id, end_signal_);
+        }
+        const Time deadline = net::now() + longest_removal;
+        const auto runs = [](const Process& process) { return process.running; };
+        while (std::ranges::any_of(processes_, runs) && net::now() < deadline) {
+            std::this_thread::sleep_for(wait_interval);
+            static_cast<void>(settled());
+        }
+    }
+
+    int end_signal_;
     std::vector<Process> processes_;
 };
 
@@ -114,17 +135,14 @@ std::string describe(const Process& process, const std::string& program) {
     return fmt::format("{} exited with status {}", program, WEXITSTATUS(process.status));
 }
 
-}  // namespace
-
-Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& commands, const Interruption& interruption,
-                              Time deadline) {
+Result<std::string> run(Fleet& fleet, const std::vector<std::vector<std::string>>& commands,
+                        const Interruption& interruption, Time deadline) {
     std::array<int, 2> pipe{};
     if (pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) return fail_with_errno(Operation::open, errno, "pipe");
     const net::Descriptor reader(pipe[0]);
     net::Descriptor writer(pipe[1]);
     // Make the writing end blocking, as programs expect of standard output.
     fcntl(writer.number(), F_SETFL, 0);
-    Fleet fleet;
     for (std::size_t i = 0; i < commands.size(); ++i) {
         if (auto started = fleet.start(commands[i], i == 0 ? writer.number() : -1); !started) {
             return tl::unexpected(started.error());
@@ -137,13 +155,12 @@ Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& comma
     while (!fleet.settled()) {
         if (interruption.came()) return stopped;
         if (net::now() > deadline) {
-            return tl::unexpected(Error{
-                .operation = Operation::wait,
-                .reason = Reason::timed_out,
-                .peer = "benchmark",
-                .elapsed = net::now() - begin,
-                .text =
-                    "a rank did not exit before the deadline: raise --timeout, or check the path with `atp doctor`"});
+            return tl::unexpected(
+                Error{.operation = Operation::wait,
+                      .reason = Reason::timed_out,
+                      .peer = "benchmark",
+                      .elapsed = net::now() - begin,
+                      .text = fmt::format("{} did not exit before the deadline", commands.front().front())});
         }
         pollfd waiting{.fd = reader.number(), .events = POLLIN, .revents = 0};
         ::poll(&waiting, 1, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait_interval).count()));
@@ -159,6 +176,25 @@ Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& comma
                     fmt::format("rank {}", fleet.number_of(*failed)), describe(*failed, commands.front().front()));
     }
     return text;
+}
+
+}  // namespace
+
+Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& commands, const Interruption& interruption,
+                              Time deadline) {
+    Fleet fleet(SIGKILL);
+    auto printed = run(fleet, commands, interruption, deadline);
+    if (!printed && printed.error().reason == Reason::timed_out) {
+        printed.error().text =
+            "a rank did not exit before the deadline: raise --timeout, or check the path with `atp doctor`";
+    }
+    return printed;
+}
+
+Result<std::string> run_orderly(const std::vector<std::string>& command, const Interruption& interruption,
+                                Time deadline) {
+    Fleet fleet(SIGTERM);
+    return run(fleet, {command}, interruption, deadline);
 }
 
 std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }

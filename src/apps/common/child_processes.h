@@ -9,6 +9,7 @@
 
 #include "apps/common/interruption.h"
 #include "base/result.h"
+#include "base/time.h"
 
 namespace atp::apps {
 
@@ -19,6 +20,9 @@ namespace atp::apps {
 // signal, interruption.came() is true.
 [[nodiscard]] Result<std::string> run_fleet(const std::vector<std::vector<std::string>>& commands,
                                             const Interruption& interruption, Time deadline);
+// The same for one program that removes what it made when SIGTERM ends it: it has some seconds for that.
+[[nodiscard]] Result<std::string> run_orderly(const std::vector<std::string>& command, const Interruption& interruption,
+                                              Time deadline);
 
 // Path of this program, and of a program in the same folder.
 [[nodiscard]] std::string own_program();

@@ -14,7 +14,14 @@ namespace {
 constexpr unsigned seeds_of_full = 5;
 constexpr unsigned rounds_of_full = 3;
 
+// Above, processors and not links may decide.
+constexpr double most_busy = 0.8;
+
 bool is_measured(const Figure& figure) { return figure.basis <= Basis::kernel; }
+
+bool has_free_inputs(const Figure& figure) {
+    return std::ranges::find(figure.inputs, Origin::free, &Input::origin) != figure.inputs.end();
+}
 
 unsigned runs_of(const Figure& figure, const LabOptions& options) {
     if (figure.once) return 1;
@@ -25,6 +32,8 @@ unsigned runs_of(const Figure& figure, const LabOptions& options) {
 
 Drawing draw_runs(const Figure& figure, LabOptions options) {
     options.runs = runs_of(figure, options);
+    double busiest = 0;
+    options.busiest = &busiest;
     std::vector<std::vector<Check>> checks;
     std::vector<std::vector<Chart>> charts;
     Drawing drawing;
@@ -36,6 +45,13 @@ Drawing draw_runs(const Figure& figure, LabOptions options) {
     drawing.checks = merged(checks);
     drawing.charts = merged(charts);
     drawing.gaps = gaps_of(drawing.charts);
+    drawing.busiest = busiest;
+    if (busiest > 0) {
+        drawing.checks.push_back(
+            notified(fmt::format("share of the processors' time in use, most of all trials (above {}, they may decide)",
+                                 most_busy),
+                     busiest));
+    }
     drawing.basis = basis_of(figure);
     return drawing;
 }
@@ -44,7 +60,7 @@ std::vector<std::string> turns_of(const Figure& figure, LabOptions options) {
     options.quick = true;
     options.runs = 1;
     std::vector<std::string> turns;
-    if (std::ranges::find(figure.inputs, Origin::free, &Input::origin) == figure.inputs.end()) return turns;
+    if (!has_free_inputs(figure)) return turns;
     const Verdict verdict = draw_runs(figure, options).verdict();
     for (const Input& input : figure.inputs) {
         if (input.origin != Origin::free) continue;
@@ -76,13 +92,19 @@ Basis basis_of(const Figure& figure) {
 
 Verdict Drawing::verdict() const {
     if (!skipped.empty()) return Verdict::skipped;
-    return turns.empty() ? verdict_of(checks, basis) : Verdict::undecided;
+    if (!turns.empty() || busiest > most_busy) return Verdict::undecided;
+    const Verdict verdict = verdict_of(checks, basis);
+    return verdict == Verdict::holds && !varied ? Verdict::consistent : verdict;
 }
 
 tl::expected<Drawing, Failure> draw(const Figure& figure, const LabOptions& options) {
     try {
         Drawing drawing = draw_runs(figure, options);
-        if (!options.quick && drawing.skipped.empty()) drawing.turns = turns_of(figure, options);
+        if (is_measured(figure)) {
+            drawing.varied = !has_free_inputs(figure);
+        } else if (!options.quick && drawing.skipped.empty()) {
+            drawing.turns = turns_of(figure, options);
+        }
         return drawing;
     } catch (const Lacking& lacking) {
         Drawing drawing;

@@ -38,6 +38,8 @@ struct Drawing {
     Basis basis = Basis::simulator;    // draw() sets the figure's
     std::vector<std::string> turns{};  // values of free inputs with another verdict, and this verdict
     std::vector<std::string> gaps{};   // where simulation and measurement differ (chart_runs.h)
+    double busiest = 0;                // largest share of the processors' time in a measurement
+    bool varied = true;                // all free inputs were; a measured figure has no time for that
 
     [[nodiscard]] Verdict verdict() const;
     // In one sentence.

@@ -103,7 +103,11 @@ std::string Lab::kept_output_of(const std::vector<std::string>& command, unsigne
     if (const auto kept = read_file(file); kept.starts_with(words + "\n")) return kept.substr(words.size() + 1);
     std::string output = output_of(command);
     if (auto made = make_folder(options_.kept); !made) throw Failed(made.error());
-    if (auto written = write_file(file, words + "\n" + output); !written) throw Failed(written.error());
+    // A full disk or a signal leaves no part of a result under its name.
+    std::filesystem::path part = file;
+    part += ".part";
+    if (auto written = write_file(part, words + "\n" + output); !written) throw Failed(written.error());
+    std::filesystem::rename(part, file);
     return output;
 }
 

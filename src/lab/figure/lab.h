@@ -2,6 +2,7 @@
 // Runs simulations and commands for figures.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
@@ -43,6 +44,7 @@ struct LabOptions {
     // Runs a command and returns its standard output, or the reason of the failure. `atp` is this program; other
     // commands include their folder.
     std::function<tl::expected<std::string, CommandFailure>(const std::vector<std::string>&)> command{};
+    double* busiest = nullptr;  // gets the largest share of the processors' time that a measurement used
     // Results of long commands, which an interrupted or repeated run finds there. Empty: none are kept.
     std::filesystem::path kept{};
 };
@@ -92,6 +94,9 @@ class Lab {
     // The same, or what an earlier run of the same command printed (LabOptions::kept).
     // `repeat`: which repetition of the command is meant.
     [[nodiscard]] std::string kept_output_of(const std::vector<std::string>& command, unsigned repeat = 0) const;
+    void note_busy(double share) const {
+        if (options_.busiest != nullptr) *options_.busiest = std::max(*options_.busiest, share);
+    }
     void progress(double share) const {
         if (options_.progress) options_.progress(share);
     }

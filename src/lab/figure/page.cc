@@ -69,9 +69,14 @@ constexpr std::string_view of_real =
     "[Measure](../develop/benchmark.md) describes the links, and [Reproduce](../research/reproduce.md) what a basis "
     "and a "
     "verdict mean.\n"
-    "Systems take turns on the same links; ratios are formed within a round. Each row compares our median, and the "
-    "interval of the rounds,\n"
-    "with the paper. Lines without markers, and pale bars, are simulations of the same links.";
+    "The systems of a run take turns on the same links. Values that need other links or settings, such as another "
+    "loss, "
+    "come from\n"
+    "runs one after the other, of which round is compared with round. Each row compares our median, and the interval "
+    "of "
+    "three rounds,\n"
+    "with the paper. A figure whose free inputs were not varied is consistent at best. Lines without markers, and pale "
+    "bars, are simulations of the same links.";
 
 }  // namespace
 

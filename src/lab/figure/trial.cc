@@ -209,7 +209,8 @@ double Outcome::share_of_limit(std::string_view system) const {
 double Outcome::seconds(std::string_view system, std::size_t job) const {
     std::vector<double> seconds = all_seconds(system, job);
     std::ranges::sort(seconds);
-    return seconds[seconds.size() / 2];
+    const std::size_t middle = seconds.size() / 2;
+    return seconds.size() % 2 == 1 ? seconds[middle] : (seconds[middle - 1] + seconds[middle]) / 2;
 }
 
 double Outcome::mean_seconds(std::string_view system, std::size_t job) const {
@@ -226,6 +227,18 @@ const Json& Outcome::of_round(std::string_view system, const std::string& path) 
     }
 }
 
+namespace {
+
+double busiest(const Outcome& outcome) {
+    double most = 0;
+    for (const auto& system : outcome.report().value("systems", Json::object())) {
+        most = std::max(most, system.value("machine_busy", 0.0));
+    }
+    return most;
+}
+
+}  // namespace
+
 std::vector<Outcome> measured(const Lab& lab, const std::vector<Trial>& trials) {
     std::vector<Outcome> outcomes;
     if (!std::filesystem::exists(trials.front().program)) {
@@ -235,21 +248,12 @@ std::vector<Outcome> measured(const Lab& lab, const std::vector<Trial>& trials) 
         lab.progress(static_cast<double>(i) / static_cast<double>(trials.size()));
         const std::vector<std::string> command = command_of(trials[i], lab.runs(), lab.first_seed());
         outcomes.emplace_back(lab.kept_output_of(command), lab.run_index());
+        lab.note_busy(busiest(outcomes.back()));
     }
     return outcomes;
 }
 
 Outcome measured(const Lab& lab, const Trial& trial) { return std::move(measured(lab, std::vector{trial}).front()); }
-
-Check busiest(const std::vector<Outcome>& outcomes) {
-    double most = 0;
-    for (const Outcome& outcome : outcomes) {
-        for (const auto& system : outcome.report().at("systems")) {
-            most = std::max(most, system.at("machine_busy").get<double>());
-        }
-    }
-    return notified("processors' time in use, most of all trials (above 0.8 they may decide)", most);
-}
 
 Outcome measured_once(const Lab& lab, const std::vector<std::string>& command) {
     return {lab.kept_output_of(command, lab.run_index()), 0};

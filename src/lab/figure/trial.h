@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "figure/judgement.h"
 #include "figure/lab.h"
 #include "sim/report.h"
 #include "sim/scenario.h"
@@ -49,7 +48,7 @@ class Outcome {
   public:
     Outcome(const std::string& printed, unsigned round);
 
-    // Bits of the tensor a second, for each rank: added over jobs that run together.
+    // Bits of the tensor a second, for each rank. Of the busiest host: added over the jobs that it has ranks of.
     [[nodiscard]] double goodput_bps(std::string_view system) const;
     [[nodiscard]] double goodput_bps(std::string_view system, std::size_t job) const;
     // Relative to the payload that the narrowest link can carry.
@@ -78,8 +77,5 @@ class Outcome {
 [[nodiscard]] Outcome measured(const Lab& lab, const Trial& trial);
 // The present run of a command that measures once, such as bench/cluster/share.
 [[nodiscard]] Outcome measured_once(const Lab& lab, const std::vector<std::string>& command);
-
-// The largest share of the processors' time that a system used in a trial. Near 1, they decide instead of the links.
-[[nodiscard]] Check busiest(const std::vector<Outcome>& outcomes);
 
 }  // namespace atp::figure

@@ -68,7 +68,7 @@ def main() -> int:
         return SKIPPED
     if options.real or options.figure in OF_THIS_MACHINE:
         numbers = [check["value"] for check in result["checks"]]
-        return 1 if None in numbers or not numbers else 0
+        return 0 if any(number is not None for number in numbers) else 1
     everything = json.loads(RECORDED.read_text(encoding="utf-8"))
     recorded = everything.get(options.figure, {})
     status = 0

@@ -53,6 +53,22 @@ TEST(Figure, FreeInputThatTurnsTheVerdictLeavesItUndecided) {
     EXPECT_EQ(draw(figure, {.quick = true})->verdict(), Verdict::holds) << "quick runs vary nothing";
 }
 
+TEST(Figure, BusyProcessorsLeaveAMeasurementUndecided) {
+    const auto measured = [](double busy) {
+        Drawing drawing{.basis = Basis::sockets, .busiest = busy};
+        drawing.checks = {order("a", std::array{3.0, 2.0})};
+        return drawing.verdict();
+    };
+    EXPECT_EQ(measured(0.8), Verdict::holds);
+    EXPECT_EQ(measured(0.81), Verdict::undecided);
+}
+
+TEST(Figure, MeasurementThatVariesNoFreeInputIsConsistentAtBest) {
+    const Figure figure{.id = "x", .basis = Basis::sockets, .inputs = free_ones, .draw = draw_by_queue};
+    EXPECT_EQ(draw(figure, {})->verdict(), Verdict::consistent);
+    EXPECT_EQ(draw({.id = "x", .basis = Basis::sockets, .draw = draw_by_queue}, {})->verdict(), Verdict::holds);
+}
+
 TEST(Figure, RunsHaveSeedsOfTheirOwn) {
     const Figure figure{.id = "x", .draw = draw_by_queue};
     const auto interval = [](const Figure& one, const LabOptions& options) {

@@ -6,9 +6,8 @@
 
 #include <filesystem>
 #include <fstream>
-#include <string>
-
 #include <mutex>
+#include <string>
 
 namespace atp::figure {
 namespace {

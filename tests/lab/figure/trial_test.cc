@@ -86,14 +86,6 @@ TEST(Trial, OutcomeIsThatOfOneRound) {
     EXPECT_EQ(second.of_round("atp", "seconds/1/0").get<double>(), 6);
 }
 
-TEST(Trial, BusiestSystemOfAllTrialsIsNamed) {
-    const auto outcome = [](double busy) {
-        return Outcome(fmt::format(R"({{"systems": {{"atp": {{"machine_busy": {}}}}}}})", busy), 0);
-    };
-    EXPECT_DOUBLE_EQ(busiest({outcome(0.2), outcome(0.9), outcome(0.5)}).value, 0.9);
-    EXPECT_FALSE(busiest({outcome(0.2)}).assessed());
-}
-
 TEST(Trial, OutcomeThatLacksANumberFails) {
     EXPECT_THROW(Outcome("no JSON", 0), Failed);
     EXPECT_THROW((void)Outcome(printed, 0).number("/stream_bps"), Failed);
@@ -117,6 +109,22 @@ class Measuring : public testing::Test {
         std::filesystem::path(testing::TempDir()) / ("atp_trial_test_" + std::to_string(getpid()));
     int commands_ = 0;
 };
+
+TEST_F(Measuring, LargestShareOfTheProcessorsIsNoted) {
+    double most = 0;
+    LabOptions busy = options(0);
+    busy.busiest = &most;
+    int runs = 0;
+    busy.command = [&](const auto&) {
+        return fmt::format(R"({{"systems": {{"atp": {{"machine_busy": {}}}}}}})", ++runs == 2 ? 0.9 : 0.5);
+    };
+    Trial trial{.network = linked("star:2", 1'000'000), .systems = {"atp"}, .program = "/bin/true"};
+    std::vector<Trial> trials{trial, trial, trial};
+    trials[1].network.iterations = 5;
+    trials[2].network.iterations = 7;
+    (void)measured(Lab(busy), trials);
+    EXPECT_DOUBLE_EQ(most, 0.9);
+}
 
 TEST_F(Measuring, WithoutTheProgramTheMachineLacksIt) {
     const Trial trial{.network = linked("star:2", 1'000'000), .systems = {"atp"}, .program = "bench/absent"};

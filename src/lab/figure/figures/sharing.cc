@@ -202,7 +202,7 @@ std::vector<Check> checks_of_settling(const std::vector<Line>& jobs_added, doubl
     }
     const double early = sum_between(jobs_added, 0, end / 4);
     return {equal(0, "packets added by servers in the last quarter of the time, relative to the first quarter",
-                  sum_between(jobs_added, end * 3 / 4, end) / early),
+                  early == 0 ? 0 : sum_between(jobs_added, end * 3 / 4, end) / early),
             number(500, same_ratio, "ms until the servers add no packet", settled / millisecond),
             notified("packets added by servers in the first quarter of the time", early)};
 }

@@ -137,9 +137,9 @@ const Figure real_fig20{
 const Figure real_draft_fig10{
     .id = "draft-fig10",
     .setup =
-        "The jobs are those of fig20, with three workers each. SwitchML's slots with two copies take the memory of "
-        "ATP's "
-        "aggregators, and each job has half of them. Packets of both fill an MTU. NtoN is ATP without a switch, over "
+        "The jobs are those of fig20, with three workers each. SwitchML has slots for each job that are a power of "
+        "two, so its two copies take 61 % of the memory of ATP's aggregators. Packets of both fill an MTU. NtoN is ATP "
+        "without a switch, over "
         "UDP. "
         "SwitchML has a run of its own. SwitchML full beside BytePS is not measured.",
     .differences =

@@ -2,8 +2,8 @@
 // Lost frames on real links.
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "figure/figures/claims.h"
 #include "figure/figures/points.h"
@@ -42,9 +42,11 @@ sim::Scenario network_of(const Trial& trial, const std::string& system, const Ou
     sim::Scenario network = trial.network;
     network.systems = {*sim::parse_system(system)};
     const nlohmann::json::json_pointer variant("/systems/" + system + "/variant");
+    std::istringstream words(outcome.report().value(variant, ""));  // "64 slots, 25000us"
     unsigned slots = 0;
     unsigned timeout_us = 0;
-    if (std::sscanf(outcome.report().value(variant, "").c_str(), "%u slots, %uus", &slots, &timeout_us) == 2) {
+    std::string unit;
+    if (words >> slots >> unit >> timeout_us) {
         network.switchml = {.pool = slots, .lanes = network.lanes};
         network.switchml.timeout = std::chrono::microseconds(timeout_us);
     }

@@ -19,14 +19,14 @@ constexpr unsigned usual_batch = 32;  // of BytePS's benchmarks
 struct RealPeer {
     const char* name;
     const char* system;
-    double lead;  // ATP's largest gain over this system, in the paper
+    double lead;  // ATP's largest gain over this system, in the paper; 0: of other packets
     double tolerance;
 };
 constexpr RealPeer peers_of_fig8[] = {
     {"NtoN over UDP", "atp-none", 2.5, other_hardware},
     {"Nto1 over UDP", "atp-nowhere", 8.7, other_hardware},
     {"Gloo over TCP", "gloo", 4.2, other_hardware},
-    {"SwitchML", "switchml", 1.5, same_ratio},
+    {"SwitchML", "switchml", 0, same_ratio},
 };
 constexpr std::size_t alone_peer = 1;  // its server has a host of its own, so it has a run of its own
 
@@ -37,8 +37,7 @@ constexpr Input inputs_of_real_fig8[] = {
 };
 
 std::vector<std::string> models_of(const Lab& lab) {
-    return lab.pick<std::vector<std::string>>({"AlexNet", "ResNet50"},
-                                              {"AlexNet", "VGG16", "VGG19", "ResNet50", "ResNet101"});
+    return lab.pick<std::vector<std::string>>({"AlexNet", "ResNet50"}, {"AlexNet", "VGG16", "ResNet50"});
 }
 
 // Two for each model: the second has a server's host, from which the switch would take nothing.
@@ -73,8 +72,10 @@ std::vector<Check> checks_of_real_fig8(const std::vector<std::string>& models, c
             most_of_kind[is_vgg(model)] = std::max(most_of_kind[is_vgg(model)], lead);
         }
         least = std::min({least, least_of_kind[0], least_of_kind[1]});
-        checks.push_back(number(peer.lead, peer.tolerance, std::string("largest speedup of ATP over ") + peer.name,
-                                std::ranges::max(most_of_kind)));
+        const std::string what = std::string("largest speedup of ATP over ") + peer.name;
+        const double largest = std::ranges::max(most_of_kind);
+        checks.push_back(peer.lead == 0 ? notified(what + " (1.5 with packets of 306 and 180 bytes)", largest)
+                                        : number(peer.lead, peer.tolerance, what, largest));
         if (i == 0) {
             checks.push_back(order("the speedup over NtoN is larger for every VGG and AlexNet than for every ResNet",
                                    std::array{least_of_kind[1], most_of_kind[0]}));
@@ -173,7 +174,7 @@ const Figure real_fig8{
         "Where the backward pass hides all communication, systems are equally fast.",
     .basis = Basis::sockets,
     .inputs = inputs_of_real_fig8,
-    .seconds = 480,
+    .seconds = 300,
     .draw = draw_real_fig8,
 };
 
