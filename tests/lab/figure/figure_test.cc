@@ -55,7 +55,9 @@ TEST(Figure, FreeInputThatTurnsTheVerdictLeavesItUndecided) {
 
 TEST(Figure, BusyProcessorsLeaveAMeasurementUndecided) {
     const auto measured = [](double busy) {
-        Drawing drawing{.basis = Basis::sockets, .busiest = busy};
+        Drawing drawing;
+        drawing.basis = Basis::sockets;
+        drawing.busiest = busy;
         drawing.checks = {order("a", std::array{3.0, 2.0})};
         return drawing.verdict();
     };
