@@ -13,7 +13,7 @@
 namespace atp::figure {
 namespace {
 
-constexpr std::int64_t rate = 100'000'000;
+constexpr std::int64_t rate = 60'000'000;
 
 std::vector<double> losses_of_tensor(const Lab& lab) {
     return lab.pick<std::vector<double>>({1e-2}, {1e-4, 1e-3, 3e-3, 1e-2});
@@ -128,11 +128,10 @@ Drawing draw_real_draft_fig7(const Lab& lab) {
 const Figure real_fig10{
     .id = "fig10",
     .setup =
-        "Frames are lost at the link of one of eight workers, of 100 Mbit/s, in both directions, by eBPF at both of "
-        "its "
+        "Frames are lost at the link of one of eight workers, of 60 Mbit/s, in both directions, by eBPF at both of its "
         "ends. SwitchML has the fastest of three pairs of slots and timeout. A round trip takes milliseconds at this "
         "rate, so a timeout of 1 ms would be shorter than it. Ranks of VGG16 sleep for the time of the layers, which "
-        "is 1,000 times longer on links that are 1,000 times slower.",
+        "is as many times longer as the links are slower.",
     .differences = "Cause unknown.",
     .basis = Basis::sockets,
     .inputs = inputs_of_real_losses,

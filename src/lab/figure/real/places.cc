@@ -67,11 +67,11 @@ constexpr std::uint32_t packets_of_a_job = 32;  // in flight, and aggregators of
 
 constexpr Input links_of_fig14[] = {
     {"up to eight jobs, as many aggregators as windows", Origin::paper, "section 5.4.2: 100 % of the peak"},
-    {"windows of 32 packets", Origin::measured, "they fill links of 25 Mbit/s"},
+    {"windows of 32 packets", Origin::measured, "they fill links of 20 Mbit/s"},
 };
 
 Trial jobs_on_hosts_of_their_own(const Lab& lab, const RealScheme& scheme, unsigned jobs) {
-    Trial trial{.network = linked("star:2", 25'000'000),
+    Trial trial{.network = linked("star:2", 20'000'000),
                 .systems = {"atp"},
                 .flags = {"--warmup", "0", fmt::format("--rank-flags=--window {}", packets_of_a_job)}};
     sim::Scenario& network = trial.network;
@@ -114,7 +114,7 @@ Drawing draw_real_fig14(const Lab& lab) {
     const std::vector<Outcome> outcomes = measured(lab, trials);
     const std::vector<sim::Report> reports = lab.run(points);
 
-    LineChart chart{.title = "Tensor after tensor, two workers a job at 25 Mbit/s",
+    LineChart chart{.title = "Tensor after tensor, two workers a job at 20 Mbit/s",
                     .x = {.label = "jobs"},
                     .y = {.label = "goodput of a worker, Mbit/s", .from = 0}};
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
@@ -172,16 +172,16 @@ Drawing draw_real_switchml_fig6(const Lab& lab) {
     const std::vector<double> losses{0, 1e-4, 1e-2};
     std::vector<Trial> trials;
     for (const double loss : losses) {
-        trials.push_back({.network = linked("star:8", 100'000'000),
+        trials.push_back({.network = linked("star:8", 50'000'000),
                           .systems = {"switchml"},
                           .flags = {"--sample", lab.pick("50ms", "100ms")}});
         sim::Scenario& network = trials.back().network;
-        network.bytes = lab.pick<std::uint64_t>(4'000'000, 25'000'000);
+        network.bytes = lab.pick<std::uint64_t>(2'000'000, 12'000'000);
         network.iterations = 1;
         network.faults.loss = loss;
     }
     const std::vector<Outcome> outcomes = measured(lab, trials);
-    LineChart chart{.title = "Eight workers at 100 Mbit/s, loss on every link",
+    LineChart chart{.title = "Eight workers at 50 Mbit/s, loss on every link",
                     .x = {.label = "time, s", .from = 0},
                     .y = {.label = "sent by one worker, Mbit/s on the wire", .from = 0}};
     for (std::size_t i = 0; i < losses.size(); ++i) {
@@ -229,7 +229,7 @@ const Figure real_fig14{
 const Figure real_switchml_fig6{
     .id = "switchml-fig6",
     .setup =
-        "One tensor of 25 MB. The chart shows what one of eight hosts sent in the last round; the rate is that of the "
+        "One tensor of 12 MB. The chart shows what one of eight hosts sent in the last round; the rate is that of the "
         "whole tensor.",
     .basis = Basis::sockets,
     .inputs = links_of_switchml_fig6,
