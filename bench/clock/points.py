@@ -28,7 +28,7 @@ STEPS_OF_COMPUTING = 20
 
 @dataclass(frozen=True)
 class Variant:
-    """How gradients are summed. `hook` is that of DistributedDataParallel, a key of HOOKS in rank.py. `sent` is the type
+    """How gradients are summed. `hook` names DistributedDataParallel's, a key of HOOKS in rank.py. `sent` is the type
     of the elements that reach the backend. `flags` are further arguments of bench/cluster/run."""
 
     text: str

@@ -34,7 +34,7 @@ class Trainings(unittest.TestCase):
         [one], [other] = aggregated["jobs"], added["jobs"]
         self.assertEqual([step for step, _ in one["scores"]], [4, 5])
         self.assertEqual(len(one["seconds"]), 2)
-        # The page trains one seed without aggregation, because its weights are those of the aggregated training.
+        # The page trains one seed without aggregation, because aggregation gives the same weights.
         self.assertEqual((one["weights"], one["scores"]), (other["weights"], other["scores"]))
 
 

@@ -57,7 +57,7 @@ def parse(arguments):
 
 
 def _settle_models(parser, options):
-    """Each job trains the model of its own flags, or else that of all jobs."""
+    """Each job trains the model that its own flags name, or else the model of all jobs."""
     of_job = argparse.ArgumentParser(prog=parser.prog, add_help=False, allow_abbrev=False)
     _add_model(of_job)
     none = of_job.parse_args([])

@@ -26,7 +26,7 @@ EXPERIMENTS = {
 
 
 def assignment_of(switch_flags):
-    """Those of the flags of a switch that say how slots find their aggregators. Servers and ranks need them too."""
+    """The switch flags that say how slots find their aggregators. Servers and ranks need them too."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--linear", action="store_true")
     parser.add_argument("--partition")

@@ -57,7 +57,7 @@ class Work:
         return self.models[job].bytes if self.models else self.bytes
 
     def hosts_of(self, job, every):
-        """The host of each rank of a job; `every` are those of a job with ranks on every host."""
+        """The host of each rank of a job; `every` lists them for a job with ranks on every host."""
         return self.job_hosts[job] if job < len(self.job_hosts) else every
 
     def bytes_of_ranks(self, world):

@@ -130,7 +130,7 @@ def _racks(text, racks, hosts_of_each):
 
 
 def _figure_9():
-    """Three racks of two hosts. The switch of the last rack is above those of the others."""
+    """Three racks of two hosts. The last rack's switch is the parent of both others."""
     root = Switch("rack2", "10.77.3.1", None)
     others = [Switch(f"rack{rack}", f"10.77.{rack + 1}.1", root) for rack in range(2)]
     racks = enumerate((*others, root))

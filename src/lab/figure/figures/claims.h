@@ -81,6 +81,9 @@ struct PhaseTimes {
 };
 [[nodiscard]] std::vector<Check> checks_of_phases(const std::vector<double>& goodputs, const PhaseTimes& times);
 
+// Bytes into the server: of ATP, with aggregation within racks only, and without. racks.cc
+[[nodiscard]] std::vector<Check> checks_of_fig9(const std::vector<double>& bytes);
+
 // claims.cc
 // Of SwitchML's pool, over the number of slots. `product`: slots that fill the bandwidth-delay product.
 [[nodiscard]] std::vector<Check> checks_of_pool(const Line& time, const Line& round_trip, double product);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The traffic that a second level of aggregation saves at the server.
+#include "figure/figures/claims.h"
 #include "figure/figures/figures.h"
 #include "figure/figures/points.h"
 
@@ -23,11 +24,7 @@ Drawing draw_fig9(const Lab& lab) {
         bars.values.push_back(static_cast<double>(job.server.bytes) / static_cast<double>(job.tensor_bytes));
     }
     Drawing drawing;
-    drawing.checks = {
-        number(3, same_ratio, "bytes into the server with aggregation within racks only, relative to ATP",
-               bars.values[1] / bars.values[0]),
-        number(2.0 / 3, same_ratio, "share of this traffic that ATP eliminates", 1 - bars.values[0] / bars.values[1]),
-        notified("bytes into the server without aggregation, relative to ATP", bars.values[2] / bars.values[0])};
+    drawing.checks = checks_of_fig9(bars.values);
     drawing.charts = {BarChart{.title = "Six workers in three racks; the server is in the last rack",
                                .y = {.label = "bytes with headers, relative to the tensor"},
                                .categories = {"ATP", "racks only (RSS)", "no aggregation"},
@@ -36,6 +33,13 @@ Drawing draw_fig9(const Lab& lab) {
 }
 
 }  // namespace
+
+std::vector<Check> checks_of_fig9(const std::vector<double>& bytes) {
+    return {number(3, same_ratio, "bytes into the server with aggregation within racks only, relative to ATP",
+                   bytes[1] / bytes[0]),
+            number(2.0 / 3, same_ratio, "share of this traffic that ATP eliminates", 1 - bytes[0] / bytes[1]),
+            notified("bytes into the server without aggregation, relative to ATP", bytes[2] / bytes[0])};
+}
 
 const Figure fig9{
     .id = "fig9",

@@ -132,7 +132,6 @@ const Figure real_fig10{
         "ends. SwitchML has the fastest of three pairs of slots and timeout. A round trip takes milliseconds at this "
         "rate, so a timeout of 1 ms would be shorter than it. Ranks of VGG16 sleep for the time of the layers, which "
         "is as many times longer as the links are slower.",
-    .differences = "Cause unknown.",
     .basis = Basis::sockets,
     .inputs = inputs_of_real_losses,
     .seconds = 320,
@@ -142,7 +141,6 @@ const Figure real_fig10{
 const Figure real_draft_fig7{
     .id = "draft-fig7",
     .setup = "As fig10, which draws VGG16. The plotted values are not in the text.",
-    .differences = "Cause unknown.",
     .basis = Basis::sockets,
     .inputs = inputs_of_real_losses,
     .seconds = 180,

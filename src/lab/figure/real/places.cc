@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "figure/figures/claims.h"
 #include "figure/real/real_figures.h"
 #include "figure/trial.h"
 
@@ -41,11 +42,7 @@ Drawing draw_real_fig9(const Lab& lab) {
             outcome.number("/bytes"));
     }
     Drawing drawing;
-    drawing.checks = {
-        number(3, same_ratio, "bytes into the server with aggregation within racks only, relative to ATP",
-               real.values[1] / real.values[0]),
-        number(2.0 / 3, same_ratio, "share of this traffic that ATP eliminates", 1 - real.values[0] / real.values[1]),
-        notified("bytes into the server without aggregation, relative to ATP", real.values[2] / real.values[0])};
+    drawing.checks = checks_of_fig9(real.values);
     drawing.charts = {BarChart{.title = "Six workers in three racks; the server is in the last rack",
                                .y = {.label = "bytes of frames, relative to the tensor"},
                                .categories = {"ATP", "racks only (RSS)", "no aggregation"},
