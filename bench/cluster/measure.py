@@ -45,7 +45,7 @@ class Turn:
     switches_cpu_seconds: float  # of the switch daemons after their start
     ports_cpu_seconds: Optional[float]  # of the kernel for packets that arrive at switch ports; None: unknown
     machine_cpu_seconds: float  # of the whole machine
-    machine_busy: float  # share of the time of all processors that was not idle
+    machine_busy: float  # share of the processors' time that was not idle, over the operations of the longest job
     traffic: dict  # {(from, to): (bytes, dropped packets)}
     counters: list  # of each switch that has counters
     faults: dict = field(default_factory=dict)  # of --fault: {(from, to): {name of a count: frames}}
@@ -160,8 +160,9 @@ class Bench:
         try:
             self.start_switches(system, switches)
             start_cpu_seconds = sum(process.cpu_seconds_so_far() for process in switches)
-            first_ranks = self._start_ranks(system, variant, ranks)
-            processes.wait_all(ranks, self.timeout_seconds, servers=switches)
+            with _Processors() as processors:
+                first_ranks = self._start_ranks(system, variant, ranks)
+                processes.wait_all(ranks, self.timeout_seconds, servers=switches)
             machine = _machine_time() - machine_before
             ports = self.network.ports_cpu_seconds()
             counters = self._counters(system)
@@ -176,7 +177,7 @@ class Bench:
             sum(process.cpu_seconds for process in switches) - start_cpu_seconds,
             None if ports is None else ports - ports_before,
             machine.worked(),
-            machine.busy_share(),
+            processors.busy_in_last(max(sum(result["seconds"]) for result in results)),
             _difference(traffic_before, self.network.traffic()),
             counters,
             faults.difference(faults_before, self._fault_counts()),
@@ -291,6 +292,39 @@ def _machine_time():
         lines = [line.split() for line in file if line.startswith("cpu")]
     idle, waiting, _, _, stolen = (int(ticks) / os.sysconf("SC_CLK_TCK") for ticks in lines[0][4:9])
     return MachineTime(time.monotonic() * (len(lines) - 1), idle + waiting, stolen)
+
+
+class _Processors:
+    """Samples the processors' time while the `with` block runs. The start of twenty programs takes all processors for a
+    second, which says nothing about the operations that follow, so the share in use is that of the end of the block."""
+
+    SAMPLE_SECONDS = 0.05
+
+    def __enter__(self):
+        self._samples, self._stop = [_machine_time()], threading.Event()
+        self._thread = threading.Thread(target=self._sample)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        self._thread.join()
+
+    def _sample(self):
+        while not self._stop.wait(self.SAMPLE_SECONDS):
+            self._samples.append(_machine_time())
+
+    def busy_in_last(self, seconds):
+        """The share of the time that was not idle from `seconds` before the end on."""
+        last = self._samples[-1]
+        begin = last.all - seconds * os.cpu_count()
+        first = max(
+            (sample for sample in self._samples[:-1] if sample.all <= begin),
+            default=self._samples[0],
+            key=lambda sample: sample.all,
+        )
+        span = last - first
+        return span.busy_share() if span.all > 0 else 0.0
 
 
 def _difference(before, after):

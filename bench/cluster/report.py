@@ -344,9 +344,9 @@ CPU s/GB: user and system time of all ranks and switch daemons, per GB of tensor
 start and without what fills and verifies tensors. switch: the daemons alone. +ports: the daemons and the kernel's work
 for packets that arrive at the switches' ports, including the sums of a kernel switch; known with --offloads off.
 machine: all work of the processors, including the start of all programs, and other programs. busy: share of all
-processors' time that was not idle; near 1, the processors may limit the rate instead of the links. sent, got: MB over a
-host's link per operation. up: MB over a rack's uplink or a server's link per operation. dropped: packets that all links
-dropped per operation."""
+processors' time that was not idle during the operations; near 1, they may limit the rate instead of the links. sent,
+got: MB over a host's link per operation. up: MB over a rack's uplink or a server's link per operation. dropped: packets
+that all links dropped per operation."""
 
 
 def with_ends(key, values):

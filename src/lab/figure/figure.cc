@@ -47,10 +47,10 @@ Drawing draw_runs(const Figure& figure, LabOptions options) {
     drawing.gaps = gaps_of(drawing.charts);
     drawing.busiest = busiest;
     if (busiest > 0) {
-        drawing.checks.push_back(
-            notified(fmt::format("share of the processors' time in use, most of all trials (above {}, they may decide)",
-                                 most_busy),
-                     busiest));
+        drawing.checks.push_back(notified(fmt::format("share of the processors' time in use, most of all trials that "
+                                                      "do not fill their links (above {}, they may decide)",
+                                                      most_busy),
+                                          busiest));
     }
     drawing.basis = basis_of(figure);
     return drawing;

@@ -229,10 +229,25 @@ const Json& Outcome::of_round(std::string_view system, const std::string& path) 
 
 namespace {
 
+// Of the rate of a host's link, the mean of all hosts in all operations.
+double share_of_links(const Json& report, const Json& system) {
+    const Json& traffic = system.at("traffic_of_an_operation");
+    if (traffic.is_null()) return 0;
+    const auto seconds = system.at("seconds").get<std::vector<double>>();
+    const double mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
+    const double jobs_at_once = report.at("placement") == "separate" ? report.at("jobs").get<double>() : 1;
+    const double bytes =
+        std::max(traffic.at("host_sent_bytes").get<double>(), traffic.at("host_received_bytes").get<double>());
+    return jobs_at_once * bytes * 8 / mean / report.at("rate_bps").get<double>();
+}
+
+// Processors that are hardly idle say nothing about a system that fills its links: with time left they are woken for
+// each packet, and without it they take several at once.
 double busiest(const Outcome& outcome) {
+    constexpr double full = 0.95;
     double most = 0;
     for (const auto& system : outcome.report().value("systems", Json::object())) {
-        most = std::max(most, system.value("machine_busy", 0.0));
+        if (share_of_links(outcome.report(), system) < full) most = std::max(most, system.value("machine_busy", 0.0));
     }
     return most;
 }

@@ -14,7 +14,7 @@
 namespace atp::figure {
 namespace {
 
-constexpr std::int64_t rate_bps = 20'000'000;  // of twelve hosts' links: 180 bytes are 14,000 packets a second each
+constexpr std::int64_t rate_bps = 10'000'000;  // of twelve hosts' links: 180 bytes are 7,000 packets a second each
 constexpr double bits_of_float = 32;
 constexpr double one_million = 1e6;
 // Of ATP: headers then take 29 % of a packet, as they do of SwitchML's 180 bytes.
@@ -51,7 +51,7 @@ Trial servers_of(std::string_view topology, std::uint64_t bytes) {
 
 Drawing draw_real_switchml_fig4(const Lab& lab) {
     const std::vector<unsigned> workers = lab.pick<std::vector<unsigned>>({4, 8}, {4, 8, 12});
-    const auto bytes = lab.pick<std::uint64_t>(250'000, 1'000'000);
+    const auto bytes = lab.pick<std::uint64_t>(250'000, 500'000);
     std::vector<Trial> of_switchml;
     std::vector<Trial> of_servers;
     std::vector<sim::Scenario> points;
@@ -65,7 +65,7 @@ Drawing draw_real_switchml_fig4(const Lab& lab) {
     const std::vector<sim::Report> reports = lab.run(points);
 
     const double bound = static_cast<double>(rate_bps) * bound_of_lanes(switchml::paper_lanes) / bits_of_float;
-    LineChart chart{.title = "20 Mbit/s",
+    LineChart chart{.title = "10 Mbit/s",
                     .x = {.label = "workers", .from = 0},
                     .y = {.label = "million elements per second", .from = 0},
                     .lines = {{.name = "SwitchML"},
@@ -98,7 +98,7 @@ double share_of_headers(const Outcome& outcome) {
 }
 
 Drawing draw_real_switchml_fig7(const Lab& lab) {
-    const std::vector<double> sizes = lab.pick<std::vector<double>>({4}, {2, 8});
+    const std::vector<double> sizes = lab.pick<std::vector<double>>({2}, {1, 4});
     const std::vector<std::uint16_t> lanes{switchml::paper_lanes, linked("star:8", rate_bps).lanes};
     std::vector<Trial> trials;
     std::vector<sim::Scenario> points;
@@ -110,7 +110,7 @@ Drawing draw_real_switchml_fig7(const Lab& lab) {
     }
     const std::vector<Outcome> outcomes = measured(lab, trials);
     const std::vector<sim::Report> reports = lab.run(points);
-    BarChart chart{.title = "Eight workers at 20 Mbit/s", .y = {.label = "time, s"}};
+    BarChart chart{.title = "Eight workers at 10 Mbit/s", .y = {.label = "time, s"}};
     for (const double megabytes : sizes) chart.categories.push_back(number_text(megabytes) + " MB");
     for (std::size_t i = 0; i < lanes.size(); ++i) {
         Bars bars{.name = fmt::format("{} elements per packet", lanes[i])};
@@ -134,7 +134,7 @@ Drawing draw_real_switchml_fig7(const Lab& lab) {
 }
 
 Drawing draw_real_switchml_fig8(const Lab& lab) {
-    const auto bytes = lab.pick<std::uint64_t>(500'000, 2'000'000);
+    const auto bytes = lab.pick<std::uint64_t>(500'000, 1'000'000);
     const Trial floats = switchml_of("star:8", switchml::paper_lanes, bytes);
     const Trial halved = switchml_of("star:8", switchml::paper_lanes, bytes / 2);
     Trial integers = floats;
@@ -149,7 +149,7 @@ Drawing draw_real_switchml_fig8(const Lab& lab) {
     drawing.checks = checks_of_conversion(scaled / native, half / scaled);
     drawing.checks.push_back(notified("ATP: time with float16 in 16-bit lanes, relative to float32",
                                       outcomes[4].seconds("atp") / outcomes[3].seconds("atp")));
-    drawing.charts = {BarChart{.title = fmt::format("Eight workers at 20 Mbit/s, {} MB of 32-bit elements",
+    drawing.charts = {BarChart{.title = fmt::format("Eight workers at 10 Mbit/s, {} MB of 32-bit elements",
                                                     static_cast<double>(bytes) / one_million),
                                .y = {.label = "time, s"},
                                .categories = {"integers", "floats", "half of the bytes"},
