@@ -71,6 +71,10 @@ const Figure real_fig15{
         "The server has a host of its own, whose link has 60 Mbit/s where workers have 100, and eBPF marks what a "
         "queue of 60 Mbit/s in front of it would hold back. Half of the aggregators are 64, for 128 packets in "
         "flight. Samples of 50 ms are those of the first worker's link.",
+    .differences =
+        "The queue decides how much control brings: with smaller ones, jobs without control are slower "
+        "([experiment](experiments.md#smaller-queues)). The backward pass sends in bursts, so the goodput also varies "
+        "with control.",
     .basis = Basis::sockets,
     .inputs = inputs_of_real_fig15,
     .seconds = 200,

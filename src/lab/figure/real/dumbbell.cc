@@ -63,7 +63,9 @@ const Figure real_fig12{
         "time "
         "to accuracy: the number of epochs is the same.",
     .differences =
-        "With the test bed's ratio of computation to transfer, the backward pass hides most communication. The paper "
+        "With the test bed's ratio of computation to transfer, the backward pass hides most communication. If hosts "
+        "reach 20 instead of 100 Gbit/s, ATP leads NtoN as in the paper "
+        "([experiment](experiments.md#a-fifth-of-the-rate)). The paper "
         "explains the unequal jobs of BytePS by pause frames of RDMA, which these links do not have.",
     .basis = Basis::sockets,
     .inputs = inputs_of_real_fig12,

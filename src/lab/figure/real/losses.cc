@@ -132,6 +132,12 @@ const Figure real_fig10{
         "ends. SwitchML has the fastest of three pairs of slots and timeout. A round trip takes milliseconds at this "
         "rate, so a timeout of 1 ms would be shorter than it. Ranks of VGG16 sleep for the time of the layers, which "
         "is as many times longer as the links are slower.",
+    .differences =
+        "The backward pass hides VGG16's communication, repetitions included. If hosts reach 20 instead of 100 Gbit/s, "
+        "ATP keeps more of its speed than SwitchML ([experiment](experiments.md#a-fifth-of-the-rate)), but not 1.34 "
+        "times as much. That depends on how long SwitchML waits for a lost packet: the paper's waits 1 ms, and this "
+        "one "
+        "as long as is fastest ([experiment](experiments.md#switchmls-timeout)).",
     .basis = Basis::sockets,
     .inputs = inputs_of_real_losses,
     .seconds = 320,
