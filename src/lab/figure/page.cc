@@ -66,7 +66,8 @@ constexpr std::string_view of_simulated =
     "Another revision may give other numbers.";
 constexpr std::string_view of_real =
     "Processes send real packets over links of limited rates, in network namespaces.\n"
-    "[Emulate links](../research/emulate-links.md) describes the links, and [Reproduce](../research/reproduce.md) what a basis "
+    "[Emulate links](../research/emulate-links.md) describes the links, and [Reproduce](../research/reproduce.md) what "
+    "a basis "
     "and a "
     "verdict mean.\n"
     "The systems of a run take turns on the same links. Values that need other links or settings, such as another "
