@@ -84,8 +84,8 @@ const Figure real_switchml_fig5{
         "Gloo's frames are full, and its slots fill a link. Gloo has the fastest of its four algorithms.",
     .differences =
         "Here Gloo slows down no more than SwitchML, which stays faster (last rows). TCP waits at least 200 ms for a "
-        "lost packet, which is longer than a tensor of the paper takes, and here a third of it. With smaller tensors, "
-        "Gloo slows down more ([experiment](experiments.md#smaller-tensors)).",
+        "lost packet. The paper's tensors take less time than that, and those here three times as much. With smaller "
+        "tensors, Gloo slows down more ([experiment](experiments.md#smaller-tensors)).",
     .basis = Basis::sockets,
     .inputs = inputs_of_lossy_links,
     .seconds = 150,

@@ -163,7 +163,7 @@ Drawing draw_real_table1(const Lab& lab) {
 const Figure real_fig8{
     .id = "fig8",
     .setup =
-        "Five of the models. Each rank sums the gradients of a model and sleeps while it computes, 1,667 times slower "
+        "Three of the models. Each rank sums the gradients of a model and sleeps while it computes, 1,667 times slower "
         "than on the test bed, whose links are 1,667 times faster. NtoN is ATP without a switch, where each host "
         "serves a part of the sums; "
         "Nto1 has one server on a host of its own, and no switch that adds. Both use UDP, BytePS TCP. Nto1 has a run "
