@@ -300,6 +300,9 @@ class _Processors:
 
     SAMPLE_SECONDS = 0.05
 
+    def __init__(self):
+        self._count = os.cpu_count()
+
     def __enter__(self):
         self._samples, self._stop = [_machine_time()], threading.Event()
         self._thread = threading.Thread(target=self._sample)
@@ -317,7 +320,7 @@ class _Processors:
     def busy_in_last(self, seconds):
         """The share of the time that was not idle from `seconds` before the end on."""
         last = self._samples[-1]
-        begin = last.all - seconds * os.cpu_count()
+        begin = last.all - seconds * self._count
         first = max(
             (sample for sample in self._samples[:-1] if sample.all <= begin),
             default=self._samples[0],

@@ -22,6 +22,26 @@ class JobsTogether(unittest.TestCase):
         self.assertEqual(turn.jobs_together(), [1.0, 0.25], "8 seconds, in which the second job ends two operations")
 
 
+class Processors(unittest.TestCase):
+    """Of two processors, sampled each second: all of the first three is work, and a fourth of what follows."""
+
+    def share_of_last(self, seconds):
+        processors = measure._Processors()
+        processors._count = 2
+        processors._samples = [
+            measure.MachineTime(all=2.0 * at, idle=1.5 * max(0, at - 3), stolen=0.0) for at in range(8)
+        ]
+        return processors.busy_in_last(seconds)
+
+    def test_only_the_end_counts(self):
+        self.assertEqual(self.share_of_last(4), 0.25)
+        self.assertEqual(self.share_of_last(3.5), 0.25, "from the sample before it on")
+        self.assertAlmostEqual(self.share_of_last(5), 0.4)
+
+    def test_of_a_longer_time_than_sampled_all_counts(self):
+        self.assertAlmostEqual(self.share_of_last(100), 4 / 7 * 0.25 + 3 / 7)
+
+
 class Topologies(unittest.TestCase):
     def test_ranks_alternate_between_racks_if_dealt_and_fill_rack_by_rack_if_packed(self):
         racks = topology.parse("racks:2x3")

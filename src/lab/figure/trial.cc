@@ -229,16 +229,16 @@ const Json& Outcome::of_round(std::string_view system, const std::string& path) 
 
 namespace {
 
-// Of the rate of a host's link, the mean of all hosts in all operations.
-double share_of_links(const Json& report, const Json& system) {
+// Of the rate of a host's link, the mean of all hosts in all operations. Jobs run at once, and a host that has no rank
+// of a job counts with zero bytes of it.
+double share_of_links(const Outcome& outcome, const Json& system) {
     const Json& traffic = system.at("traffic_of_an_operation");
-    if (traffic.is_null()) return 0;
+    if (traffic.is_null()) return 0;  // the system has no links
     const auto seconds = system.at("seconds").get<std::vector<double>>();
     const double mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
-    const double jobs_at_once = report.at("placement") == "separate" ? report.at("jobs").get<double>() : 1;
-    const double bytes =
-        std::max(traffic.at("host_sent_bytes").get<double>(), traffic.at("host_received_bytes").get<double>());
-    return jobs_at_once * bytes * 8 / mean / report.at("rate_bps").get<double>();
+    const auto bytes_of = [&](const char* name) { return traffic.at(name).get<double>(); };
+    const double bytes = std::max(bytes_of("host_sent_bytes"), bytes_of("host_received_bytes"));
+    return outcome.number("/jobs") * bytes * 8 / mean / outcome.number("/rate_bps");
 }
 
 // Processors that are hardly idle say nothing about a system that fills its links: with time left they are woken for
@@ -246,8 +246,13 @@ double share_of_links(const Json& report, const Json& system) {
 double busiest(const Outcome& outcome) {
     constexpr double full = 0.95;
     double most = 0;
-    for (const auto& system : outcome.report().value("systems", Json::object())) {
-        if (share_of_links(outcome.report(), system) < full) most = std::max(most, system.value("machine_busy", 0.0));
+    const Json systems = outcome.report().value("systems", Json::object());
+    for (const auto& [name, system] : systems.items()) {
+        try {
+            if (share_of_links(outcome, system) < full) most = std::max(most, system.at("machine_busy").get<double>());
+        } catch (const Json::exception& error) {
+            throw Failed(fmt::format("bench/cluster printed too little of {}: {}", name, error.what()));
+        }
     }
     return most;
 }

@@ -110,20 +110,43 @@ class Measuring : public testing::Test {
     int commands_ = 0;
 };
 
-TEST_F(Measuring, LargestShareOfTheProcessorsIsNoted) {
+// Two jobs on links of 1 Mbit/s, whose operations take a second and bring each host's link these bytes.
+std::string printed_of(double busy, double bytes) {
+    return fmt::format(
+        R"({{"jobs": 2, "rate_bps": 1e6, "systems": {{"atp": {{"machine_busy": {}, "seconds": [0.5, 1.5],)"
+        R"("traffic_of_an_operation": {{"host_sent_bytes": 0, "host_received_bytes": {}}}}}}}}})",
+        busy, bytes);
+}
+
+// What is noted as the largest share of the processors in trials that print these texts.
+double noted_of(LabOptions options, const std::vector<std::string>& prints) {
     double most = 0;
-    LabOptions busy = options(0);
-    busy.busiest = &most;
-    int runs = 0;
-    busy.command = [&](const auto&) {
-        return fmt::format(R"({{"systems": {{"atp": {{"machine_busy": {}}}}}}})", ++runs == 2 ? 0.9 : 0.5);
-    };
-    Trial trial{.network = linked("star:2", 1'000'000), .systems = {"atp"}, .program = "/bin/true"};
-    std::vector<Trial> trials{trial, trial, trial};
-    trials[1].network.iterations = 5;
-    trials[2].network.iterations = 7;
-    (void)measured(Lab(busy), trials);
-    EXPECT_DOUBLE_EQ(most, 0.9);
+    options.busiest = &most;
+    std::filesystem::remove_all(options.kept);
+    unsigned runs = 0;
+    options.command = [&](const auto&) { return prints[runs++]; };
+    std::vector<Trial> trials;
+    for (unsigned i = 0; i < prints.size(); ++i) {
+        trials.push_back({.network = linked("star:2", 1'000'000), .systems = {"atp"}, .program = "/bin/true"});
+        trials.back().network.iterations = i + 1;
+    }
+    (void)measured(Lab(options), trials);
+    return most;
+}
+
+TEST_F(Measuring, LargestShareOfTheProcessorsIsNoted) {
+    EXPECT_DOUBLE_EQ(noted_of(options(0), {printed_of(0.5, 0), printed_of(0.9, 0), printed_of(0.6, 0)}), 0.9);
+}
+
+TEST_F(Measuring, ProcessorsOfASystemThatFillsItsLinksDoNotCount) {
+    EXPECT_DOUBLE_EQ(noted_of(options(0), {printed_of(0.5, 0), printed_of(0.9, 60'000)}), 0.5) << "0.96 of the link";
+    EXPECT_DOUBLE_EQ(noted_of(options(0), {printed_of(0.5, 0), printed_of(0.9, 59'000)}), 0.9) << "0.944 of it";
+    const std::string local = R"({"systems": {"atp": {"machine_busy": 0.9, "traffic_of_an_operation": null}}})";
+    EXPECT_DOUBLE_EQ(noted_of(options(0), {local}), 0.9) << "no links";
+}
+
+TEST_F(Measuring, SystemWithoutItsProcessorsFails) {
+    EXPECT_THROW((void)noted_of(options(0), {R"({"systems": {"atp": {}}})"}), Failed);
 }
 
 TEST_F(Measuring, WithoutTheProgramTheMachineLacksIt) {
