@@ -127,9 +127,8 @@ const Figure real_fig20{
         "server runs on the switch's host. The switch has 844 aggregators, 3.3 for each packet of both windows.",
     .differences =
         "The jobs share no link, and the backward pass hides their communication. If hosts reach 20 instead of 100 "
-        "Gbit/s, two jobs lose 2 % ([experiment](experiments.md#a-fifth-of-the-rate)). Why the paper's jobs lose 10 % "
-        "is "
-        "unknown.",
+        "Gbit/s and the switch has 128 aggregators, one job still has its full speed, and each of two loses 8 % "
+        "([experiment](experiments.md#fewer-aggregators)).",
     .basis = Basis::sockets,
     .inputs = inputs_of_two_jobs,
     .seconds = 260,

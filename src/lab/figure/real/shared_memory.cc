@@ -185,8 +185,9 @@ const Figure real_fig13a{
         "throughput with the whole part is interpolated linearly between 25 and 50 %. Ranks sleep for the time of "
         "the layers, which is 1,250 times longer on links that are 1,250 times slower.",
     .differences =
-        "A round trip of these links holds few packets, so a job has a window of a few at its peak, and 660 packets in "
-        "the paper. How much this decides: cause unknown.",
+        "A round trip of these links holds four packets, so a static part costs nothing until it has fewer, and 660 in "
+        "the paper. Where a round trip holds 64, in the simulator, sharing gains "
+        "([experiment](experiments.md#longer-round-trips)).",
     .basis = Basis::sockets,
     .inputs = inputs_of_real_sharing,
     .seconds = 260,
@@ -199,8 +200,8 @@ const Figure real_fig13b{
         "The jobs of fig13a. Additions are counted by the switch each 100 ms, which are 0.08 ms of links that are "
         "1,250 times faster: the time is compared after this division.",
     .differences =
-        "Slots search for free aggregators once in a round of their packets, so settling takes round trips and not a "
-        "time. Why the paper's jobs took 500 ms, which are 100,000 round trips: cause unknown.",
+        "At this peak, twelve packets are in flight for twelve aggregators, so some always collide. With twice as many "
+        "aggregators, the servers soon add nothing ([experiment](experiments.md#twice-the-aggregators)).",
     .basis = Basis::sockets,
     .inputs = inputs_of_real_sharing,
     .seconds = 120,
