@@ -129,7 +129,8 @@ const Figure real_fig16{
         "flow run alone, then both together. Goodputs are relative to the payload of full frames at line rate, 1,472 "
         "of 1,514 bytes. VGG16 is not measured. The simulator has no such marks.",
     .differences =
-        "The flow's TCP is the system's, here BBR, which leaves more to the job than CUBIC and Reno do: beside those, or "
+        "The flow's TCP is the system's, here BBR, which leaves more to the job than CUBIC and Reno do: beside those, "
+        "or "
         "beside another job of ATP, the job keeps about half ([experiment](experiments.md#another-flow)).",
     .basis = Basis::kernel,
     .inputs = inputs_beside_flow,
