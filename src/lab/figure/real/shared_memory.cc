@@ -185,8 +185,9 @@ const Figure real_fig13a{
         "throughput with the whole part is interpolated linearly between 25 and 50 %. Ranks sleep for the time of "
         "the layers, which is 1,250 times longer on links that are 1,250 times slower.",
     .differences =
-        "A round trip of these links holds four packets, so a static part costs nothing until it has fewer, and 660 in "
-        "the paper. Where a round trip holds 64, in the simulator, sharing gains "
+        "A round trip of these links holds four packets, and computation hides the rest, so even a static window of "
+        "one "
+        "packet costs nothing. In the paper it holds 660. Where it holds 64, in the simulator, sharing gains "
         "([experiment](experiments.md#longer-round-trips)).",
     .basis = Basis::sockets,
     .inputs = inputs_of_real_sharing,
