@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
 #include <deque>
 #include <stdexcept>
 
@@ -19,6 +21,7 @@ using protocol::Membership;
 
 constexpr std::uint32_t job = 1;
 constexpr std::uint32_t token = 0x5eed;
+constexpr Duration longest_sum = std::chrono::seconds(60);
 
 protocol::ChannelConfig channel_of(const ReducerConfig& config) {
     return {.job = job, .token = token, .lanes = config.lanes, .window_log2 = 8, .audit = false, .aggregators = 4096};
@@ -55,9 +58,9 @@ class AtpReducer final : public Reducer {
         }
         scales_ = tensors.front().scales;
         collect();
-        while (!packets_.empty()) deliver();
-        for (const auto& worker : workers_) {
-            if (!worker->idle()) throw std::runtime_error("a sum did not complete");
+        const Time end = now_ + longest_sum;
+        while (!is_done()) {
+            packets_.empty() ? wait(end) : deliver();
         }
     }
 
@@ -104,6 +107,22 @@ class AtpReducer final : public Reducer {
     }
     void put(std::size_t size, std::uint16_t worker) {
         packets_.push_back({Bytes(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(size)), worker});
+    }
+
+    [[nodiscard]] bool is_done() const {
+        return packets_.empty() && std::ranges::all_of(workers_, [](const auto& worker) { return worker->idle(); });
+    }
+
+    // No packet is under way, but workers may hold some back for a while.
+    void wait(Time end) {
+        Time next = never;
+        for (const auto& worker : workers_) next = std::min(next, worker->poll_timeout());
+        if (next > end) throw std::runtime_error("a sum did not complete");
+        now_ = std::max(now_, next);
+        for (const auto& worker : workers_) {
+            if (worker->poll_timeout() <= now_) worker->handle_timeout(now_);
+        }
+        collect();
     }
 
     void deliver() {
