@@ -15,6 +15,7 @@ switch_packages=(
     build-essential cmake ninja-build                   # the build itself
     libhwy-dev                                          # vector instructions
     libcli11-dev libfmt-dev nlohmann-json3-dev          # atp and atp-lab
+    libevent-dev                                        # HTTP of atp metrics
     libexpected-dev                                     # results of operations
     libsodium-dev                                       # keys and seals
     libspdlog-dev                                       # the log

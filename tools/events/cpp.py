@@ -4,6 +4,7 @@ the levels and events of python/atp/_log.py."""
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable
 
@@ -73,6 +74,9 @@ def event_rows(definition: Definition) -> str:
 
 # --------------------------------------------------------------------------------------------------------------- Counters
 
+# The namespaces of the tables that metrics show.
+SPACES = {"switch": "protocol", "shard": "client", "tree": "control", "udp": "net", "kernel": "client", "server": "protocol"}
+
 
 def counter_row(group: Group, counter: Counter) -> str:
     member, _, index = (counter.member or counter.name).rstrip("]").partition("[")
@@ -95,6 +99,51 @@ def counters(name: str) -> Callable[[Definition], str]:
         return text([*comment, f"struct {group.struct} {{", *members(rows, cpp_comment), "};", "", *lines])
 
     return write
+
+
+def plain(markdown: str) -> str:
+    """Without the marks of code and links, and without a character that a string of C++ escapes."""
+    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", markdown).replace("`", "").replace('"', "'")
+
+
+def helps(name: str) -> Callable[[Definition], str]:
+    """What each counter of a group counts, as metrics explain it, in the order of the group's table."""
+
+    def write(definition: Definition) -> str:
+        group = definition.groups[name]
+        lines = ["// clang-format off", f"constexpr std::array<std::string_view, {SPACES[name]}::{group.table}.size()> {name}_help{{"]
+        for counter in group.counter:
+            if counter.only:
+                continue
+            grows = "" if counter.grows.startswith("normal") else f". If it grows: {counter.grows}"
+            sentence = plain(f"{counter.unit[0].upper()}{counter.unit[1:]} {counter.counts}{grows}")
+            pieces = textwrap.wrap(sentence, WIDTH - 8, drop_whitespace=False)
+            lines += [f'    "{piece}"' for piece in pieces]
+            lines[-1] += ","
+        return text([*lines, "};", "// clang-format on"])
+
+    return write
+
+
+def shown(definition: Definition) -> dict[str, list[str]]:
+    """The names of the counters that are shown as the same, by what they are shown as."""
+    found: dict[str, list[str]] = {}
+    for group in definition.groups.values():
+        for counter in group.counter:
+            if counter.shown:
+                found.setdefault(counter.shown, []).append(counter.name)
+    return found
+
+
+def shown_in_cpp(definition: Definition) -> str:
+    rows = [f"inline constexpr std::string_view {what}_counters[] = {{{quoted(names)}}};"
+            for what, names in shown(definition).items()]  # fmt: skip
+    return text(rows)
+
+
+def shown_in_page(definition: Definition) -> str:
+    rows = [f"const {what.upper()} = [{quoted(names)}];".replace('"', "'") for what, names in shown(definition).items()]
+    return text(rows)
 
 
 def c_struct(name: str) -> Callable[[Definition], str]:

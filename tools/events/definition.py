@@ -60,6 +60,7 @@ class Counter:
     grows: str = "normal"
     member: str = ""
     only: str = ""
+    shown: str = ""
 
     @property
     def text(self) -> str:

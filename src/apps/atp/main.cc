@@ -4,8 +4,10 @@
 #include "apps/atp/bench_command.h"
 #include "apps/atp/doctor_command.h"
 #include "apps/atp/key_command.h"
+#include "apps/atp/metrics_command.h"
 #include "apps/atp/stats_command.h"
 #include "apps/atp/switch_command.h"
+#include "apps/atp/top_command.h"
 #include "apps/atp/trace_command.h"
 #include "apps/common/program.h"
 #include "apps/common/revision.h"
@@ -13,9 +15,9 @@
 namespace {
 
 // In the order of --help.
-constexpr std::array<atp::apps::Register, 6> commands{atp::apps::register_switch, atp::apps::register_stats,
-                                                      atp::apps::register_bench,  atp::apps::register_doctor,
-                                                      atp::apps::register_trace,  atp::apps::register_key};
+constexpr std::array<atp::apps::Register, 8> commands{
+    atp::apps::register_switch, atp::apps::register_stats,  atp::apps::register_top,   atp::apps::register_metrics,
+    atp::apps::register_bench,  atp::apps::register_doctor, atp::apps::register_trace, atp::apps::register_key};
 
 }  // namespace
 

@@ -17,12 +17,14 @@
 
 #include "apps/atp/kernel_flags.h"
 #include "apps/atp/kernel_part.h"
+#include "apps/atp/metrics_part.h"
 #include "apps/atp/switch_log.h"
+#include "apps/atp/switch_text.h"
 #include "apps/atp/tenants_part.h"
 #include "apps/common/flags.h"
 #include "apps/common/output.h"
+#include "apps/common/service_notice.h"
 #include "apps/common/signals.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "control/address_range.h"
 #include "control/path_mtu_search.h"
@@ -54,6 +56,7 @@ struct SwitchOptions {
     std::string state;
     std::string tenants;
     std::string parent_key;
+    MetricsOptions metrics;
     switchd::SwitchNodeConfig config;
     Given given;
     SwitchAdditions additions;
@@ -123,81 +126,6 @@ std::optional<std::string> problem_of_memory(const SwitchOptions& options) {
         config.memory_bytes, config.lanes, config.shards * protocol::aggregator_bytes(config.lanes));
 }
 
-void print_memory(const switchd::SwitchNodeConfig& config) {
-    if (config.kernel_aggregators == 0) {
-        const std::string threads =
-            config.shards == 1 ? "on one thread" : fmt::format("on each of {} threads", config.shards);
-        fmt::print("  aggregators  {} of {} lanes {} ({:.1f} MB)\n", switchd::aggregators_of_shard(config),
-                   config.lanes, threads, static_cast<double>(config.memory_bytes) / 1e6);
-    }
-}
-
-void print_marks(const std::vector<client::MarkReport>& marks) {
-    for (const client::MarkReport& port : marks)
-        fmt::print("  marks        {} above 0.98 of {} Mbit/s\n", port.interface, port.link_rate / 1'000'000);
-}
-
-// Nothing about a pipeline, whose program marks or not.
-void print_marks(const KernelPartConfig& config, const client::KernelReport& kernel) {
-    if (!config.pipeline.empty() || !config.sets_marks()) return;
-    std::vector<std::string> without;
-    for (const auto& [interface, mode] : kernel.interfaces) without.push_back(interface);
-    print_marks(kernel.marks);
-    for (const client::MarkReport& port : kernel.marks) std::erase(without, port.interface);
-    if (!without.empty()) {
-        fmt::print("  without marks at {}: no driver reports a rate; set --link-rate\n", list_some(without));
-    }
-}
-
-void print_kernel(const client::ShardReport& shard, bool in_pipeline) {
-    fmt::print("  aggregators  {} of {} lanes inside the {} ({:.1f} MB), {}\n", shard.aggregators, shard.kernel->lanes,
-               in_pipeline ? "pipeline" : "kernel", static_cast<double>(client::memory_of_kernel(shard)) / 1e6,
-               shard.kernel->level == 0 ? "in a rack" : "above the racks");
-    for (const auto& [interface, mode] : shard.kernel->interfaces) {
-        fmt::print("               {}: {}{}\n", interface, mode,
-                   mode == "generic" ? ", slower: its driver has no XDP, or none at this MTU" : "");
-    }
-    for (const std::string& missing : shard.kernel->without_release) {
-        fmt::print("  without marks, and release of aggregators by results of servers on this host: {}\n", missing);
-    }
-    for (const std::string& missing : shard.kernel->without_copies) {
-        fmt::print("  without copies of results: {}\n", missing);
-    }
-}
-
-void print_start(const switchd::SwitchNode& node, const SwitchOptions& options, const MarksPart* marks) {
-    const switchd::SwitchNodeConfig& config = node.config();
-    if (options.json) {
-        fmt::print("{}\n", client::to_json(node.snapshot()));
-    } else if (!options.quiet) {
-        fmt::print("atp switch at {}\n", to_string(node.address()));
-        if (config.parent.family() != wire::Family::none) fmt::print("  parent       {}\n", to_string(config.parent));
-        print_memory(config);
-        fmt::print("  jobs         {}, {}, servers up to {:.0f} MB\n", config.jobs, counted(config.channels, "channel"),
-                   static_cast<double>(config.server_bytes) / 1e6);
-        fmt::print("  tenants      {}\n", tenants_text(config));
-        if (options.additions.describe) fmt::print("{}", options.additions.describe(config));
-        for (const client::ShardReport& shard : node.snapshot().shards) {
-            if (shard.kernel) {
-                print_kernel(shard, !options.kernel.pipeline.empty());
-                print_marks(options.kernel, *shard.kernel);
-                continue;
-            }
-            for (const std::string& missing : shard.features.missing()) fmt::print("  without {}\n", missing);
-        }
-        if (marks != nullptr) print_marks(marks->report());
-        fmt::print("watch it with: atp stats {} --watch\n", to_string(node.address()));
-    }
-}
-
-void print_stop(const MarksPart* marks) {
-    if (marks != nullptr) {
-        for (const client::MarkReport& port : marks->report())
-            fmt::print("marked {} frames that left {}\n", port.marked, port.interface);
-    }
-    fmt::print("stopped\n");
-}
-
 // The switch in the path gets the memory, since packets that reach user space are aggregated already, or are for its
 // servers. Workers that address this switch get the size of its table, because their packets index that table.
 Result<std::unique_ptr<KernelPart>> start_kernel_part(SwitchOptions& options) {
@@ -218,20 +146,45 @@ Result<std::unique_ptr<MarksPart>> start_marks(const SwitchOptions& options) {
     return start_marks_part(options.kernel);
 }
 
+// nullptr: nothing is to be served.
+Result<std::unique_ptr<MetricsPart>> start_metrics(const MetricsOptions& options, const switchd::SwitchNode& node) {
+    if (options.http.empty()) return nullptr;
+    return MetricsPart::start(options,
+                              {{to_string(node.address()), [&node] { return std::optional(node.snapshot()); }}});
+}
+
+void print_start(const switchd::SwitchNode& node, const SwitchOptions& options, const MarksPart* marks,
+                 const MetricsPart* serving) {
+    if (options.json) {
+        fmt::print("{}\n", client::to_json(node.snapshot()));
+    } else if (!options.quiet) {
+        const auto& describe = options.additions.describe;
+        fmt::print("{}", start_text(node, {options.kernel, marks, serving, describe ? describe(node.config()) : ""}));
+    }
+}
+
 observe::LogConfig log_config(const SwitchOptions& options) {
     const auto usual = options.quiet ? observe::Severity::error : observe::Severity::info;
     return {.level = options.log_level.value_or(usual), .format = options.log_format};
 }
 
+std::string status_of(const switchd::SwitchNode& node) { return "serving at " + to_string(node.address()); }
+
 // Counts of suppressed lines appear within a second after their period.
 void wait_for_stop(const StopSignals& signals, TenantsPart& tenants, switchd::SwitchNode& node, KernelPart* in_path,
-                   observe::Log& log) {
-    constexpr Duration between_polls = std::chrono::seconds(1);
+                   observe::Log& log, const ServiceNotice& manager) {
+    constexpr Duration usual = std::chrono::seconds(1);
+    const Duration between_polls = std::min(usual, manager.watchdog_interval().value_or(usual));
     while (true) {
         const auto signal = signals.wait_for(between_polls);
         if (signal && *signal != SIGHUP) return;
-        if (signal) tenants.reload(node, in_path, log);
+        if (signal) {
+            manager.reloading();
+            tenants.reload(node, in_path, log);
+            manager.ready(status_of(node));
+        }
         log.poll();
+        if (manager.watchdog_interval() && node.turns()) manager.alive();
     }
 }
 
@@ -273,11 +226,17 @@ int run_switch(SwitchOptions options) {
     auto node = switchd::SwitchNode::start(
         options.config, [] { StopSignals::notify(); }, report_kernel);
     if (!node) return misused(node.error());
-    print_start(**node, options, marks->get());
+    auto serving = start_metrics(options.metrics, **node);
+    if (!serving) return misused(serving.error());
+    print_start(**node, options, marks->get(), serving->get());
     if (!show_output()) return exit_failed;
     if (*kernel != nullptr) (*kernel)->commit();
     log_start(log, **node, log_config(options), options.trace);
-    wait_for_stop(signals, *tenants, **node, kernel->get(), log);
+    const ServiceNotice manager;
+    manager.ready(status_of(**node));
+    wait_for_stop(signals, *tenants, **node, kernel->get(), log, manager);
+    manager.stopping();
+    serving->reset();
     std::vector<Error> failures;
     if (const auto failure = (*node)->failure()) failures.push_back(*failure);
     (*node)->stop();
@@ -292,7 +251,7 @@ int run_switch(SwitchOptions options) {
     }
     for (const Error& failure : failures) fmt::print(stderr, "atp switch: {}\n", to_string(failure));
     if (!failures.empty()) return exit_failed;
-    if (!options.quiet && !options.json) print_stop(marks->get());
+    if (!options.quiet && !options.json) fmt::print("{}", stop_text(marks->get()));
     return exit_passed;
 }
 
@@ -392,6 +351,10 @@ void add_output_flags(Command& command, SwitchOptions& options) {
                  "Format of these lines; json: one object per line [text]");
     flags.text("--trace", options.trace, "FILE", "a path",
                "Write a line for each packet sent and received to this file, which only its owner can read [none]");
+    flags.text("--http", options.metrics.http, "ADDRESS", address_forms,
+               "Serve metrics and a live page at this local address, in a thread of its own [none]");
+    flags.text("--http-key", options.metrics.key_file, "FILE", "a path",
+               "File with the operator's key, which scrapers and browsers must send; needed with --tenants [none]");
     flags.flag("--quiet", options.quiet, "Print errors only");
     flags.flag("--json", options.json, "Print the first report as JSON, with the address in use");
 }

@@ -25,6 +25,8 @@ class Descriptor {
 
     [[nodiscard]] int number() const { return number_; }
     [[nodiscard]] bool valid() const { return number_ >= 0; }
+    // Whose number it is from now on closes it.
+    [[nodiscard]] int release() { return std::exchange(number_, -1); }
 
   private:
     int number_ = -1;

@@ -143,7 +143,7 @@ void EventLoop::for_each_actor(Call&& call) {
 void EventLoop::finish_round(Time now) {
     for_each_actor([now](Actor& actor) { actor.finish_round(now); });
     std::erase(actors_, nullptr);
-    ++rounds_;
+    rounds_.store(rounds_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 Time EventLoop::next_deadline() const {

@@ -67,7 +67,8 @@ struct LoopConfig {
 //   add(), watch(), change(), unwatch() and remove() at any time from within their calls. run() begins with
 //   finish_round(), so packets prepared before it are sent without an event. run() may be called again after it
 //   returned.
-// Threads: all calls on the thread of run(). Exceptions: any thread and any signal handler may call stop() and wake().
+// Threads: all calls on the thread of run(). Exceptions: any thread and any signal handler may call stop() and wake(),
+//   and any thread rounds().
 // Failure: run() returns an error if it cannot pin the thread, or if waiting fails.
 class EventLoop {
   public:
@@ -90,7 +91,8 @@ class EventLoop {
 
     // False: the kernel has no epoll_pwait2 (before 5.11), and deadlines are rounded up to the next millisecond.
     [[nodiscard]] bool precise() const { return precise_; }
-    [[nodiscard]] std::uint64_t rounds() const { return rounds_; }
+    // That have begun.
+    [[nodiscard]] std::uint64_t rounds() const { return rounds_.load(std::memory_order_relaxed); }
 
   private:
     struct Watch {
@@ -119,7 +121,7 @@ class EventLoop {
     std::vector<Actor*> actors_;  // nullptr: removed in this round
     std::vector<Watch> watches_;  // by descriptor; actor == nullptr: not watched
     std::vector<epoll_event> events_;
-    std::uint64_t rounds_ = 0;
+    std::atomic<std::uint64_t> rounds_{0};
     std::atomic<bool> stopping_{false};
     std::atomic<bool> woken_{false};
 };

@@ -6,6 +6,7 @@
 #include "switchd/shared_room.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <new>
@@ -71,6 +72,7 @@ Result<std::unique_ptr<SwitchNode>> SwitchNode::start(const SwitchNodeConfig& co
     SwitchNode& self = *node;
     for (std::size_t i = 0; i < node->loops_.size(); ++i) {
         node->threads_.emplace_back([&self, i] {
+            pthread_setname_np(pthread_self(), ("atp-thread-" + std::to_string(i)).c_str());
             const auto ran = self.loops_[i]->run();
             if (self.stopping_) return;
             {
@@ -142,6 +144,17 @@ void SwitchNode::stop() {
         for (const auto& shard : shards_) shard->publish();  // for totals
     }
     threads_.clear();
+}
+
+bool SwitchNode::turns() {
+    rounds_.resize(loops_.size());
+    bool all = true;
+    for (std::size_t i = 0; i < loops_.size(); ++i) {
+        const std::uint64_t rounds = loops_[i]->rounds();
+        all = all && rounds != std::exchange(rounds_[i], rounds);
+        loops_[i]->wake();
+    }
+    return all;
 }
 
 std::optional<Error> SwitchNode::failure() const {

@@ -27,7 +27,7 @@ namespace atp::switchd {
 //
 // Ownership: owns its shards, their loops and threads, the link to the parent, and what makes reports.
 // Calling order: start(), which starts the threads; then stop() or the destructor, which waits for them.
-// Threads: one thread calls start(), set_tenants() and stop(). Any thread calls snapshot() and failure().
+// Threads: one thread calls start(), set_tenants(), turns() and stop(). Any thread calls snapshot() and failure().
 // Failure: start() returns the reason. If a shard ends later by itself, failure() returns its error.
 class SwitchNode {
   public:
@@ -47,6 +47,9 @@ class SwitchNode {
     [[nodiscard]] const wire::Address& address() const { return shards_.front()->local(); }
     [[nodiscard]] client::SwitchReport snapshot() const;
     [[nodiscard]] const SwitchNodeConfig& config() const { return config_; }
+    // Whether each thread has begun a round since the last call, which wakes them all. So between two calls a second
+    // apart, only a thread that hangs has not.
+    [[nodiscard]] bool turns();
     // Error of a shard that ended by itself; nullopt: none.
     [[nodiscard]] std::optional<Error> failure() const;
 
@@ -64,6 +67,7 @@ class SwitchNode {
     std::shared_ptr<control::SwitchRoom> room_;
     std::vector<std::unique_ptr<net::EventLoop>> loops_;
     std::vector<std::unique_ptr<ShardDriver>> shards_;
+    std::vector<std::uint64_t> rounds_;  // of each loop, at the last turns()
     std::unique_ptr<ParentLink> parent_;
     endpoint::NodeMachine machine_;  // on the first shard's thread
     std::unique_ptr<ReportMaker> reports_;

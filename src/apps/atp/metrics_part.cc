@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/atp/metrics_part.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "keys/secret_file.h"
+#include "net/resolve.h"
+
+namespace atp::apps {
+namespace {
+
+constexpr std::size_t most_key_bytes = 256;
+constexpr std::size_t least_key_bytes = 16;
+
+// The first line of the file.
+Result<std::string> key_in(const std::string& path) {
+    if (path.empty()) return std::string();
+    const auto secret = keys::read_secret_file(path, most_key_bytes, "an operator's key", "write a new one");
+    if (!secret) return tl::unexpected(secret.error());
+    const std::string_view text = (*secret)->text();
+    std::string key(text.substr(0, text.find_first_of("\r\n")));
+    if (key.size() >= least_key_bytes) return key;
+    return fail(Operation::open, Reason::malformed, path,
+                // errors.md, starts
+                fmt::format("an operator's key has at least {} characters", least_key_bytes));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<MetricsPart>> MetricsPart::start(const MetricsOptions& options,
+                                                        std::vector<metrics::Source> sources) {
+    const auto local = net::resolve(options.http);
+    if (!local) return tl::unexpected(local.error());
+    auto key = key_in(options.key_file);
+    if (!key) return tl::unexpected(key.error());
+    std::unique_ptr<MetricsPart> part(new MetricsPart(metrics::Exporter(std::move(sources), *std::move(key))));
+    auto server = metrics::HttpServer::start(
+        local->front(), [&exporter = part->exporter_](const auto& request) { return exporter.answer(request); });
+    if (!server) return tl::unexpected(server.error());
+    part->server_ = *std::move(server);
+    return part;
+}
+
+}  // namespace atp::apps

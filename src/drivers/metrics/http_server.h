@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "net/descriptor.h"
+#include "wire/address.h"
+
+namespace atp::metrics {
+
+struct HttpRequest {
+    std::string_view path;      // begins with a slash; without a query
+    std::string_view accept{};  // of these headers, empty if the client sends none
+    std::string_view authorization{};
+};
+
+struct HttpAnswer {
+    int status = 200;
+    std::string_view type = "text/plain; charset=utf-8";
+    std::string body{};
+    std::vector<std::pair<std::string_view, std::string_view>> headers{};  // further ones
+};
+
+// Answers GET and HEAD over HTTP.
+//
+// Ownership: owns a listening socket and a thread, which calls the handler for one request after the other.
+// Calling order: start(); the destructor ends the thread, and breaks connections.
+// Failure: start() returns why the address cannot be used. A client that sends too much or nothing for a minute is
+//   disconnected; other clients are not affected, unless the handler waits.
+class HttpServer {
+  public:
+    using Handler = std::function<HttpAnswer(const HttpRequest&)>;
+
+    [[nodiscard]] static Result<std::unique_ptr<HttpServer>> start(const wire::Address& local, Handler handler);
+    ~HttpServer();
+    HttpServer(const HttpServer&) = delete;
+    HttpServer& operator=(const HttpServer&) = delete;
+
+    // With the port that the kernel chose, if `local` had none.
+    [[nodiscard]] const wire::Address& address() const { return address_; }
+
+  private:
+    struct Library;
+
+    HttpServer(Handler handler, const wire::Address& address, std::unique_ptr<Library> library);
+
+    Handler handler_;
+    wire::Address address_;
+    std::unique_ptr<Library> library_;
+    std::thread thread_;
+};
+
+}  // namespace atp::metrics

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "metrics/http_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+
+namespace atp::metrics {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+wire::Address anywhere() { return wire::Address::loopback(wire::Family::ipv4, 0); }
+
+// What the server sends until it closes the connection.
+std::string answer_to(const HttpServer& server, const std::string& request) {
+    const net::Descriptor socket(::socket(AF_INET, SOCK_STREAM, 0));
+    if (connect(socket.number(), server.address().data(), server.address().size()) != 0) return "no connection";
+    EXPECT_EQ(send(socket.number(), request.data(), request.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(request.size()));
+    std::string answer;
+    char part[4096];
+    while (true) {
+        const ssize_t size = recv(socket.number(), part, sizeof part, 0);
+        if (size <= 0) return answer;
+        answer.append(part, static_cast<std::size_t>(size));
+    }
+}
+
+std::string closing(const std::string& first_line) {
+    return first_line + "\r\nHost: localhost\r\nAccept: text/x\r\nAuthorization: Bearer 1\r\nConnection: close\r\n\r\n";
+}
+
+HttpAnswer echo(const HttpRequest& request) {
+    return {.status = request.path == "/lost" ? 404 : 200,
+            .type = "text/x",
+            .body = "<" + std::string(request.path) + "|" + std::string(request.accept) + "|" +
+                    std::string(request.authorization) + ">",
+            .headers = {{"X-More", "yes"}}};
+}
+
+TEST(HttpServer, HandlerAnswersAPath) {
+    const auto server = HttpServer::start(anywhere(), echo);
+    ASSERT_TRUE(server);
+    const std::string answer = answer_to(**server, closing("GET /a/b?c=d HTTP/1.1"));
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
+    EXPECT_THAT(answer, HasSubstr("Content-Type: text/x\r\n"));
+    EXPECT_THAT(answer, HasSubstr("X-More: yes\r\n"));
+    EXPECT_THAT(answer, HasSubstr("\r\n\r\n</a/b|text/x|Bearer 1>"));
+    EXPECT_THAT(answer_to(**server, closing("GET /lost HTTP/1.1")), StartsWith("HTTP/1.1 404"));
+}
+
+TEST(HttpServer, HeadHasNoBodyAndOtherMethodsAreRefused) {
+    const auto server = HttpServer::start(anywhere(), echo);
+    ASSERT_TRUE(server);
+    const std::string head = answer_to(**server, closing("HEAD / HTTP/1.1"));
+    EXPECT_THAT(head, StartsWith("HTTP/1.1 200"));
+    EXPECT_THAT(head, Not(HasSubstr("<")));
+    EXPECT_THAT(answer_to(**server, closing("DELETE / HTTP/1.1")), Not(HasSubstr("200")));
+}
+
+TEST(HttpServer, WhatIsNoRequestDisturbsNoOther) {
+    const auto server = HttpServer::start(anywhere(), echo);
+    ASSERT_TRUE(server);
+    const net::Descriptor silent(::socket(AF_INET, SOCK_STREAM, 0));
+    ASSERT_EQ(connect(silent.number(), (*server)->address().data(), (*server)->address().size()), 0);
+    EXPECT_THAT(answer_to(**server, "\x01\x02 nonsense\r\n\r\n"), Not(HasSubstr("200")));
+    EXPECT_THAT(answer_to(**server, closing("GET /" + std::string(20'000, 'x') + " HTTP/1.1")), Not(HasSubstr("200")));
+    EXPECT_THAT(answer_to(**server, closing("GET / HTTP/1.1")), StartsWith("HTTP/1.1 200"));
+}
+
+TEST(HttpServer, AddressInUseIsAnError) {
+    const auto first = HttpServer::start(anywhere(), echo);
+    ASSERT_TRUE(first);
+    const auto second = HttpServer::start((*first)->address(), echo);
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().reason, Reason::in_use);
+}
+
+}  // namespace
+}  // namespace atp::metrics
