@@ -14,6 +14,10 @@ import sys
 import tempfile
 import time
 import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+from wire_format import LEAST_QUESTION_BYTES, Message, write_message  # noqa: E402
 
 ATP = os.path.join(sys.argv.pop(), "atp")
 DEADLINE_S = 20
@@ -116,6 +120,37 @@ class Notify(unittest.TestCase):
                     manager.told_within(WATCHDOG_S)  # what was told before
                     self.assertEqual(manager.told_within(3 * WATCHDOG_S), 0)
                 self.assertGreaterEqual(manager.told_within(4 * WATCHDOG_S), 1)
+
+    def test_packets_wait_in_the_socket_of_the_manager(self):
+        hello = write_message(Message.HELLO, LEAST_QUESTION_BYTES, nonce=7)
+        with (
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as kept,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as host,
+        ):
+            kept.bind(("127.0.0.1", 0))
+            host.bind(("127.0.0.1", 0))
+            host.settimeout(DEADLINE_S)
+            script = f'export LISTEN_PID=$$ LISTEN_FDS=1; exec "$0" "$@" 3<&{kept.fileno()}'
+            for _ in range(2):  # a process after the other one
+                host.sendto(hello, kept.getsockname())
+                with subprocess.Popen(
+                    ["bash", "-c", script, ATP, "switch", "--quiet", "--threads", "2", "--log-level", "off"],
+                    pass_fds=[kept.fileno()],
+                ) as switch:
+                    self.assertEqual(host.recvfrom(2048)[1], kept.getsockname())
+                    switch.terminate()
+                    self.assertEqual(switch.wait(DEADLINE_S), 0)
+
+    def test_listen_that_names_another_address_than_the_socket_is_no_start(self):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as kept:
+            kept.bind(("127.0.0.1", 0))
+            script = f'export LISTEN_PID=$$ LISTEN_FDS=1; exec "$0" "$@" 3<&{kept.fileno()}'
+            done = subprocess.run(
+                ["bash", "-c", script, ATP, "switch", "--listen", "127.0.0.1:1"],
+                pass_fds=[kept.fileno()], capture_output=True, text=True, timeout=DEADLINE_S, check=False,
+            )  # fmt: skip
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("the socket of the service manager is at 127.0.0.1:", done.stderr)
 
 
 if __name__ == "__main__":

@@ -83,6 +83,7 @@ inline SwitchReport sample_report() {
     node.address = "127.0.0.1:4790";
     node.parent = "[2001:db8::1]:4790";
     node.parent_answers = true;
+    node.draining = true;
     node.uptime_s = 12.5;
     node.hellos = 4321;
     node.lanes = 352;

@@ -56,6 +56,18 @@ JoinTreeConfig with_jobs(std::uint32_t jobs) {
     return config;
 }
 
+TEST(JoinShares, DrainingSwitchSaysWhyItRefuses) {
+    JoinTreeConfig config = with_jobs(8);
+    config.room = std::make_shared<SwitchRoom>(8, 8);
+    OldSwitch star(config);
+    star.join(of_job(1, join_of_member(0, 2, 0)), worker(1));
+    config.room->drain(true);
+    star.join(of_job(2, join_of_member(0, 2, 0)), worker(2));
+    star.expect_refused(worker(2), Refusal::full, "takes no new job");
+    star.join(of_job(1, join_of_member(0, 2, 1)), worker(3));
+    EXPECT_EQ(star.tree.find(key_of_job(1))->present, 0x3U) << "a member of a job that has a place";
+}
+
 TEST(JoinShares, H98_HostWithAllPlacesMakesRoomForAnother) {
     OldSwitch star(with_jobs(64));
     star.fill(64, worker(1));

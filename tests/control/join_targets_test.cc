@@ -56,6 +56,16 @@ TEST(JoinTargets, ServerOutsideTheListIsRefused) {
     EXPECT_EQ(tree.tree.channels(), 1U);
 }
 
+TEST(JoinTargets, ListsChangeForJobsThatJoinLater) {
+    Tree tree;
+    tree.join(naming("10.0.1.1:4790"), worker(0));
+    EXPECT_EQ(tree.tree.channels(), 1U);
+    tree.tree.set_hosts({.clients = {}, .servers = *parse_ranges("192.0.2.0/24"), .groups = {}});
+    tree.join(but(naming("10.0.1.1:4790"), [](wire::Join& join) { join.terms.job += 1; }), worker(0));
+    tree.expect_refused(worker(0), Refusal::unsupported, "--servers");
+    EXPECT_EQ(tree.tree.channels(), 1U) << "the first job stays";
+}
+
 TEST(JoinTargets, RootOutsideTheListIsRefusedAndTheParentOfTheSwitchIsNot) {
     JoinTreeConfig config = below(host(1));
     config.servers = *parse_ranges("192.0.2.0/24");

@@ -53,6 +53,22 @@ TEST(SwitchRoom, TwoIncarnationsAreTwoJobs) {
     EXPECT_EQ(take(room, {.job = 1, .token = 2}), Answer::no_job);
 }
 
+TEST(SwitchRoom, DrainingRoomTakesNoNewJobAndLetsOthersGoOn) {
+    SwitchRoom room(8, 10);
+    EXPECT_EQ(take(room, job(1)), Answer::granted);
+    room.drain(true);
+    EXPECT_TRUE(room.drains());
+    EXPECT_EQ(take(room, job(2)), Answer::draining);
+    EXPECT_EQ(take(room, job(1)), Answer::granted) << "a further channel";
+    EXPECT_EQ(room.jobs(), 1U);
+    room.give_back(job(1));
+    room.give_back(job(1));
+    EXPECT_EQ(room.jobs(), 0U);
+    EXPECT_EQ(take(room, job(1)), Answer::draining) << "it has given up its place";
+    room.drain(false);
+    EXPECT_EQ(take(room, job(2)), Answer::granted);
+}
+
 TEST(SwitchRoom, RefusedChannelDoesNotCount) {
     SwitchRoom room(1, 2);
     EXPECT_EQ(take(room, job(1)), Answer::granted);

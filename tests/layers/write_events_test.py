@@ -41,6 +41,9 @@ class WriteEvents(Written, ToolTest):
         "include/atp/atp.h": ("uint64_t copied_bytes; ", "uint32_t copied_bytes; "),
         "src/drivers/capi/counters.cc": ("known.resent = counted.resent", "known.resent = counted.fragments"),
         "python/atp/_counters.py": ("    copied_bytes: int", "    copied_bytes: str"),
+        "src/drivers/metrics/counter_help.h": ("resent or late", "resent or slow"),
+        "src/drivers/metrics/counter_sums.h": ('"late", "misfits"', '"misfits"'),
+        "src/drivers/metrics/page.html": ("'late', 'misfits'", "'misfits'"),
         "docs/reference/events.md": ("| `rank slow` | warn |", "| `rank slow` | info |"),
         "docs/reference/counters.md": ("| `kernel.damaged` |", "| `damaged` |"),
     }

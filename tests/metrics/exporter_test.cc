@@ -22,7 +22,7 @@ client::SwitchReport open_report() {
     return report;
 }
 
-Source answering(const std::string& name, const std::optional<client::SwitchReport>& report) {
+SwitchSource answering(const std::string& name, const std::optional<client::SwitchReport>& report) {
     return {name, [report] { return report; }};
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 Exposition sample() {
     Exposition exposition;
-    const Family sums{"atp_sums", Kind::counter, "Sums"};
+    const MetricFamily sums{"atp_sums", Kind::counter, "Sums"};
     exposition.add(sums, {{"switch", "a"}}, 3);
     exposition.add({"atp_up", Kind::gauge, "1 if it answers"}, {}, 1);
     exposition.add(sums, {{"switch", "b"}, {"thread", "0"}}, 4294967296.0);

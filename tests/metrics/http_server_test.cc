@@ -4,9 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <new>
 #include <string>
+
+#include "metrics/http_client.h"
 
 namespace atp::metrics {
 namespace {
@@ -55,13 +61,61 @@ TEST(HttpServer, HandlerAnswersAPath) {
     EXPECT_THAT(answer_to(**server, closing("GET /lost HTTP/1.1")), StartsWith("HTTP/1.1 404"));
 }
 
+std::string new_path(const char* name) { return testing::TempDir() + name + std::to_string(getpid()); }
+
+TEST(HttpServer, LocalSocketIsForItsUserAndGoesWithTheServer) {
+    const std::string path = new_path("local");
+    {
+        const auto server = HttpServer::start_at(path, echo);
+        ASSERT_TRUE(server);
+        struct stat status {};
+        ASSERT_EQ(lstat(path.c_str(), &status), 0);
+        EXPECT_TRUE(S_ISSOCK(status.st_mode));
+        EXPECT_EQ(status.st_mode & 0777U, 0600U);
+        const auto reply = call({.target = path, .method = "POST", .path = "/x", .timeout = std::chrono::seconds(5)});
+        ASSERT_TRUE(reply);
+        EXPECT_EQ(reply->body, "</x||>");
+    }
+    EXPECT_NE(access(path.c_str(), F_OK), 0);
+}
+
+TEST(HttpServer, OnlyASocketThatWasLeftBehindIsReplaced) {
+    const std::string path = new_path("left");
+    const auto first = HttpServer::start_at(path, echo);
+    ASSERT_TRUE(first);
+    const auto second = HttpServer::start_at(path, echo);
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().reason, Reason::in_use);
+
+    const std::string left = new_path("ended");
+    {
+        const net::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM, 0));
+        sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+        left.copy(address.sun_path, sizeof address.sun_path - 1);
+        ASSERT_EQ(bind(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    }
+    EXPECT_TRUE(HttpServer::start_at(left, echo));
+
+    const std::string file = new_path("file");
+    std::ofstream(file) << "kept";
+    EXPECT_FALSE(HttpServer::start_at(file, echo));
+    EXPECT_EQ(access(file.c_str(), F_OK), 0);
+    unlink(file.c_str());
+}
+
+TEST(HttpServer, ExceptionOfTheHandlerIsAnAnswer) {
+    const auto server = HttpServer::start(anywhere(), [](const HttpRequest&) -> HttpAnswer { throw std::bad_alloc(); });
+    ASSERT_TRUE(server);
+    EXPECT_THAT(answer_to(**server, closing("GET / HTTP/1.1")), StartsWith("HTTP/1.1 500"));
+}
+
 TEST(HttpServer, HeadHasNoBodyAndOtherMethodsAreRefused) {
     const auto server = HttpServer::start(anywhere(), echo);
     ASSERT_TRUE(server);
     const std::string head = answer_to(**server, closing("HEAD / HTTP/1.1"));
     EXPECT_THAT(head, StartsWith("HTTP/1.1 200"));
     EXPECT_THAT(head, Not(HasSubstr("<")));
-    EXPECT_THAT(answer_to(**server, closing("DELETE / HTTP/1.1")), Not(HasSubstr("200")));
+    EXPECT_THAT(answer_to(**server, closing("PUT / HTTP/1.1")), StartsWith("HTTP/1.1 501"));
 }
 
 TEST(HttpServer, WhatIsNoRequestDisturbsNoOther) {

@@ -72,7 +72,19 @@ def switch(*flags):
 
 def sum_on(address, operations):
     subprocess.run(
-        [ATP, "bench", "--network", "--switch", address, "--workers", "2", "--bytes", "1MB", "--rounds", str(operations)],
+        [
+            ATP,
+            "bench",
+            "--network",
+            "--switch",
+            address,
+            "--workers",
+            "2",
+            "--bytes",
+            "1MB",
+            "--rounds",
+            str(operations),
+        ],
         check=True,
         stdout=subprocess.DEVNULL,
     )
@@ -108,7 +120,9 @@ class Scrape(unittest.TestCase):
 
     def test_text_for_a_file_collector(self):
         with switch() as one:
-            printed = subprocess.run([ATP, "metrics", "--once", one.address], check=True, capture_output=True, text=True)
+            printed = subprocess.run(
+                [ATP, "metrics", "--once", one.address], check=True, capture_output=True, text=True
+            )
         self.assertEqual(values(printed.stdout, "atp_switch_up"), [1])
 
     def test_key_of_the_operator(self):

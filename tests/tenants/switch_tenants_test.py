@@ -15,66 +15,14 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+from running_switch import DEADLINE_S, Switch  # noqa: E402
+
 ATP = sys.argv.pop(1)
-DEADLINE_S = 20
-
-
-class Switch:
-    """The process, and the lines of its log."""
-
-    def __init__(self, *flags: object) -> None:
-        words = [
-            ATP,
-            "switch",
-            "--listen",
-            "127.0.0.1:0",
-            "--memory",
-            "1MB",
-            "--lanes",
-            "64",
-            "--server-memory",
-            "64MB",
-        ]
-        self.process = subprocess.Popen([*words, *map(str, flags)], text=True, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE)  # fmt: skip
-        self._lines: list[str] = []
-        self._changed = threading.Condition()
-        self._readers = [threading.Thread(target=self._read, args=(stream,), daemon=True)
-                         for stream in (self.process.stdout, self.process.stderr)]  # fmt: skip
-        for reader in self._readers:
-            reader.start()
-
-    def _read(self, stream) -> None:
-        for line in stream:
-            with self._changed:
-                self._lines.append(line)
-                self._changed.notify_all()
-
-    def line(self, pattern: str) -> str:
-        """The first line with this pattern that was not read before, of either stream."""
-        with self._changed:
-            end = time.monotonic() + DEADLINE_S
-            while True:
-                for at, line in enumerate(self._lines):
-                    if re.search(pattern, line):
-                        return self._lines.pop(at)
-                if not self._changed.wait(end - time.monotonic()):
-                    raise AssertionError(f"no line with {pattern!r} in {self._lines}")
-
-    def stop(self) -> int:
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(DEADLINE_S)
-        for reader in self._readers:
-            reader.join(DEADLINE_S)
-        for stream in (self.process.stdout, self.process.stderr):
-            stream.close()
-        return status
 
 
 class SwitchTenants(unittest.TestCase):
@@ -97,7 +45,7 @@ class SwitchTenants(unittest.TestCase):
         self.file.chmod(0o600)
 
     def start(self, *flags: object) -> Switch:
-        switch = Switch(*flags)
+        switch = Switch(ATP, *flags)
         self.addCleanup(switch.stop)
         return switch
 
@@ -215,7 +163,7 @@ class SwitchTenants(unittest.TestCase):
         self.assertIn("open: no tenants", self.atp("stats", address))
         self.assertTrue(self.report(address)["open"])
         switch.process.send_signal(signal.SIGHUP)
-        self.assertIn("without --tenants", switch.line("tenants kept"))
+        self.assertIn("without --config and --tenants", switch.line("settings kept"))
         self.assertEqual(switch.stop(), 0)
 
     def test_a_wrong_file_is_no_start(self) -> None:

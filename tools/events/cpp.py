@@ -75,7 +75,14 @@ def event_rows(definition: Definition) -> str:
 # --------------------------------------------------------------------------------------------------------------- Counters
 
 # The namespaces of the tables that metrics show.
-SPACES = {"switch": "protocol", "shard": "client", "tree": "control", "udp": "net", "kernel": "client", "server": "protocol"}
+SPACES = {
+    "switch": "protocol",
+    "shard": "client",
+    "tree": "control",
+    "udp": "net",
+    "kernel": "client",
+    "server": "protocol",
+}
 
 
 def counter_row(group: Group, counter: Counter) -> str:
@@ -111,7 +118,10 @@ def helps(name: str) -> Callable[[Definition], str]:
 
     def write(definition: Definition) -> str:
         group = definition.groups[name]
-        lines = ["// clang-format off", f"constexpr std::array<std::string_view, {SPACES[name]}::{group.table}.size()> {name}_help{{"]
+        lines = [
+            "// clang-format off",
+            f"constexpr std::array<std::string_view, {SPACES[name]}::{group.table}.size()> {name}_help{{",
+        ]
         for counter in group.counter:
             if counter.only:
                 continue

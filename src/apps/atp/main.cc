@@ -3,6 +3,7 @@
 
 #include "apps/atp/bench_command.h"
 #include "apps/atp/doctor_command.h"
+#include "apps/atp/drain_command.h"
 #include "apps/atp/key_command.h"
 #include "apps/atp/metrics_command.h"
 #include "apps/atp/stats_command.h"
@@ -15,9 +16,10 @@
 namespace {
 
 // In the order of --help.
-constexpr std::array<atp::apps::Register, 8> commands{
-    atp::apps::register_switch, atp::apps::register_stats,  atp::apps::register_top,   atp::apps::register_metrics,
-    atp::apps::register_bench,  atp::apps::register_doctor, atp::apps::register_trace, atp::apps::register_key};
+constexpr std::array<atp::apps::Register, 9> commands{
+    atp::apps::register_switch,  atp::apps::register_stats, atp::apps::register_top,
+    atp::apps::register_metrics, atp::apps::register_drain, atp::apps::register_bench,
+    atp::apps::register_doctor,  atp::apps::register_trace, atp::apps::register_key};
 
 }  // namespace
 

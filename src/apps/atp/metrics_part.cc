@@ -14,8 +14,9 @@ namespace {
 constexpr std::size_t most_key_bytes = 256;
 constexpr std::size_t least_key_bytes = 16;
 
-// The first line of the file.
-Result<std::string> key_in(const std::string& path) {
+}  // namespace
+
+Result<std::string> operators_key_in(const std::string& path) {
     if (path.empty()) return std::string();
     const auto secret = keys::read_secret_file(path, most_key_bytes, "an operator's key", "write a new one");
     if (!secret) return tl::unexpected(secret.error());
@@ -23,24 +24,28 @@ Result<std::string> key_in(const std::string& path) {
     std::string key(text.substr(0, text.find_first_of("\r\n")));
     if (key.size() >= least_key_bytes) return key;
     return fail(Operation::open, Reason::malformed, path,
-                // errors.md, starts
+                // errors.md, starts, malformed: write a longer key into the file
                 fmt::format("an operator's key has at least {} characters", least_key_bytes));
 }
 
-}  // namespace
-
 Result<std::unique_ptr<MetricsPart>> MetricsPart::start(const MetricsOptions& options,
-                                                        std::vector<metrics::Source> sources) {
+                                                        std::vector<metrics::SwitchSource> sources, DrainPart* drain) {
     const auto local = net::resolve(options.http);
     if (!local) return tl::unexpected(local.error());
-    auto key = key_in(options.key_file);
+    auto key = operators_key_in(options.key_file);
     if (!key) return tl::unexpected(key.error());
-    std::unique_ptr<MetricsPart> part(new MetricsPart(metrics::Exporter(std::move(sources), *std::move(key))));
-    auto server = metrics::HttpServer::start(
-        local->front(), [&exporter = part->exporter_](const auto& request) { return exporter.answer(request); });
+    std::unique_ptr<MetricsPart> part(new MetricsPart(metrics::Exporter(std::move(sources), *std::move(key)), drain));
+    auto server = metrics::HttpServer::start(local->front(),
+                                             [&self = *part](const auto& request) { return self.answer(request); });
     if (!server) return tl::unexpected(server.error());
     part->server_ = *std::move(server);
     return part;
+}
+
+metrics::HttpAnswer MetricsPart::answer(const metrics::HttpRequest& request) {
+    if (drain_ == nullptr || request.path != drain_path) return exporter_.answer(request);
+    if (auto refused = exporter_.refusal_to_change(request)) return *std::move(refused);
+    return drain_->answer(request);
 }
 
 }  // namespace atp::apps

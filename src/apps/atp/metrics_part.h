@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/atp/drain_part.h"
 #include "base/result.h"
 #include "metrics/exporter.h"
 #include "metrics/http_server.h"
@@ -16,21 +17,29 @@ struct MetricsOptions {
     std::string key_file{};  // of the operator's key; empty: none is asked for
 };
 
+// The first line of the file; empty if `path` is. Failure: others may read it, or the key is too short.
+[[nodiscard]] Result<std::string> operators_key_in(const std::string& path);
+
 // What `atp metrics` and `atp switch --http` serve.
 //
-// Ownership: owns the server and its sources. Calling order: start(); the destructor ends serving.
+// Ownership: owns the server and its sources, borrows `drain`, which whoever has the operator's key may use; nullptr:
+//   nobody. Calling order: start(); the destructor ends serving.
 // Threads: one. Failure: start() returns why the address or the key cannot be used.
 class MetricsPart {
   public:
     [[nodiscard]] static Result<std::unique_ptr<MetricsPart>> start(const MetricsOptions& options,
-                                                                    std::vector<metrics::Source> sources);
+                                                                    std::vector<metrics::SwitchSource> sources,
+                                                                    DrainPart* drain = nullptr);
 
     [[nodiscard]] const wire::Address& address() const { return server_->address(); }
 
   private:
-    explicit MetricsPart(metrics::Exporter exporter) : exporter_(std::move(exporter)) {}
+    MetricsPart(metrics::Exporter exporter, DrainPart* drain) : exporter_(std::move(exporter)), drain_(drain) {}
+
+    [[nodiscard]] metrics::HttpAnswer answer(const metrics::HttpRequest& request);
 
     metrics::Exporter exporter_;
+    DrainPart* drain_;
     std::unique_ptr<metrics::HttpServer> server_;
 };
 

@@ -12,8 +12,8 @@
 
 namespace atp::apps {
 
-Result<std::vector<metrics::Source>> sources_of(const std::vector<std::string>& switches, Duration timeout) {
-    std::vector<metrics::Source> sources;
+Result<std::vector<metrics::SwitchSource>> sources_of(const std::vector<std::string>& switches, Duration timeout) {
+    std::vector<metrics::SwitchSource> sources;
     for (const std::string& name : switches) {
         const auto addresses = net::resolve(name);
         if (!addresses) return tl::unexpected(addresses.error());

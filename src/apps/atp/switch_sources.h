@@ -12,7 +12,7 @@
 namespace atp::apps {
 
 // `timeout`: longest wait for an answer. Failure: a name does not resolve, or there is no socket.
-[[nodiscard]] Result<std::vector<metrics::Source>> sources_of(const std::vector<std::string>& switches,
-                                                              Duration timeout);
+[[nodiscard]] Result<std::vector<metrics::SwitchSource>> sources_of(const std::vector<std::string>& switches,
+                                                                    Duration timeout);
 
 }  // namespace atp::apps

@@ -23,10 +23,6 @@ Result<TenantsPart> TenantsPart::open(const std::string& path) {
 }
 
 void TenantsPart::reload(switchd::SwitchNode& node, KernelPart* in_path, observe::Log& log) {
-    if (path_.empty()) {
-        log.write(LogEvent::tenants_kept, {{"reason", "nothing to reload: the switch runs without --tenants"}});
-        return;
-    }
     auto tenants = tenants::read_tenants_file(path_);
     if (!tenants) {
         log.write(LogEvent::tenants_kept, {{"file", path_}, {"reason", to_string(tenants.error())}});

@@ -26,6 +26,7 @@ class TenantsPart {
     [[nodiscard]] const std::shared_ptr<const control::Tenants>& tenants() const { return tenants_; }
     // `in_path`: nullptr: none.
     void reload(switchd::SwitchNode& node, KernelPart* in_path, observe::Log& log);
+    [[nodiscard]] bool has_file() const { return !path_.empty(); }
 
   private:
     explicit TenantsPart(std::string path) : path_(std::move(path)) {}

@@ -47,8 +47,8 @@ class Screen {
         fmt::print("\033[?1049h\033[?25l");  // the other screen, no cursor
     }
     ~Screen() {
-        fmt::print("\033[?25h\033[?1049l");
-        (void)show_output();
+        std::fputs("\033[?25h\033[?1049l", stdout);  // unlike print(), never throws
+        std::fflush(stdout);
         tcsetattr(STDIN_FILENO, TCSANOW, &before_);
     }
     Screen(const Screen&) = delete;

@@ -19,7 +19,7 @@ namespace atp::apps {
 namespace {
 
 // What a switch or a job has done so far.
-struct Work {
+struct Handled {
     std::uint64_t added = 0;
     std::uint64_t passed = 0;
     std::uint64_t resent = 0;
@@ -30,7 +30,7 @@ struct Work {
     std::uint64_t sent_bytes = 0;
 };
 
-void add(const protocol::SwitchCounters& counters, Work& work) {
+void add(const protocol::SwitchCounters& counters, Handled& work) {
     const auto sum = [&](std::span<const std::string_view> names) {
         return metrics::sum_of(protocol::switch_fields, counters, names);
     };
@@ -41,8 +41,8 @@ void add(const protocol::SwitchCounters& counters, Work& work) {
     work.collided += counters.events[ATP_EVENT_COLLIDED];
 }
 
-Work work_of(const client::SwitchReport& report) {
-    Work work;
+Handled work_of(const client::SwitchReport& report) {
+    Handled work;
     for (const client::ShardReport& shard : report.shards) {
         add(shard.packets, work);
         work.dropped += metrics::sum_of(net::udp_fields, shard.udp, metrics::dropped_counters);
@@ -53,7 +53,7 @@ Work work_of(const client::SwitchReport& report) {
 }
 
 struct JobAtSwitch {
-    Work work{};
+    Handled work{};
     std::string tenant{};
     std::uint32_t channels = 0;
     std::uint32_t present = 0;
@@ -91,8 +91,8 @@ double rate(std::uint64_t now, std::uint64_t then, double seconds) {
 
 // Of at most five characters.
 std::string brief(double value) {
-    for (const auto& [size, letter] : {std::pair{1e9, 'G'}, std::pair{1e6, 'M'}, std::pair{1e3, 'k'}}) {
-        if (value >= size) return fmt::format("{:.{}f}{}", value / size, value >= 100 * size ? 0 : 1, letter);
+    for (const auto& [size, prefix] : {std::pair{1e9, 'G'}, std::pair{1e6, 'M'}, std::pair{1e3, 'k'}}) {
+        if (value >= size) return fmt::format("{:.{}f}{}", value / size, value >= 100 * size ? 0 : 1, prefix);
     }
     return fmt::format("{:.0f}", value);
 }
@@ -110,14 +110,14 @@ std::string slowest_of(const std::optional<client::SlowestChild>& slowest) {
 std::string switch_line(std::size_t number, const std::string& name, const std::optional<client::SwitchReport>& report,
                         const client::SwitchReport* then, double seconds) {
     if (!report) return fmt::format("{:>2} {:<21} does not answer", number, name);
-    const Work now = work_of(*report);
-    const Work past = then == nullptr ? now : work_of(*then);
-    const auto of = [&](std::uint64_t Work::*count) { return rate(now.*count, past.*count, seconds); };
-    std::string line =
-        fmt::format("{:>2} {:<21} {:>6} {:>6} {:>7} {:>7} {:>6} {:>6} {:>6}", number, name,
-                    brief(8 * of(&Work::received_bytes)), brief(8 * of(&Work::sent_bytes)), brief(of(&Work::added)),
-                    brief(of(&Work::passed)), percent(of(&Work::collided), of(&Work::claimed)),
-                    brief(of(&Work::resent)), brief(static_cast<double>(now.dropped)));
+    const Handled now = work_of(*report);
+    const Handled past = then == nullptr ? now : work_of(*then);
+    const auto of = [&](std::uint64_t Handled::*count) { return rate(now.*count, past.*count, seconds); };
+    std::string line = fmt::format("{:>2} {:<21} {:>6} {:>6} {:>7} {:>7} {:>6} {:>6} {:>6}", number, name,
+                                   brief(8 * of(&Handled::received_bytes)), brief(8 * of(&Handled::sent_bytes)),
+                                   brief(of(&Handled::added)), brief(of(&Handled::passed)),
+                                   percent(of(&Handled::collided), of(&Handled::claimed)), brief(of(&Handled::resent)),
+                                   brief(static_cast<double>(now.dropped)));
     if (!report->parent.empty() && !report->parent_answers) line += " no parent";
     return line;
 }
@@ -135,16 +135,16 @@ std::vector<JobLine> job_lines(const Look& now, const Look& before, double secon
         const auto past = then == nullptr ? std::map<std::uint32_t, JobAtSwitch>{} : jobs_of(*then);
         for (const auto& [number, job] : jobs_of(*now.reports[i])) {
             const auto found = past.find(number);
-            const Work& old = found == past.end() ? job.work : found->second.work;
-            const auto of = [&](std::uint64_t Work::*count) { return rate(job.work.*count, old.*count, seconds); };
+            const Handled& old = found == past.end() ? job.work : found->second.work;
+            const auto of = [&](std::uint64_t Handled::*count) { return rate(job.work.*count, old.*count, seconds); };
             const std::uint32_t channels = std::max(job.channels, 1U);
-            lines.push_back({of(&Work::added),
+            lines.push_back({of(&Handled::added),
                              fmt::format("{:<8} {:>6} {:<14.14} {:>7} {:>7} {:>7} {:>6} {:>6} {}",
                                          wire::job_to_string(number), i + 1, job.tenant.empty() ? "-" : job.tenant,
                                          fmt::format("{}/{}", job.present / channels, job.expected / channels),
-                                         brief(of(&Work::added)), brief(of(&Work::passed)),
-                                         percent(of(&Work::collided), of(&Work::claimed)), brief(of(&Work::resent)),
-                                         slowest_of(job.slowest))});
+                                         brief(of(&Handled::added)), brief(of(&Handled::passed)),
+                                         percent(of(&Handled::collided), of(&Handled::claimed)),
+                                         brief(of(&Handled::resent)), slowest_of(job.slowest))});
         }
     }
     std::ranges::stable_sort(lines, std::greater{}, &JobLine::added);

@@ -223,7 +223,7 @@ std::vector<std::string> names_of(const CLI::Option& option) {
     return names;
 }
 
-bool takes_value(const CLI::Option& option) { return option.get_type_size() != 0; }
+bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() != 0; }
 
 bool may_repeat(const CLI::Option& option) {
     return takes_value(option) && option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll &&

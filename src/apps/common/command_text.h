@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace atp::apps {
@@ -55,6 +56,10 @@ class Command final : public CLI::App {
     void set_files(std::string text) { files_ = std::move(text); }
     void set_exit(std::vector<ExitText> exit) { exit_ = std::move(exit); }
 
+    // The words after the name of the command, for one that reads its --config again.
+    void set_typed(std::vector<std::string> words) { typed_ = std::move(words); }
+    [[nodiscard]] const std::vector<std::string>& typed() const { return typed_; }
+
     [[nodiscard]] FlagText text_of(const CLI::Option* option) const;
     [[nodiscard]] const std::vector<ExampleText>& examples() const { return examples_; }
     [[nodiscard]] const std::string& files() const { return files_; }
@@ -70,6 +75,7 @@ class Command final : public CLI::App {
     std::vector<ExampleText> examples_;
     std::string files_;
     std::vector<ExitText> exit_;
+    std::vector<std::string> typed_;
 };
 
 // "--listen", or "--server" and "--no-server".

@@ -9,12 +9,14 @@
 #include <exception>
 #include <iterator>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "apps/common/command_text.h"
+#include "apps/common/config_file.h"
 #include "apps/common/description.h"
 #include "apps/common/output.h"
 #include "base/suggestion.h"
@@ -56,12 +58,31 @@ std::string complaint(const CLI::App& program, const CLI::App& command, const CL
     return fmt::format("unknown subcommand '{}'{}", unknown.front(), hint);
 }
 
-int misused(const CLI::App& program, const CLI::ParseError& error) {
+int misused(const CLI::App& program, const CLI::ParseError& error, const std::optional<ConfigFile>& file) {
     const auto parsed = program.get_subcommands();
     const CLI::App& command = parsed.empty() ? program : *parsed.front();
     const std::string path = program.get_name() + (parsed.empty() ? "" : " " + command.get_name());
-    fmt::print(stderr, "{0}: {1}\nTry `{0} --help`.\n", path, complaint(program, command, error));
+    const std::string words = complaint(program, command, error);
+    fmt::print(stderr, "{0}: {1}\nTry `{0} --help`.\n", path, file ? file->located(words) : words);
     return exit_misused;
+}
+
+// Puts the settings of the file that --config names, if the command has this flag, before what was typed.
+tl::expected<std::optional<ConfigFile>, std::string> add_config(CLI::App& program, std::vector<std::string>& words) {
+    if (words.empty()) return std::nullopt;
+    const auto commands = program.get_subcommands({});
+    const auto named =
+        std::ranges::find(commands, words.front(), [](const CLI::App* each) { return each->get_name(); });
+    auto* const command = named == commands.end() ? nullptr : dynamic_cast<Command*>(*named);
+    if (command == nullptr || command->get_option_no_throw("--config") == nullptr) return std::nullopt;
+    command->set_typed({words.begin() + 1, words.end()});
+    auto file = ConfigFile::named_in(command->typed(), *command);
+    if (!file) return tl::unexpected(fmt::format("{} {}: {}", program.get_name(), words.front(), file.error()));
+    if (*file) {
+        const std::vector<std::string> settings = (*file)->words();
+        words.insert(words.begin() + 1, settings.begin(), settings.end());
+    }
+    return file;
 }
 
 // `name`: the subcommand is added, for errors.
@@ -80,12 +101,19 @@ int run(const ProgramText& text, std::span<const Register> commands, int argc, c
         std::function<int()> body = command(program);
         registered.emplace_back(program.get_subcommands({}).back(), std::move(body));
     }
+    std::vector<std::string> words(argv + 1, argv + std::max(argc, 1));
+    const auto file = add_config(program, words);
+    if (!file) {
+        fmt::print(stderr, "{}\n", file.error());
+        return exit_misused;
+    }
+    std::ranges::reverse(words);  // as CLI11 takes them
     try {
-        program.parse(argc, argv);
+        program.parse(std::move(words));
     } catch (const CLI::Success& answered) {  // --help, --version
         return program.exit(answered);
     } catch (const CLI::ParseError& error) {
-        return misused(program, error);
+        return misused(program, error, *file);
     }
     if (describes) {
         fmt::print("{}\n", description_of(program));

@@ -345,6 +345,7 @@ void describe(Archive& archive, Of<Archive, SwitchReport> report) {
     archive.value("lanes", report.lanes);
     archive.value_unless_empty("parent", report.parent);
     if (!report.parent.empty()) archive.value("parent_answers", report.parent_answers);
+    archive.value("draining", report.draining);
     archive.value("open", report.is_open);
     if (!report.is_open) archive.list("tenants", report.tenants);
     archive.list("shards", report.shards);

@@ -165,6 +165,7 @@ struct SwitchReport {
     std::uint64_t hellos = 0;  // received since the start
     std::uint16_t lanes = 0;
     std::uint64_t memory_bytes = 0;  // of all aggregators
+    bool draining = false;           // it takes no new job, and ends after the last one
     bool is_open = false;            // it has no tenants: any host may start jobs
     std::vector<TenantReport> tenants = {};
     std::vector<ShardReport> shards = {};

@@ -20,8 +20,11 @@ namespace {
 // The page asks only this server, and no other page may show it in a frame.
 constexpr std::pair<std::string_view, std::string_view> policy{
     "Content-Security-Policy",
+    // errors.md, none: no error
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
     "frame-ancestors 'none'"};
+// errors.md, none: no error
+constexpr std::string_view html = "text/html; charset=utf-8";
 constexpr std::pair<std::string_view, std::string_view> uncached{"Cache-Control", "no-store"};
 
 bool equal(std::string_view one, std::string_view other) {
@@ -43,8 +46,8 @@ std::string from_base64(std::string_view text) {
     std::string bytes;
     std::uint32_t bits = 0;
     unsigned count = 0;
-    for (const char letter : text) {
-        const std::size_t digit = digits.find(letter);
+    for (const char character : text) {
+        const std::size_t digit = digits.find(character);
         if (digit == std::string_view::npos) break;
         bits = bits << 6U | static_cast<std::uint32_t>(digit);
         count += 6;
@@ -65,7 +68,7 @@ bool has_key(std::string_view authorization, std::string_view key) {
 
 }  // namespace
 
-Reports ask(const std::vector<Source>& sources) {
+Reports ask(const std::vector<SwitchSource>& sources) {
     std::vector<std::future<std::optional<client::SwitchReport>>> asked;
     for (std::size_t i = 1; i < sources.size(); ++i) asked.push_back(std::async(std::launch::async, sources[i].ask));
     Reports reports;
@@ -74,15 +77,17 @@ Reports ask(const std::vector<Source>& sources) {
     return reports;
 }
 
-Exporter::Exporter(std::vector<Source> sources, std::string key) : sources_(std::move(sources)), key_(std::move(key)) {}
+Exporter::Exporter(std::vector<SwitchSource> sources, std::string key)
+    : sources_(std::move(sources)), key_(std::move(key)) {}
 
 HttpAnswer Exporter::answer(const HttpRequest& request) {
+    if (request.method != "GET") return {.status = 405, .body = "only GET\n", .headers = {{"Allow", "GET, HEAD"}}};
     if (request.path == "/healthz") return health();
     if (auto refused = refusal(request)) return *std::move(refused);
     if (request.path == "/metrics") return metrics(request);
     if (request.path == "/reports") return listed();
     if (request.path == "/") {
-        return {.type = "text/html; charset=utf-8", .body = std::string(page), .headers = {policy, uncached}};
+        return {.type = html, .body = std::string(page), .headers = {policy, uncached}};
     }
     return {.status = 404, .body = "this server has /, /metrics, /reports and /healthz\n"};
 }
@@ -106,6 +111,15 @@ std::optional<HttpAnswer> Exporter::refusal(const HttpRequest& request) {
     return HttpAnswer{.status = 401,
                       .body = "the operator's key is required\n",
                       .headers = {{"WWW-Authenticate", "Basic realm=\"ATP\""}}};
+}
+
+std::optional<HttpAnswer> Exporter::refusal_to_change(const HttpRequest& request) const {
+    if (key_.empty()) return HttpAnswer{.status = 403, .body = "this needs a server with --http-key\n"};
+    const auto bearer = credentials(request.authorization, "Bearer");
+    if (bearer && equal(*bearer, key_)) return std::nullopt;
+    return HttpAnswer{.status = 401,
+                      .body = "the operator's key is required\n",
+                      .headers = {{"WWW-Authenticate", "Bearer realm=\"ATP\""}}};
 }
 
 HttpAnswer Exporter::metrics(const HttpRequest& request) {

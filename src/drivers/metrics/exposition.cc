@@ -21,20 +21,20 @@ Value of(const std::array<Value, count>& values, Kind kind) {
 // Both formats take these escapes in a label's value. In a help, Prometheus' own takes no quote, so helps have none.
 std::string escaped(std::string_view text) {
     std::string escaped;
-    for (const char letter : text) {
-        if (letter == '\n') {
+    for (const char character : text) {
+        if (character == '\n') {
             escaped += "\\n";
             continue;
         }
-        if (letter == '\\' || letter == '"') escaped += '\\';
-        escaped += letter;
+        if (character == '\\' || character == '"') escaped += '\\';
+        escaped += character;
     }
     return escaped;
 }
 
 }  // namespace
 
-void Exposition::add(const Family& family, const Labels& labels, double value) {
+void Exposition::add(const MetricFamily& family, const Labels& labels, double value) {
     const auto [place, is_new] = places_.try_emplace(std::string(family.name), families_.size());
     if (is_new) {
         families_.push_back({std::string(family.name), family.kind, std::string(family.help), {}});
@@ -69,8 +69,12 @@ TextFormat format_for(std::string_view accept) {
 }
 
 std::string_view content_type(TextFormat format) {
-    return format == TextFormat::openmetrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-                                             : "text/plain; version=0.0.4; charset=utf-8";
+    if (format == TextFormat::openmetrics) {
+        // errors.md, none: no error
+        return "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    }
+    // errors.md, none: no error
+    return "text/plain; version=0.0.4; charset=utf-8";
 }
 
 }  // namespace atp::metrics

@@ -20,7 +20,7 @@ enum class Kind : std::uint8_t {
 };
 
 // All samples of one name. Without the suffix that its kind adds.
-struct Family {
+struct MetricFamily {
     std::string_view name;
     Kind kind = Kind::gauge;
     std::string_view help;
@@ -32,7 +32,7 @@ using Labels = std::vector<std::pair<std::string_view, std::string>>;
 // their first samples.
 class Exposition {
   public:
-    void add(const Family& family, const Labels& labels, double value);
+    void add(const MetricFamily& family, const Labels& labels, double value);
     [[nodiscard]] std::string text(TextFormat format) const;
 
   private:

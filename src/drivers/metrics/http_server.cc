@@ -4,12 +4,18 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 #include <event2/http.h>
+#include <event2/listener.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <exception>
 
 namespace atp::metrics {
 namespace {
@@ -30,6 +36,30 @@ Result<net::Descriptor> listening_socket(const wire::Address& local) {
     return socket;
 }
 
+// A process has ended without removing it.
+bool is_left_behind(const sockaddr_un& address) {
+    const net::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    return connect(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
+           errno == ECONNREFUSED;
+}
+
+Result<net::Descriptor> listening_socket(const std::string& path) {
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    if (path.size() >= sizeof address.sun_path) return fail_with_errno(Operation::bind, ENAMETOOLONG, path);
+    std::ranges::copy(path, address.sun_path);
+    net::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!socket.valid()) return fail_with_errno(Operation::open, errno, path);
+    struct stat status {};
+    if (lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode) && is_left_behind(address)) unlink(path.c_str());
+    const mode_t usual = umask(0177);
+    const int bound = bind(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    const int error = errno;
+    umask(usual);
+    if (bound != 0) return fail_with_errno(Operation::bind, error, path);
+    if (listen(socket.number(), waiting_connections) != 0) return fail_with_errno(Operation::bind, errno, path);
+    return socket;
+}
+
 wire::Address address_of(const net::Descriptor& socket) {
     sockaddr_storage bytes{};
     socklen_t size = sizeof bytes;
@@ -42,13 +72,31 @@ std::string_view header_of(evhttp_request* request, const char* name) {
     return value == nullptr ? std::string_view() : value;
 }
 
+std::string_view method_of(evhttp_request* request) {
+    switch (evhttp_request_get_command(request)) {
+        case EVHTTP_REQ_POST: return "POST";
+        case EVHTTP_REQ_DELETE: return "DELETE";
+        default: return "GET";
+    }
+}
+
+// No exception may pass through the library, which is C.
+HttpAnswer answer_of(const HttpServer::Handler& handler, const HttpRequest& request) {
+    try {
+        return handler(request);
+    } catch (const std::exception&) {
+        return {.status = 500, .body = "no memory or no threads\n"};
+    }
+}
+
 void answer(evhttp_request* request, void* handler) {
     const evhttp_uri* const uri = evhttp_request_get_evhttp_uri(request);
     const char* const path = uri == nullptr ? nullptr : evhttp_uri_get_path(uri);
     const HttpAnswer answer =
-        (*static_cast<HttpServer::Handler*>(handler))({.path = path == nullptr || *path == '\0' ? "/" : path,
-                                                       .accept = header_of(request, "Accept"),
-                                                       .authorization = header_of(request, "Authorization")});
+        answer_of(*static_cast<HttpServer::Handler*>(handler), {.path = path == nullptr || *path == '\0' ? "/" : path,
+                                                                .accept = header_of(request, "Accept"),
+                                                                .authorization = header_of(request, "Authorization"),
+                                                                .method = method_of(request)});
     evkeyvalq* const headers = evhttp_request_get_output_headers(request);
     const auto add = [&](std::string_view name, std::string_view value) {
         evhttp_add_header(headers, std::string(name).c_str(), std::string(value).c_str());
@@ -82,6 +130,25 @@ struct HttpServer::Library {
 
     static void stop(evutil_socket_t, short, void* base) { event_base_loopbreak(static_cast<event_base*>(base)); }
 
+    // Without a free descriptor, the connection stays in the queue. Asking again at once would only fill a core.
+    static void pause(evconnlistener* listener, void* /*http*/) {
+        constexpr timeval a_while{.tv_sec = 1, .tv_usec = 0};
+        evconnlistener_disable(listener);
+        event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, accept_again, listener, &a_while);
+    }
+    static void accept_again(evutil_socket_t, short, void* listener) {
+        evconnlistener_enable(static_cast<evconnlistener*>(listener));
+    }
+
+    // The library closes the socket. False: no memory.
+    bool listen_at(net::Descriptor socket) {
+        evhttp_bound_socket* const bound = evhttp_accept_socket_with_handle(http.get(), socket.number());
+        if (bound == nullptr) return false;
+        (void)socket.release();
+        evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), pause);
+        return true;
+    }
+
     // False: no memory or no descriptors.
     bool prepare() {
         if (!base || !http || !bell.valid()) return false;
@@ -93,7 +160,7 @@ struct HttpServer::Library {
 HttpServer::HttpServer(Handler handler, const wire::Address& address, std::unique_ptr<Library> library)
     : handler_(std::move(handler)), address_(address), library_(std::move(library)) {
     evhttp* const http = library_->http.get();
-    evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
+    evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST | EVHTTP_REQ_DELETE);
     evhttp_set_max_headers_size(http, most_header_bytes);
     evhttp_set_max_body_size(http, most_body_bytes);
     evhttp_set_timeout(http, idle_seconds);
@@ -110,17 +177,30 @@ HttpServer::HttpServer(Handler handler, const wire::Address& address, std::uniqu
 HttpServer::~HttpServer() {
     eventfd_write(library_->bell.number(), 1);
     thread_.join();
+    if (!path_.empty()) unlink(path_.c_str());
 }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const wire::Address& local, Handler handler) {
     auto socket = listening_socket(local);
     if (!socket) return tl::unexpected(socket.error());
+    return serve(*std::move(socket), to_string(local), std::move(handler));
+}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::start_at(const std::string& path, Handler handler) {
+    auto socket = listening_socket(path);
+    if (!socket) return tl::unexpected(socket.error());
+    auto server = serve(*std::move(socket), path, std::move(handler));
+    if (server) (*server)->path_ = path;
+    return server;
+}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::serve(net::Descriptor socket, const std::string& place,
+                                                      Handler handler) {
     auto library = std::make_unique<Library>();
-    if (!library->prepare()) return fail(Operation::open, Reason::exhausted, to_string(local), "no memory for HTTP");
-    const wire::Address address = address_of(*socket);
-    // The library closes the socket.
-    if (evhttp_accept_socket(library->http.get(), socket->release()) != 0) {
-        return fail(Operation::open, Reason::exhausted, to_string(local), "no memory for HTTP");
+    if (!library->prepare()) return fail(Operation::open, Reason::exhausted, place, "no memory for HTTP");
+    const wire::Address address = address_of(socket);
+    if (!library->listen_at(std::move(socket))) {
+        return fail(Operation::open, Reason::exhausted, place, "no memory for HTTP");
     }
     return std::unique_ptr<HttpServer>(new HttpServer(std::move(handler), address, std::move(library)));
 }

@@ -19,6 +19,7 @@ struct HttpRequest {
     std::string_view path;      // begins with a slash; without a query
     std::string_view accept{};  // of these headers, empty if the client sends none
     std::string_view authorization{};
+    std::string_view method = "GET";  // HEAD is GET here
 };
 
 struct HttpAnswer {
@@ -28,7 +29,7 @@ struct HttpAnswer {
     std::vector<std::pair<std::string_view, std::string_view>> headers{};  // further ones
 };
 
-// Answers GET and HEAD over HTTP.
+// Answers GET, HEAD, POST and DELETE over HTTP. Requests have no body.
 //
 // Ownership: owns a listening socket and a thread, which calls the handler for one request after the other.
 // Calling order: start(); the destructor ends the thread, and breaks connections.
@@ -39,6 +40,9 @@ class HttpServer {
     using Handler = std::function<HttpAnswer(const HttpRequest&)>;
 
     [[nodiscard]] static Result<std::unique_ptr<HttpServer>> start(const wire::Address& local, Handler handler);
+    // At a local socket, which only the user of this process may use. A socket that an ended process left behind is
+    // replaced.
+    [[nodiscard]] static Result<std::unique_ptr<HttpServer>> start_at(const std::string& path, Handler handler);
     ~HttpServer();
     HttpServer(const HttpServer&) = delete;
     HttpServer& operator=(const HttpServer&) = delete;
@@ -49,11 +53,14 @@ class HttpServer {
   private:
     struct Library;
 
+    [[nodiscard]] static Result<std::unique_ptr<HttpServer>> serve(net::Descriptor socket, const std::string& place,
+                                                                   Handler handler);
     HttpServer(Handler handler, const wire::Address& address, std::unique_ptr<Library> library);
 
     Handler handler_;
     wire::Address address_;
     std::unique_ptr<Library> library_;
+    std::string path_;  // of a local socket; empty: none
     std::thread thread_;
 };
 

@@ -153,7 +153,7 @@ void add_switch(const std::string& name, const std::optional<client::SwitchRepor
     const Labels labels{{"switch", name}};
     add_gauge("atp_switch_up", "1 if the switch answers", labels, report ? 1 : 0, to);
     if (!report) return;
-    to.add({"atp_switch", Kind::info, "The switch: its version, the number of this start, and its parent"},
+    to.add({"atp_switch", Kind::info, "Version of the switch, the number of this start, and its parent"},
            with(with(with(labels, "software", report->software), "id", fmt::format("{:016x}", report->id)), "parent",
                 report->parent),
            1);
@@ -162,6 +162,8 @@ void add_switch(const std::string& name, const std::optional<client::SwitchRepor
     add_gauge("atp_switch_lanes", "Lanes of an aggregator", labels, report->lanes, to);
     add_gauge("atp_switch_open", "1 if any host may start jobs, since the switch has no tenants", labels,
               report->is_open ? 1 : 0, to);
+    add_gauge("atp_switch_draining", "1 if the switch takes no new job and ends after the last one", labels,
+              report->draining ? 1 : 0, to);
     to.add({"atp_switch_hellos", Kind::counter, "HELLOs received"}, labels, number(report->hellos));
     if (!report->parent.empty()) {
         add_gauge("atp_switch_parent_up", "1 if the parent of the switch answers", labels,

@@ -11,6 +11,7 @@ namespace atp::net {
 struct UdpConfig {
     wire::Address local;        // to bind; port 0: any free port; a multicast group (IPv4): the socket joins it
     wire::Address member_at{};  // address of the interface that joins the group
+    int inherited = -1;         // a socket that is bound to `local` already, used instead of a new one; -1: none
     bool reuse_port = false;    // several sockets share one port, one for each thread; each gets a part of the peers
 
     bool mmsg = true;  // sendmmsg, recvmmsg: many messages per system call

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/udp_options.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/udp.h>
 
@@ -166,7 +167,23 @@ void try_features(const Descriptor& socket, const UdpConfig& config, UdpReport& 
 
 }  // namespace
 
+namespace {
+
+// A copy, so that the socket outlives this process's use of it.
+Result<Descriptor> adopt(const UdpConfig& config, UdpReport& report) {
+    Descriptor socket(fcntl(config.inherited, F_DUPFD_CLOEXEC, 0));
+    if (!socket.valid()) return fail_with_errno(Operation::open, errno, to_string(config.local));
+    if (fcntl(socket.number(), F_SETFL, O_NONBLOCK) != 0) {
+        return fail_with_errno(Operation::configure, errno, to_string(config.local), "O_NONBLOCK");
+    }
+    try_features(socket, config, report);
+    return socket;
+}
+
+}  // namespace
+
 Result<Descriptor> open_udp(const UdpConfig& config, UdpReport& report) {
+    if (config.inherited >= 0) return adopt(config, report);
     const std::string name = to_string(config.local);
     if (config.local.family() == wire::Family::none) {
         return fail(Operation::open, Reason::malformed, name, "a socket needs a local IPv4 or IPv6 address");
@@ -209,12 +226,12 @@ Result<void> leave_group(const Descriptor& socket, const GroupMembership& member
     return change_membership(socket, membership, IP_DROP_MEMBERSHIP, "IP_DROP_MEMBERSHIP");
 }
 
-Result<wire::Address> local_address(const Descriptor& socket) {
+Result<wire::Address> local_address(int socket) {
     sockaddr_in6 bytes{};
     socklen_t size = sizeof bytes;
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the generic type of the call
     auto* const generic = reinterpret_cast<sockaddr*>(&bytes);
-    if (getsockname(socket.number(), generic, &size) != 0) return fail_with_errno(Operation::open, errno);
+    if (getsockname(socket, generic, &size) != 0) return fail_with_errno(Operation::open, errno);
     return wire::Address::from(generic, size);
 }
 

@@ -22,6 +22,9 @@ struct GroupMembership {
 [[nodiscard]] Result<void> join_group(const Descriptor& socket, const GroupMembership& membership);
 [[nodiscard]] Result<void> leave_group(const Descriptor& socket, const GroupMembership& membership);
 
-[[nodiscard]] Result<wire::Address> local_address(const Descriptor& socket);
+[[nodiscard]] Result<wire::Address> local_address(int socket);
+[[nodiscard]] inline Result<wire::Address> local_address(const Descriptor& socket) {
+    return local_address(socket.number());
+}
 
 }  // namespace atp::net

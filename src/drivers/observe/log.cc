@@ -47,7 +47,7 @@ struct Log::Queue {
     std::shared_ptr<spdlog::async_logger> logger;
 };
 
-Log::Log(const LogConfig& config) : config_(config), limit_(event_table().size(), config.limit) {
+Log::Log(const LogConfig& config) : config_(config), level_(config.level), limit_(event_table().size(), config.limit) {
     if (!config_.receiver && config_.level != Severity::off)
         queue_ = std::make_unique<Queue>(config_.format, config_.queued_lines);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -30,7 +31,7 @@ struct LogConfig {
 //   slow reader of standard error delays no packet. With a receiver it has neither.
 // Calling order: write() any number of times; poll() now and then, so that counts of suppressed lines appear soon after
 //   a flood. The destructor writes what is queued; if standard error is blocked, for at most 1 s.
-// Threads: any thread calls write() and poll(). The thread of the queue takes no signals.
+// Threads: any thread calls write(), poll() and set_level(). The thread of the queue takes no signals.
 // Failure: none. If the queue is full, the oldest line is dropped; the end of the log counts the dropped lines.
 class Log {
   public:
@@ -42,7 +43,9 @@ class Log {
     // `fields`: as src/events.toml lists the keys of the event. `source`: the host that caused the line; 0: none.
     void write(LogEvent event, const std::vector<LogField>& fields, std::uint64_t source = 0);
     void poll();
-    [[nodiscard]] bool writes(LogEvent event) const { return row_of(event).severity >= config_.level; }
+    // A log that was off at its start stays so.
+    void set_level(Severity level) { level_ = level; }
+    [[nodiscard]] bool writes(LogEvent event) const { return row_of(event).severity >= level_; }
 
   private:
     struct Queue;
@@ -52,7 +55,8 @@ class Log {
     void emit(const EventRow& row, std::span<const LogField> fields);
 
     LogConfig config_;
-    std::mutex mutex_;  // guards limit_
+    std::atomic<Severity> level_;  // from config_ at first
+    std::mutex mutex_;             // guards limit_
     RateLimit limit_;
     std::unique_ptr<Queue> queue_;  // nullptr: the receiver gets the lines
 };

@@ -134,6 +134,10 @@ void SwitchNode::set_tenants(const std::shared_ptr<const control::Tenants>& tena
     tenants_ = tenants;
 }
 
+void SwitchNode::set_hosts(const control::HostLists& hosts) {
+    for (const auto& shard : shards_) shard->set_hosts(hosts);
+}
+
 void SwitchNode::stop() {
     stopping_ = true;
     for (const auto& loop : loops_) loop->stop();
@@ -194,6 +198,7 @@ client::SwitchReport SwitchNode::snapshot() const {
         .uptime_s = std::chrono::duration<double>(net::now() - started_).count(),
         .lanes = config_.lanes,
         .memory_bytes = config_.memory_bytes};
+    report.draining = room_->drains();
     add_tenants(report);
     client::add_parts(config_.report_parts, report.parts);
     for (const auto& shard : shards_) report.shards.push_back(shard->snapshot());

@@ -27,7 +27,9 @@ namespace atp::switchd {
 //
 // Ownership: owns its shards, their loops and threads, the link to the parent, and what makes reports.
 // Calling order: start(), which starts the threads; then stop() or the destructor, which waits for them.
-// Threads: one thread calls start(), set_tenants(), turns() and stop(). Any thread calls snapshot() and failure().
+// Threads: one thread calls start(), set_tenants(), set_hosts(), turns() and stop(). Any thread calls drain(),
+// drains(),
+//   jobs(), snapshot() and failure().
 // Failure: start() returns the reason. If a shard ends later by itself, failure() returns its error.
 class SwitchNode {
   public:
@@ -43,6 +45,14 @@ class SwitchNode {
 
     // Members that have joined stay; from now on, others meet these limits.
     void set_tenants(const std::shared_ptr<const control::Tenants>& tenants);
+    // From now on, for those that ask later.
+    void set_hosts(const control::HostLists& hosts);
+    // While it drains, new jobs are refused. Running ones go on, and their members may join again; a job that has given
+    // up its place, because it failed, is a new one.
+    void drain(bool drains) { room_->drain(drains); }
+    [[nodiscard]] bool drains() const { return room_->drains(); }
+    // Jobs that have a place.
+    [[nodiscard]] std::uint32_t jobs() const { return room_->jobs(); }
     void stop();
     [[nodiscard]] const wire::Address& address() const { return shards_.front()->local(); }
     [[nodiscard]] client::SwitchReport snapshot() const;

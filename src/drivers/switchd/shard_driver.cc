@@ -53,7 +53,10 @@ endpoint::ShardMachineConfig machine_config(const SwitchNodeConfig& config, Shar
 
 Result<std::unique_ptr<net::Transport>> open_transport(const SwitchNodeConfig& config, std::uint32_t number) {
     net::UdpConfig udp = config.udp;
-    if (number != 0) udp.local = udp.local.with_port(0);
+    if (number != 0) {
+        udp.local = udp.local.with_port(0);
+        udp.inherited = -1;
+    }
     udp.reports_errors = true;
     if (config.open_transport) return config.open_transport(udp, number);
     auto socket = net::UdpSocket::open(udp);
@@ -190,12 +193,23 @@ void ShardDriver::set_tenants(std::shared_ptr<const control::Tenants> tenants) {
     loop_.wake();
 }
 
+void ShardDriver::set_hosts(control::HostLists hosts) {
+    {
+        const std::scoped_lock lock(mutex_);
+        new_hosts_ = std::move(hosts);
+    }
+    loop_.wake();
+}
+
 void ShardDriver::handle_wake(Time now) {
     std::optional<std::shared_ptr<const control::Tenants>> tenants;
+    std::optional<control::HostLists> hosts;
     {
         const std::scoped_lock lock(mutex_);
         tenants = std::exchange(new_tenants_, std::nullopt);
+        hosts = std::exchange(new_hosts_, std::nullopt);
     }
+    if (hosts) machine_.set_hosts(*std::move(hosts));
     if (tenants) {
         machine_.set_tenants(*std::move(tenants), outbox_, now);
         take_events(now);

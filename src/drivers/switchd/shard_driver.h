@@ -26,9 +26,9 @@ namespace atp::switchd {
 // Ownership: owns both. open() allocates everything except the servers, which are created and removed with their jobs
 //   within a bound. Borrows the loop; shares its tables with the other shards.
 // Calling order: open(), then the loop runs it.
-// Threads: the loop's; deliver(), set_tenants() and snapshot() from any. Shards share nothing on the packet path.
-// Failure: open() returns the reason. If the socket fails for good, the shard stops using it, and failure() returns the
-// error.
+// Threads: the loop's; deliver(), set_tenants(), set_hosts() and snapshot() from any. Shards share nothing on the
+// packet path. Failure: open() returns the reason. If the socket fails for good, the shard stops using it, and
+// failure() returns the error.
 class ShardDriver final : public net::Actor {
   public:
     // Called by the first shard with control messages for the node or for another shard. Answers go to `out`.
@@ -56,6 +56,7 @@ class ShardDriver final : public net::Actor {
     void enqueue(endpoint::ControlMessage message, Time now);
     // The thread serves them soon.
     void set_tenants(std::shared_ptr<const control::Tenants> tenants);
+    void set_hosts(control::HostLists hosts);
     [[nodiscard]] client::ShardReport snapshot() const;
     // Updates the snapshot; on the loop's thread.
     void publish();
@@ -93,8 +94,9 @@ class ShardDriver final : public net::Actor {
     Mailbox mailbox_;
     ControlTurns control_;
 
-    mutable std::mutex mutex_;  // guards the two that follow; never locked on the packet path
+    mutable std::mutex mutex_;  // guards the three that follow; never locked on the packet path
     std::optional<std::shared_ptr<const control::Tenants>> new_tenants_;
+    std::optional<control::HostLists> new_hosts_;
     client::ShardReport published_;
     bool changed_ = false;
     Time publish_at_{};

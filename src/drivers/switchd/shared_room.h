@@ -48,6 +48,18 @@ class SharedRoom final : public control::SwitchRoom {
         const std::scoped_lock lock(mutex_);
         return SwitchRoom::is_half_full();
     }
+    void drain(bool drains) override {
+        const std::scoped_lock lock(mutex_);
+        SwitchRoom::drain(drains);
+    }
+    [[nodiscard]] bool drains() const override {
+        const std::scoped_lock lock(mutex_);
+        return SwitchRoom::drains();
+    }
+    [[nodiscard]] std::uint32_t jobs() const override {
+        const std::scoped_lock lock(mutex_);
+        return SwitchRoom::jobs();
+    }
 
   private:
     mutable std::mutex mutex_;

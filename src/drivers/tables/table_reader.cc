@@ -25,15 +25,19 @@ bool is_in(std::optional<std::int64_t> value, std::uint64_t least, std::uint64_t
 
 }  // namespace
 
+tl::expected<toml::table, std::string> parse_document(std::string_view text, std::string_view name) {
+    toml::parse_result parsed = toml::parse(text, name);
+    if (parsed) return std::move(parsed).table();
+    // errors.md, none: a reader of TOML says what is wrong
+    return tl::unexpected(fmt::format("{}: line {}: invalid TOML: {}", name, parsed.error().source().begin.line,
+                                      parsed.error().description()));
+}
+
 tl::expected<Tables, std::string> parse_tables(std::string_view text, std::string_view name, std::string_view kind) {
     using Problem = tl::unexpected<std::string>;
-    toml::parse_result parsed = toml::parse(text, name);
-    if (!parsed) {
-        // errors.md, none: a reader of TOML says what is wrong
-        return Problem(fmt::format("{}: line {}: invalid TOML: {}", name, parsed.error().source().begin.line,
-                                   parsed.error().description()));
-    }
-    Tables tables{.document = std::move(parsed).table(), .kind = std::string(kind)};
+    auto document = parse_document(text, name);
+    if (!document) return Problem(std::move(document).error());
+    Tables tables{.document = *std::move(document), .kind = std::string(kind)};
     const toml::array* found = tables.document.get_as<toml::array>(kind);
     if (tables.document.size() != 1 || found == nullptr || found->empty() || !found->is_array_of_tables()) {
         // errors.md, none: it says what to write
@@ -98,6 +102,27 @@ std::vector<std::string> TableReader::texts(std::string_view key, std::string_vi
     if (!found.empty() && found.size() == (list == nullptr ? 1 : list->size())) return found;
     refuse(key, accepted);
     return {};
+}
+
+std::optional<std::string> TableReader::words(std::string_view key) {
+    const toml::node* node = find(key);
+    if (node == nullptr) return std::nullopt;
+    std::vector<std::string> found;
+    const auto add = [&](const toml::node& entry) {
+        if (const auto flag = entry.value_exact<bool>()) found.emplace_back(*flag ? "true" : "false");
+        if (auto text = digits_or_text(entry); text && !text->empty()) found.push_back(*std::move(text));
+    };
+    const toml::array* const list = node->as_array();
+    if (list == nullptr) {
+        add(*node);
+    } else {
+        for (const toml::node& entry : *list) add(entry);
+    }
+    if (!found.empty() && found.size() == (list == nullptr ? 1 : list->size())) {
+        return fmt::format("{}", fmt::join(found, ","));
+    }
+    refuse(key, "a text, a whole number, true, false, or a list of them");
+    return std::nullopt;
 }
 
 std::vector<std::uint64_t> TableReader::numbers(std::string_view key, std::uint64_t least, std::uint64_t most) {

@@ -23,6 +23,9 @@ struct Tables {
     [[nodiscard]] const toml::array& all() const { return *document.get_as<toml::array>(kind); }
 };
 
+// `name`: of the document, in the error.
+[[nodiscard]] tl::expected<toml::table, std::string> parse_document(std::string_view text, std::string_view name);
+
 // Of a document that has one such table at least, and no other key. `name`: of the document, in the error.
 [[nodiscard]] tl::expected<Tables, std::string> parse_tables(std::string_view text, std::string_view name,
                                                              std::string_view kind);
@@ -46,6 +49,12 @@ class TableReader {
     // Of a list that is not empty, or of one text. Empty: the key is missing, or refused.
     [[nodiscard]] std::vector<std::string> texts(std::string_view key, std::string_view accepted);
     [[nodiscard]] std::vector<std::uint64_t> numbers(std::string_view key, std::uint64_t least, std::uint64_t most);
+
+    // A value as one types it after a flag: digits, true, a text, or such values with commas between them. nullopt: the
+    // key is missing, or refused.
+    [[nodiscard]] std::optional<std::string> words(std::string_view key);
+    // Of a key that is there.
+    [[nodiscard]] std::uint32_t line_of(std::string_view key) const { return table_.get(key)->source().begin.line; }
 
     // Parses a text with `parse`. An integer is parsed as its digits.
     template <class Parse>

@@ -26,6 +26,13 @@ struct AddressRange {
 // Whether one of the ranges has this address.
 [[nodiscard]] bool contain(std::span<const AddressRange> ranges, const wire::Address& address);
 
+// Who may use a switch, and what they may name.
+struct HostLists {
+    std::vector<AddressRange> clients;  // that may join and ask; empty: any host
+    std::vector<AddressRange> servers;  // that jobs may name as server or root; empty: any host
+    std::vector<AddressRange> groups;   // to which jobs may have results sent by multicast
+};
+
 inline constexpr std::string_view address_ranges_forms = "networks separated by commas, such as 10.0.0.0/8,fd00::/8";
 
 // Accepts networks and single addresses, separated by commas. nullopt for any other text, also for a network whose host

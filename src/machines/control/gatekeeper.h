@@ -47,6 +47,8 @@ class Gatekeeper {
                         Duration period = cookie_period)
         : secret_(secret), clients_(std::move(clients)), introduction_(std::move(introduction)), period_(period) {}
 
+    // From now on.
+    void set_clients(std::vector<AddressRange> clients) { clients_ = std::move(clients); }
     // False: drop what it sends. A switch above is no client.
     [[nodiscard]] bool admits(const wire::Address& from) {
         const bool admitted = clients_.empty() || contain(clients_, from);

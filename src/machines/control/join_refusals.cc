@@ -111,6 +111,11 @@ void JoinTree::set_tenants(std::shared_ptr<const Tenants> tenants, Time now) {
     if (config_.tenants != nullptr) end_revoked(now);
 }
 
+void JoinTree::set_hosts(HostLists hosts) {
+    config_.servers = std::move(hosts.servers);
+    config_.groups = std::move(hosts.groups);
+}
+
 // A job cannot go on without one of its members.
 void JoinTree::end_revoked(Time now) {
     std::map<ChannelKey, std::uint32_t> revoked;

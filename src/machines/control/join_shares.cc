@@ -55,6 +55,11 @@ JoinTree::Objection JoinTree::of_another_tenant(const Owner& owner) {
 JoinTree::Objection JoinTree::no_place(SwitchRoom::RoomAnswer answer, const Owner& owner) const {
     using Answer = SwitchRoom::RoomAnswer;
     if (answer == Answer::of_another) return of_another_tenant(owner);
+    if (answer == Answer::draining) {
+        return {wire::Refusal::full,
+                // errors.md, refused: the operator has called `atp drain`
+                "this switch is about to end and takes no new job: use another one, or wait until it is back"};
+    }
     const bool channels = answer == Answer::no_channel || answer == Answer::channel_limit;
     const std::string_view table = channels ? "channels" : "jobs";
     if (answer == Answer::no_channel || answer == Answer::no_job) {

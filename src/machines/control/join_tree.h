@@ -140,6 +140,8 @@ class JoinTree {
     void handle_timeout(Time now);
     // From now on: members that have joined stay, but channels end that have one with a revoked key.
     void set_tenants(std::shared_ptr<const Tenants> tenants, Time now);
+    // From now on: which hosts and groups a JOIN may name.
+    void set_hosts(HostLists hosts);
     // Answers the event `opened`: the server exists.
     void opened(const ChannelKey& key);
     // Answers the event `opened`: the driver has no room. Sends `why` to all members and closes the channel.

@@ -49,6 +49,7 @@ SwitchRoom::RoomAnswer SwitchRoom::take(const JobKey& job, const Owner& owner, T
     forget_newcomers(now);
     const auto own = jobs_.find(job);
     if (own != jobs_.end() && own->second.owner.tenant != owner.tenant) return RoomAnswer::of_another;
+    if (own == jobs_.end() && drains_) return RoomAnswer::draining;
     const Owner& counted = own == jobs_.end() ? owner : own->second.owner;
     const RoomAnswer answer = full_table(job, counted);
     const bool is_full = answer == RoomAnswer::no_channel || answer == RoomAnswer::no_job;

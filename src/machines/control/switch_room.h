@@ -38,6 +38,7 @@ class SwitchRoom {
         job_limit,
         of_another,  // the job is another tenant's
         waits,
+        draining,  // and the job is new
     };
     struct Use {
         std::uint32_t jobs = 0;
@@ -67,6 +68,10 @@ class SwitchRoom {
     virtual void set_tenants(std::shared_ptr<const Tenants> tenants);
     // Half of the jobs or of the channels are in use.
     [[nodiscard]] virtual bool is_half_full() const;
+    // While it drains, it takes no new job. Those with a place may take more channels.
+    virtual void drain(bool drains) { drains_ = drains; }
+    [[nodiscard]] virtual bool drains() const { return drains_; }
+    [[nodiscard]] virtual std::uint32_t jobs() const { return static_cast<std::uint32_t>(jobs_.size()); }
 
   private:
     struct SharedJob {
@@ -103,6 +108,7 @@ class SwitchRoom {
     std::uint32_t kept_places_ = 0;  // newcomers with a place
     std::uint32_t ending_ = 0;
     std::uint64_t last_number_ = 0;
+    bool drains_ = false;
 };
 
 }  // namespace atp::control

@@ -93,6 +93,7 @@ class ShardMachine final : public control::SlicedTable {
     void handle_room(wire::Outbox& out, Time now);
     void handle_timeout(wire::Outbox& out, Time now);
     void set_tenants(std::shared_ptr<const control::Tenants> tenants, wire::Outbox& out, Time now);
+    void set_hosts(control::HostLists hosts);
     // For the machine itself, which shares the table out among tenants, and for tests.
     void set_slice(const control::JobKey& job, const atp_range& slice, std::uint32_t weight) override;
     void end_changes() override { switch_.end_changes(); }

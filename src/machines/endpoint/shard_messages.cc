@@ -65,6 +65,11 @@ void ShardMachine::set_tenants(std::shared_ptr<const control::Tenants> tenants, 
     drain_tree(out, now);
 }
 
+void ShardMachine::set_hosts(control::HostLists hosts) {
+    gatekeeper_.set_clients(hosts.clients);
+    tree_.set_hosts(std::move(hosts));
+}
+
 void ShardMachine::send_message(const wire::JoiningMessage& message, const wire::Address& to, wire::Outbox& out,
                                 Time now, std::uint32_t padded_bytes) {
     const std::span<std::byte> room = out.reserve(ATP_MAX_PACKET_BYTES);

@@ -53,8 +53,8 @@ TEST(Top, FirstLookAndARestartedSwitchHaveNoRates) {
 TEST(Top, LinesFitTheScreen) {
     Looks looks;
     for (int i = 0; i < 30; ++i) {
-        looks.now.names.push_back("a switch with a very long name that fills the line and goes on after it: 4790");
-        looks.now.reports.push_back(client::sample_report());
+        looks.now.names.emplace_back("a switch with a very long name that fills the line and goes on after it: 4790");
+        looks.now.reports.emplace_back(client::sample_report());
     }
     EXPECT_THAT(looks.lines(40, 24), SizeIs(24));
     EXPECT_THAT(looks.lines(40, 24), Each(testing::Property(&std::string::size, testing::Le(40U))));

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A switch as a service: its file of settings, SIGHUP and draining, while a job runs.
+
+usage: service_test.py FOLDER_OF_PROGRAMS
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+from running_switch import DEADLINE_S, Switch  # noqa: E402
+
+ATP = str(Path(sys.argv.pop()) / "atp")
+ROUNDS = 10_000  # they last longer than all SIGHUPs
+
+
+class Service(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.file = self.folder / "switch.toml"
+        self.control = self.folder / "control"
+
+    def start(self, *flags: object) -> Switch:
+        switch = Switch(ATP, *flags)
+        self.addCleanup(switch.stop)
+        return switch
+
+    def atp(self, *words: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([ATP, *map(str, words)], text=True, capture_output=True, timeout=60, check=False)
+
+    def refused(self, text: str, *flags: object) -> str:
+        """What the switch says of this file at its start."""
+        self.file.write_text(text)
+        done = self.atp("switch", "--config", self.file, *flags)
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        return done.stderr.splitlines()[0].replace(str(self.file), "FILE")
+
+    def job(self, address: str, rounds: int) -> list[subprocess.Popen[str]]:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            store = f"127.0.0.1:{free.getsockname()[1]}"
+        ranks = []
+        for rank in range(2):
+            words = [ATP, "bench", "--rank", rank, "--world", 2, "--rendezvous", store, "--host-name", f"host{rank}",
+                     "--switch", address, "--server", "switch", "--bytes", "64kB", "--rounds", rounds, "--json"]  # fmt: skip
+            ranks.append(subprocess.Popen(list(map(str, words)), text=True, stdout=subprocess.PIPE,
+                                          stderr=subprocess.STDOUT))  # fmt: skip
+            self.addCleanup(self.end, ranks[-1])
+        return ranks
+
+    @staticmethod
+    def end(process: subprocess.Popen[str]) -> None:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+    def wait_for_job(self, address: str) -> None:
+        end = time.monotonic() + DEADLINE_S
+        while time.monotonic() < end:
+            report = json.loads(self.atp("stats", address, "--json").stdout)
+            if any(job["packets"]["completed"] for job in report["shards"][0]["jobs"]):
+                return
+            time.sleep(0.1)
+        self.fail("the job does not run")
+
+    def assert_correct(self, ranks: list[subprocess.Popen[str]]) -> None:
+        for rank in ranks:
+            output, _ = rank.communicate(timeout=60)
+            self.assertEqual(rank.returncode, 0, output)
+
+    # ------------------------------------------------------------------------------------------------- The file
+
+    def test_file_gives_flags_and_typed_ones_win(self) -> None:
+        self.file.write_text('memory = "2MB"\njobs = 7\nserver = false\nclients = ["127.0.0.0/8", "10.0.0.0/8"]\n'
+                             'log-level = "debug"\n')  # fmt: skip
+        switch = self.start("--config", self.file, "--jobs", 9)
+        started = switch.line("switch started")
+        self.assertIn("jobs=9", started)
+        self.assertIn("server_bytes=0", started)
+        self.assertIn("memory_bytes=1000000", started)  # typed
+        self.assertIn("log_level=debug", started)
+
+    def test_errors_name_file_and_line(self) -> None:
+        self.assertEqual(self.refused("memroy = 1\n"),
+                         "atp switch: FILE: 'memroy' is unknown: did you mean 'memory'? (line 1)")  # fmt: skip
+        self.assertEqual(self.refused("\njobs = 0\n"),
+                         "atp switch: FILE: jobs: '0' is invalid; use a whole number from 1 to 65536 (line 2)")  # fmt: skip
+        self.assertEqual(self.refused("pin = 3\n"), "atp switch: FILE: pin = 3: use true or false (line 1)")
+        self.assertIn("invalid TOML", self.refused("jobs =\n"))
+        self.assertIn("unknown", self.refused('config = "other.toml"\n'))
+        self.assertIn("FILE: No such file or directory",
+                      self.atp("switch", "--config", self.folder / "none").stderr.replace(str(self.folder / "none"), "FILE"))  # fmt: skip
+
+    def test_status_says_whether_a_later_start_may_succeed(self) -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+            taken.bind(("127.0.0.1", 0))
+            done = self.atp("switch", "--listen", f"127.0.0.1:{taken.getsockname()[1]}")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(self.atp("switch", "--parent", "nowhere.invalid:4790").returncode, 1)
+        self.assertEqual(self.atp("switch", "--parent", "nowhere").returncode, 2)
+
+    def test_check_starts_nothing(self) -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+            taken.bind(("127.0.0.1", 0))
+            self.file.write_text(f'listen = "127.0.0.1:{taken.getsockname()[1]}"\nstate = "{self.folder}/state"\n')
+            done = self.atp("switch", "--config", self.file, "--check-config")
+        self.assertEqual((done.returncode, done.stdout), (0, "atp switch: the settings are good\n"), done.stderr)
+        self.assertFalse((self.folder / "state").exists())
+        self.assertIn("/nonexistent", self.refused('tenants = "/nonexistent"\n', "--check-config"))
+        self.assertIn("memory", self.refused('memory = "1kB"\nlanes = 1024\n', "--check-config"))
+
+    # -------------------------------------------------------------------------------------------------- SIGHUP
+
+    def test_sighup_during_a_job_fails_no_operation(self) -> None:
+        self.file.write_text('log-level = "info"\njobs = 8\n')
+        switch = self.start("--config", self.file)
+        address = switch.address()
+        ranks = self.job(address, ROUNDS)
+        self.wait_for_job(address)
+        for number in range(20):
+            level = "debug" if number % 2 == 0 else "info"
+            self.file.write_text(f'log-level = "{level}"\njobs = 8\n')
+            switch.process.send_signal(signal.SIGHUP)
+            self.assertIn(f"log-level {level}", switch.line("settings changed"))
+        self.file.write_text("log-level = [\n")
+        switch.process.send_signal(signal.SIGHUP)
+        self.assertIn("invalid TOML", switch.line("settings kept"))
+        self.assertEqual([rank.poll() for rank in ranks], [None, None], "the job ended before the last SIGHUP")
+        self.assert_correct(ranks)
+
+    def test_sighup_says_what_needs_a_start(self) -> None:
+        self.file.write_text("jobs = 8\n")
+        switch = self.start("--config", self.file)
+        self.assertTrue(switch.address())
+        self.file.write_text('jobs = 9\nclients = "10.0.0.0/8"\n')
+        for _ in range(2):  # said again until it is so
+            switch.process.send_signal(signal.SIGHUP)
+            self.assertIn("jobs 9 (was 8) counts from the next start", switch.line("settings kept"))
+        self.assertIn("clients 10.0.0.0/8 (was the default)", switch.line("settings changed"))
+
+    def test_clients_change_for_those_that_ask_later(self) -> None:
+        self.file.write_text("")
+        switch = self.start("--config", self.file)
+        address = switch.address()
+        self.assertEqual(self.atp("stats", address, "--json").returncode, 0)
+        self.file.write_text('clients = "10.0.0.0/8"\n')
+        switch.process.send_signal(signal.SIGHUP)
+        switch.line("settings changed")
+        self.assertEqual(self.atp("stats", address, "--json", "--timeout", "300ms").returncode, 1)
+        self.file.write_text("")
+        switch.process.send_signal(signal.SIGHUP)
+        switch.line("settings changed")
+        self.assertEqual(self.atp("stats", address, "--json").returncode, 0)
+
+    # ----------------------------------------------------------------------------------------------------- Drain
+
+    def test_drain_refuses_new_jobs_and_ends_after_the_last(self) -> None:
+        switch = self.start("--control", self.control)
+        address = switch.address()
+        self.assertEqual(stat.S_IMODE(os.stat(self.control).st_mode), 0o600)
+        ranks = self.job(address, 1_000_000)
+        self.wait_for_job(address)
+        drain = subprocess.Popen([ATP, "drain", str(self.control)], text=True, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT)  # fmt: skip
+        self.addCleanup(self.end, drain)
+        self.assertIn("jobs=1", switch.line("drain began"))
+        begin = time.monotonic()
+        for rank in self.job(address, 10):
+            output, _ = rank.communicate(timeout=30)
+            self.assertEqual(rank.returncode, 1, output)
+            self.assertIn("takes no new job", output)
+        self.assertLess(time.monotonic() - begin, 10)
+        self.assertIn("takes no new job; 1 is left", str(drain.stdout and drain.stdout.readline()))
+        for rank in ranks:
+            self.assertIsNone(rank.poll())
+            rank.send_signal(signal.SIGINT)
+        self.assertIn("no job is left", switch.line("drain ended"))
+        output, _ = drain.communicate(timeout=30)
+        self.assertEqual(drain.returncode, 0, output)
+        self.assertTrue(output.endswith("the switch has ended\n"), output)
+        self.assertEqual(switch.process.wait(DEADLINE_S), 0)
+        self.assertFalse(self.control.exists())
+
+    def test_drain_is_undone_and_needs_the_key_over_http(self) -> None:
+        key = self.folder / "operator.key"
+        key.write_text("sixteen characters or more\n")
+        key.chmod(0o600)
+        switch = self.start("--http", "127.0.0.1:0", "--http-key", key, "--control", self.control)
+        address = switch.address()
+        page = switch.line("http://").split("http://")[1].split("/")[0]
+        self.assertEqual(self.atp("drain", page, "--no-wait").returncode, 1)
+        ranks = self.job(address, 1_000_000)
+        self.wait_for_job(address)
+        self.assertEqual(self.atp("drain", page, "--no-wait", "--http-key", key).returncode, 0)
+        self.assertTrue(json.loads(self.atp("stats", address, "--json").stdout)["draining"])
+        done = self.atp("drain", self.control, "--undo", "--json")
+        self.assertEqual((done.returncode, json.loads(done.stdout)["draining"]), (0, False))
+        self.assertIn("undid", switch.line("drain ended"))
+        self.assert_correct(self.job(address, 10))
+        for rank in ranks:
+            self.assertIsNone(rank.poll())
+
+
+if __name__ == "__main__":
+    unittest.main()
