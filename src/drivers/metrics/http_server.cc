@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -15,7 +16,25 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
+
+// The library draws from these, which glibc has from 2.36 on only: with them, a wheel also runs on older systems.
+extern "C" void arc4random_buf(void* to, std::size_t size) noexcept {
+    auto* bytes = static_cast<unsigned char*>(to);
+    while (size != 0) {
+        const ssize_t got = getrandom(bytes, size, 0);
+        if (got < 0) continue;  // interrupted
+        bytes += got;
+        size -= static_cast<std::size_t>(got);
+    }
+}
+extern "C" std::uint32_t arc4random() noexcept {
+    std::uint32_t number = 0;
+    arc4random_buf(&number, sizeof number);
+    return number;
+}
 
 namespace atp::metrics {
 namespace {
