@@ -109,6 +109,17 @@ TEST(ShardMachine, HostsThatAreNoClientsGetNoAnswerAndAParentNeedNotBeOne) {
     EXPECT_TRUE(joined_to(shard, worker_address(0)));
 }
 
+TEST(ShardMachine, ClientsChangeForThoseThatAskLater) {
+    Shard shard;
+    shard.machine.set_hosts({.clients = *control::parse_ranges("10.0.0.100/32"), .servers = {}, .groups = {}});
+    shard.take(encoded(join_of_rank(0)), host(5));
+    EXPECT_THAT(shard.sent, IsEmpty());
+    EXPECT_EQ(shard.machine.gatekeeper().strangers(), 1U);
+    shard.machine.set_hosts({});
+    shard.take(encoded(join_of_rank(0)), worker_address(0));
+    EXPECT_TRUE(joined_to(shard, worker_address(0)));
+}
+
 TEST(ShardMachine, ControlMessageWithoutRoomIsDropped) {
     Shard shard;
     shard.outbox.room = 0;
