@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -40,14 +41,16 @@ struct Reading {
     SwitchOptions options;
 };
 
-tl::expected<Reading, std::string> read_again(const std::vector<std::string>& typed,
-                                              const std::function<void(Command&)>& add_flags) {
+// nullopt: no file is named.
+tl::expected<std::optional<Reading>, std::string> read_settings(const std::vector<std::string>& typed,
+                                                                const std::function<void(Command&)>& add_flags) {
     SwitchOptions options;
     Command command("switch");
     add_switch_flags(command, options);
     if (add_flags) add_flags(command);
     auto file = ConfigFile::named_in(typed, command);
     if (!file) return tl::unexpected(file.error());
+    if (!*file) return std::nullopt;
     std::vector<std::string> words = (*file)->words();
     words.insert(words.end(), typed.begin(), typed.end());
     std::ranges::reverse(words);  // as CLI11 takes them
@@ -63,14 +66,10 @@ tl::expected<Reading, std::string> read_again(const std::vector<std::string>& ty
 
 SwitchReload::SwitchReload(TenantsPart tenants, std::vector<std::string> typed, std::function<void(Command&)> add_flags)
     : tenants_(std::move(tenants)), typed_(std::move(typed)), add_flags_(std::move(add_flags)) {
-    SwitchOptions options;
-    Command command("switch");
-    add_switch_flags(command, options);
-    if (add_flags_) add_flags_(command);
-    const auto file = ConfigFile::named_in(typed_, command);
-    if (!file || !*file) return;
-    path_ = (*file)->path();
-    applied_ = (*file)->settings();
+    const auto reading = read_settings(typed_, add_flags_);
+    if (!reading || !*reading) return;
+    path_ = (*reading)->file.path();
+    applied_ = (*reading)->file.settings();
 }
 
 void SwitchReload::reload(switchd::SwitchNode& node, KernelPart* in_path, observe::Log& log) {
@@ -83,12 +82,13 @@ void SwitchReload::reload(switchd::SwitchNode& node, KernelPart* in_path, observ
 }
 
 void SwitchReload::reload_settings(switchd::SwitchNode& node, observe::Log& log) {
-    const auto reading = read_again(typed_, add_flags_);
+    const auto reading = read_settings(typed_, add_flags_);
     if (!reading) {
         log.write(LogEvent::settings_kept, {{"file", path_}, {"reason", reading.error()}});
         return;
     }
-    const Settings& read = reading->file.settings();
+    const auto& [file, options] = **reading;
+    const Settings& read = file.settings();
     const std::set<std::string> keys = different_keys(applied_, read);
     if (keys.empty()) log.write(LogEvent::settings_changed, {{"file", path_}, {"reason", "nothing differs"}});
     for (const std::string& key : keys) {
@@ -108,11 +108,11 @@ void SwitchReload::reload_settings(switchd::SwitchNode& node, observe::Log& log)
     const bool names_level = keys.contains("log-level");
     const bool names_hosts = std::ranges::any_of(
         followed, [&](std::string_view key) { return key != "log-level" && keys.contains(std::string(key)); });
-    const switchd::SwitchNodeConfig& config = reading->options.config;
+    const switchd::SwitchNodeConfig& config = options.config;
     if (names_hosts) {
         node.set_hosts({.clients = config.clients, .servers = config.servers, .groups = config.groups});
     }
-    if (names_level) log.set_level(log_config(reading->options).level);
+    if (names_level) log.set_level(log_config(options).level);
 }
 
 }  // namespace atp::apps
