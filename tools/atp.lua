@@ -195,6 +195,7 @@ local MESSAGES = {
         { name = "edges", kind = "list", text = "why the sender misses a member, or its parent", each = "edge", count = "edge_count" },
         { name = "statement_count", kind = "u8", text = "number of statements", size = 1, counts = "statements" },
         { name = "statements", kind = "list", text = "of the sender and the members below it, at most one for each text; none: nothing differed", each = "statement", count = "statement_count" },
+        { name = "job_name", kind = "text", text = "what people call the job; empty, or missing in a JOIN of an earlier program: it has no name", later = true },
     } },
     [17] = { name = "joined", text = "state of the tree; `ready` if it is complete up to the server", fields = {
         { name = "nonce", kind = "u64", text = "of the JOIN; 0 in a JOINED to a group", size = 8, hex = true },
@@ -504,7 +505,8 @@ end
 function Reader:fields(tree, prefix, fields)
     local values = {}
     for _, field in ipairs(fields) do
-        if self.cut then
+        -- Earlier programs end a message in front of a later field.
+        if self.cut or (field.later and self.at == self.stop) then
             return
         end
         self:field(tree, path_of(prefix, field), field, values)
@@ -515,9 +517,11 @@ local function dissect_message(buffer, pinfo, tree)
     local message = MESSAGES[buffer(1, 1):uint()]
     tree:add(own("message"), buffer(1, 1))
     pinfo.cols.info = message.name:upper()
-    local reader = setmetatable({ buffer = buffer, at = PREFIX_BYTES, tree = tree }, Reader)
+    local code_at = buffer(2, 2):uint()
+    local stop = code_at ~= 0 and code_at or buffer:len()
+    local reader = setmetatable({ buffer = buffer, at = PREFIX_BYTES, stop = stop, tree = tree }, Reader)
     reader:fields(tree, PREFIX .. "." .. message.name, message.fields)
-    if not reader.cut and buffer(2, 2):uint() == reader.at then
+    if not reader.cut and code_at == reader.at then
         reader:struct(tree, PREFIX .. ".code", "code", STRUCTS[message.name .. "_code"] or STRUCTS.plain_code)
     end
     if not reader.cut and reader.at < buffer:len() then

@@ -170,6 +170,11 @@ struct atp_options {
      * [ATP_SEAL_NONE]
      */
     int32_t seal;
+    /*
+     * Name of the job, which switches show beside its number (any name, of which the first 63 bytes count). Own.
+     * [the name in ATP_JOB_NAME, otherwise torchrun's or Slurm's id of the job]
+     */
+    const char* job_name;
 };
 
 #ifdef __cplusplus

@@ -44,6 +44,8 @@ class Options:
             Variable ATP_HOST_NAME. [none]
         timeout: Longest duration of an operation, and of forming a group (seconds above 0, or a timedelta).
             Variable ATP_TIMEOUT. [the timeout of init_process_group, 30 minutes unless given]
+        job_name: Name of the job, which switches show beside its number (any name, of which the first 63 bytes
+            count). Variable ATP_JOB_NAME. [torchrun's or Slurm's id of the job]
         trace: File that gets a line for each packet sent and received (a path, with %r for the rank, %p for the
             process and %h for the host). Variable ATP_TRACE. [none]
         key_file: Key of the team, which seals what ranks tell each other and proves to switches who joins (a
@@ -67,6 +69,7 @@ class Options:
     host_level: str | None = None
     host_name: str | None = None
     timeout: timedelta | float | None = None
+    job_name: str | None = None
     trace: str | None = None
     key_file: str | None = None
     seal: str | None = None
@@ -87,6 +90,7 @@ class PlainSettings:
     multicast: str
     host_level: str
     host_name: str
+    job_name: str
     trace: str
     key_file: str
     seal: str
@@ -116,6 +120,7 @@ ROWS = {
     "host_level": Row("ATP_HOST_LEVEL", "host_level", "true"),
     "host_name": Row("ATP_HOST_NAME", "host_name", ""),
     "timeout": Row("ATP_TIMEOUT"),
+    "job_name": Row("ATP_JOB_NAME", "job_name", ""),
     "trace": Row("ATP_TRACE", "trace", ""),
     "key_file": Row("ATP_KEY_FILE", "key_file", ""),
     "seal": Row("ATP_SEAL", "seal", "none", choices=("none", "operation")),

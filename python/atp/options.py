@@ -68,7 +68,7 @@ def misspelt(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Variables that resemble a setting and are none, with that setting."""
     meant = {row.variable: row.variable for row in ROWS.values()}
     meant.update({f"ATP_{row.native.upper()}": row.variable for row in ROWS.values() if row.native})
-    known = ("ATP_AS", "ATP_LOG", "ATP_TORCH_LIBRARY")
+    known = ("ATP_AS", "ATP_LOG", "ATP_METRICS", "ATP_TORCH_LIBRARY")
     meant.update({**{name: name for name in known}, "ATP_LOG_LEVEL": "ATP_LOG"})
     found = {}
     for variable in environment:

@@ -44,6 +44,7 @@ inline ShardReport sample_thread() {
                          .slowest = client::SlowestChild{
                              .rank = 3, .unit = 1, .share_percent = 99, .last_percent = 97, .waited_permille = 412}};
     number(shard.channels[0].server, 600);
+    shard.channels[0].job_name = "resnet-50";
     shard.channels[0].tenant = "vision";
     shard.channels[0].server_bytes = 42'000'000;
     shard.slices = {{.tenant = "vision", .aggregators = 30'000, .held = 300}};

@@ -62,7 +62,8 @@ static void to_json(Json& fields, const Join& join) {
                    {"units", join.units},
                    {"pace", join.pace},
                    {"edges", join.edges},
-                   {"statements", join.statements}});
+                   {"statements", join.statements},
+                   {"job_name", join.job_name}});
 }
 
 static void to_json(Json& fields, Refusal reason) { fields = to_string(reason); }

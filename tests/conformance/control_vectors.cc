@@ -206,6 +206,8 @@ void add_good_joins(Table& table) {
                    });
     table.accepted("a worker joins and states what it called", join_of_worker(),
                    [](auto& join) { join.statements = {{.count = 1, .unit = 2, .member = 3, .text = "barrier"}}; });
+    table.accepted("a worker joins whose job has a name", join_of_worker(),
+                   [](auto& join) { join.job_name = "resnet-50"; });
     table.accepted("a rack's switch joins, and its member 3 is the last", join_of_rack(), [](auto& join) {
         join.pace = {.share_percent = 99, .last_percent = 97, .unit = 2, .member = 3, .waited_permille = 412};
     });

@@ -26,6 +26,7 @@ SKIPPED = 77
 PORT = 4790
 LINK_IPV4 = 228
 LONGEST_PAYLOAD = 65_507
+LENGTH_OF_TEXT = 2
 LANES_SHOWN = 64
 # Names of fields that packets and messages have in common.
 SHARED = {"job", "token", "channel", "window_log2", "mask0", "mask1"}
@@ -183,6 +184,14 @@ class Dissector(unittest.TestCase):
         for row, fields in zip(rows, dissected([bytes_of(row) for row in rows])):
             with self.subTest(row["description"]):
                 self.assertIn("cut", fields)
+
+    def test_messages_of_earlier_programs_end_before_a_later_field(self) -> None:
+        joins = [bytes_of(row) for row in self.messages if of_message(row).get("join.job_name") == [""]]
+        bare = [join for join, fields in zip(joins, dissected(joins)) if not {"padding", "code.code"} & fields.keys()]
+        self.assertGreaterEqual(len(bare), 1)
+        for fields in dissected([join[:-LENGTH_OF_TEXT] for join in bare]):
+            self.assertIn("join.statement_count", fields)
+            self.assertFalse({"cut", "join.job_name"} & fields.keys())
 
     def test_each_vector_is_read_without_an_error_and_foreign_ones_are_ignored(self) -> None:
         rows = [row for row in rows_of("wire.json") + datagrams() if len(bytes_of(row)) <= LONGEST_PAYLOAD]

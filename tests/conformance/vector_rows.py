@@ -81,4 +81,5 @@ def message_of(row: dict[str, Any]) -> tuple[wire_format.Message | wire_format.S
                   "level": row["level"], "begun": row["begun"],
                   "receives_group": row["hears_group"], "int32_path": row["int32_path"], "ticket": row["ticket"],
                   "units": row["units"],
-                  "pace": row["pace"], "edges": row["edges"], "statements": row["statements"]}  # fmt: skip
+                  "pace": row["pace"], "edges": row["edges"], "statements": row["statements"],
+                  "job_name": row["job_name"]}  # fmt: skip

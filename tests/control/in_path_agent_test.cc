@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "support/control_messages.h"
 #include "wire/control.h"
 
 namespace atp::control {
@@ -219,21 +220,21 @@ TEST(InPathAdmission, JobIsAdmittedDuringAFloodOfJoins) {
 
 // The kernel copies at least this much of a message: tests/xdp/kernel_table_test.cc.
 TEST(InPathAdmission, LongestJoinOfAUnitIsLearntWithoutItsPadding) {
-    constexpr std::size_t longest = 771;
     wire::Join join = join_of(7, 1, 1);
     wire::JoiningUnit& unit = join.units.front();
     unit.members = unit.mask0 = ~std::uint32_t{0};
     unit.ranks.resize(ATP_BITMAP_BITS);
     join.edges.resize(wire::max_edges);
     join.statements.assign(wire::max_statements, {.count = 1, .text = std::string(wire::max_statement_bytes, 'x')});
+    join.job_name.assign(wire::max_job_name_bytes, 'n');
     std::vector<std::byte> bytes(2048);
     bytes.resize(wire::encode(join, bytes, 1472));
     ASSERT_EQ(bytes.size(), 1472U);
-    bytes.resize(longest);
+    bytes.resize(testing::longest_unit_join_bytes);
     InPathAgent admission(4, seconds(10), 1);
     change_after(admission, bytes, at(0));
     EXPECT_EQ(change_after_answer(admission, answer_to(join), at(0)), Change::admit);
-    bytes.resize(longest - 1);
+    bytes.resize(testing::longest_unit_join_bytes - 1);
     EXPECT_FALSE(wire::decode<wire::Join>(bytes));
 }
 

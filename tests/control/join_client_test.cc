@@ -25,6 +25,16 @@ TEST(JoinClient, FirstJoinIsSentAtOnceWithItsTermsAndPosition) {
     EXPECT_EQ(member.client.counters().joins, 1U);
 }
 
+TEST(JoinClient, EachJoinHasTheNameOfTheJob) {
+    JoinClientConfig config = config_of_member();
+    config.job_name = "resnet-50";
+    JoinClient client(config);
+    client.handle_timeout(Time(milliseconds(1)));
+    const auto sent = client.poll_transmit();
+    ASSERT_TRUE(sent);
+    EXPECT_EQ(std::get<wire::Join>(sent->message).job_name, "resnet-50");
+}
+
 TEST(JoinClient, RepeatsItsJoinEvery50MsUntilReadyThenTwelveTimesInTheHoldTime) {
     Member member;
     member.pass(milliseconds(499));

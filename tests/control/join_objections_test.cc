@@ -271,7 +271,7 @@ TEST(JoinObjections, RefusalOfARestartedRootReachesTheWorkersOfARack) {
 }
 
 // A tree with `units` racks of 32 ranks and a dedicated server, whose host needs the ranks of all.
-void join_racks_with_dedicated_server(Tree& root, unsigned units) {
+void join_racks_with_dedicated_server(Tree& root, unsigned units, const std::string& job_name = {}) {
     const std::uint32_t mask1 = units == ATP_BITMAP_BITS ? ~0U : (1U << units) - 1;
     for (unsigned unit = 0; unit < units; ++unit) {
         wire::Join join = join_of_unit(static_cast<std::uint8_t>(unit), 0, 1, mask1);
@@ -281,6 +281,7 @@ void join_racks_with_dedicated_server(Tree& root, unsigned units) {
                        .members = ~0U,
                        .mask0 = ~0U,
                        .ranks = ranks_from(first, ATP_BITMAP_BITS)}};
+        join.job_name = job_name;
         root.join(join, host(10 + unit));
     }
 }
@@ -321,6 +322,22 @@ TEST(JoinObjections, StatementsThatDoNotFitOneJoinAreLeftOut) {
     EXPECT_FALSE(joins.back().statements.empty());
     EXPECT_LT(joins.back().statements.size(), 4U);
     EXPECT_LE(bytes_of(joins.back()), most_join_bytes(joins.back().terms));
+}
+
+TEST(JoinObjections, NameOfTheJobGoesUpUnlessTheRanksNeedItsRoom) {
+    const std::string name(wire::max_job_name_bytes, 'n');
+    bool is_left_out = false;
+    for (unsigned units = 1; units < ATP_BITMAP_BITS; ++units) {
+        Tree root;
+        join_racks_with_dedicated_server(root, units, name);
+        const auto joins = root.sent_to<wire::Join>(host(5));
+        if (joins.empty()) break;  // the ranks do not fit
+        EXPECT_LE(bytes_of(joins[0]), most_join_bytes(joins[0].terms));
+        is_left_out = joins[0].job_name.empty();
+        EXPECT_TRUE(is_left_out || joins[0].job_name == name);
+        EXPECT_FALSE(is_left_out && units == 1);
+    }
+    EXPECT_TRUE(is_left_out) << "in the longest of these JOINs";
 }
 
 }  // namespace

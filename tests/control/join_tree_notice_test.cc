@@ -50,6 +50,14 @@ TEST(JoinTreeNotice, FormingJobReportsFirstSenderEachMemberAndReadiness) {
     EXPECT_EQ(notices[3].members, 2U);
 }
 
+TEST(JoinTreeNotice, FormingJobHasTheNameOfItsFirstJoin) {
+    Tree star;
+    star.join(but(join_of_member(0, 2, 0), [](wire::Join& join) { join.job_name = "resnet-50"; }), worker(0));
+    star.join(but(join_of_member(0, 2, 1), [](wire::Join& join) { join.job_name = "other"; }), worker(1));
+    EXPECT_EQ(notices_of(star)[0].job_name, "resnet-50");
+    EXPECT_EQ(star.tree.find(key)->job_name, "resnet-50");
+}
+
 TEST(JoinTreeNotice, RepeatedJoinReportsNothing) {
     Tree star = star_of_two();
     static_cast<void>(notices_of(star));

@@ -70,6 +70,7 @@ wire::Join random_join(Dice& dice, unsigned step, Role role) {
     join.begun = dice.below(4) == 0;
     if (dice.below(12) == 0) ++join.terms.channel;
     if (dice.below(6) == 0) join.edges = {{.kind = wire::EdgeKind::parent, .silent_ms = 3000}};
+    if (dice.below(6) == 0) join.job_name = "resnet-50";
     if (dice.below(6) == 0) join.statements = {{.count = 1, .text = "allreduce"}};
     if (dice.below(4) == 0) join.pace = {.share_percent = 80, .unit = 1, .member = 1};
     return join;

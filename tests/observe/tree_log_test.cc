@@ -51,6 +51,11 @@ TEST(TreeLog, EachNoticeIsOneLineWithItsFields) {
               "parent lost job=00000007 channel=3 address=10.0.0.1:4791 reason=closed");
 }
 
+TEST(TreeLog, NameOfTheJobIsThereIfItHasOne) {
+    EXPECT_EQ(line_of({.kind = Kind::job_formed, .address = sender, .job_name = "resnet-50"}),
+              "job formed job=00000007 channel=3 level=0 address=10.0.0.1:4791 job_name=resnet-50");
+}
+
 TEST(TreeLog, JobsOfTenantsNameTenantAndKey) {
     EXPECT_EQ(line_of({.kind = Kind::job_formed, .address = sender, .tenant = "vision", .key = 9, .channels = 2}),
               "job formed job=00000007 channel=3 level=0 address=10.0.0.1:4791 tenant=vision key=9 channels=2");

@@ -17,6 +17,9 @@ std::vector<std::byte> encoded(const Message& message, Padding... padding) {
     return bytes;
 }
 
+// Bytes of the longest JOIN of a unit, without padding: 32 members, four edges, four statements and a name.
+inline constexpr std::size_t longest_unit_join_bytes = 836;
+
 // JOIN of a worker that is member 2 of unit 2. Every field differs from the others and from 0.
 [[nodiscard]] inline wire::Join join_of_worker() {
     wire::Join join;

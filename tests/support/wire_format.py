@@ -95,6 +95,8 @@ class Reader:
         if field.type == "list":
             count = before[field.count] if field.count else before[field.bits_of].bit_count()
             return [self.item(field.each) for _ in range(count)]
+        if field.later and self.at == len(self.data):
+            return ""
         if field.type == "text":
             return printable(self.take(self.number("u16")))
         if field.type == "bytes":
@@ -115,7 +117,8 @@ def read_message(data: bytes) -> tuple[Message | StoreMessage, dict[str, Any]]:
     """Returns the type and the fields. Raises ValueError for another version, another type or a truncated message."""
     if data[:1] != bytes([CONTROL_VERSION]) or len(data) < CONTROL_PREFIX_BYTES:
         raise ValueError("no control message of this version")
-    reader = Reader(data)
+    code_at = int.from_bytes(data[2:CONTROL_PREFIX_BYTES], "big")
+    reader = Reader(data[:code_at] if CONTROL_PREFIX_BYTES <= code_at <= len(data) else data)
     reader.take(CONTROL_PREFIX_BYTES)
     kind = Message(data[1]) if data[1] >= WIRE.number("type_control") else StoreMessage(data[1])
     return kind, reader.struct(kind.name.lower())

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <span>
@@ -44,6 +45,35 @@ Join join_of_server() {
                   {.unit = 1, .members = 0x1, .mask0 = 0x1, .direct = true, .ranks = {2}},
                   {.unit = 2, .members = 0x1, .mask0 = 0x1, .direct = true, .ranks = {3}}};
     return join;
+}
+
+// --- programs of other times
+
+TEST(JoinMessages, JoinOfAnEarlierProgramHasNoName) {
+    Bytes join(288);
+    Join sent = join_of_server();
+    const std::size_t size = encode(sent, join, 0);
+    ASSERT_GT(size, 2U);
+    const std::size_t named = size - 2;  // where an earlier program ends
+    const auto at_end = decode<Join>(std::span(join).first(named));
+    ASSERT_TRUE(at_end);
+    EXPECT_EQ(at_end->job_name, "");
+    EXPECT_EQ(at_end->units, sent.units);
+    // Its code follows, of any bytes, and then padding.
+    join[2] = static_cast<std::byte>(named >> 8U), join[3] = static_cast<std::byte>(named);
+    std::ranges::fill(std::span(join).subspan(named, 60), std::byte{0xFF});
+    const auto with_code = decode<Join>(join);
+    ASSERT_TRUE(with_code);
+    EXPECT_EQ(with_code->job_name, "");
+    EXPECT_FALSE(decode<Join>(std::span(join).first(named - 1)));
+}
+
+TEST(JoinMessages, NameIsCutAndHasNoControlCharacters) {
+    Join sent = some_join();
+    sent.job_name = "a\tb" + std::string(100, 'n');
+    const auto read = decode<Join>(encoded(sent));
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->job_name, "a?b" + std::string(60, 'n'));
 }
 
 // --- round trips

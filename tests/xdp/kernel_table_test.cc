@@ -7,6 +7,7 @@
 
 #include "job_in_the_kernel.h"
 #include "processors.h"
+#include "support/control_messages.h"
 #include "wire/message_code.h"
 
 namespace atp::test {
@@ -59,8 +60,8 @@ std::vector<Bytes> control_messages_of(xdp::KernelTable& machine) {
     return messages;
 }
 
-static_assert(ATP_XDP_QUEUED_MESSAGE_BYTES >= 771 + wire::longest_code_bytes,
-              "the longest JOIN of a unit, in_path_agent_test, and its code");
+static_assert(ATP_XDP_QUEUED_MESSAGE_BYTES >= testing::longest_unit_join_bytes + wire::longest_code_bytes,
+              "the longest JOIN of a unit and its code");
 
 TEST_F(SwitchInTheKernel, CopiesOfControlMessagesTellTheirSenderAndReceiver) {
     if (machine == nullptr) return;

@@ -172,7 +172,7 @@ def statements(wire: Wire, item: Struct, each: Field) -> list[str]:
             return [call("resize", value, f"std::popcount(value.{each.bits_of})"), f"for (auto& each : {value}) {body}"]
         return [f"for (auto& each : std::span({value}).first({each.count})) {body}"]
     if each.type == "text":
-        return [call("field", value, limit_name(wire, each.most or 0))]
+        return [call("later" if each.later else "field", value, limit_name(wire, each.most or 0))]
     if each.type in wire.structs:
         return [f"fields(codec, {value});"]
     found = [call("field", value, *bounds(wire, each))]

@@ -108,6 +108,7 @@ class Field:
     each: str = ""
     count: str = ""
     bits_of: str = ""
+    later: bool = False
     offset: int | None = field(default=None, init=False)  # None behind a field of variable length
     size: int | None = field(default=None, init=False)  # None: variable
 
@@ -305,6 +306,8 @@ def check_field(wire: Wire, where: str, struct: Struct, at: int) -> None:
     for name in (each.type, each.each):
         if name in names and struct.name in names and names.index(name) >= names.index(struct.name):
             raise Bad(f"{where}: struct.{name} must come before struct.{struct.name}")
+    if each.later and (each.type != "text" or each is not struct.fields[-1]):
+        raise Bad(f"{where} is later, but no text at the end")
     if each.type == "text" and each.most is None:
         raise Bad(f"{where} has no bound: add most")
     if each.type in ("list", "bytes"):

@@ -21,6 +21,7 @@ def field_row(wire: Wire, each: Field) -> str:
     if each.size is not None and (each.type in SIZES or each.array):
         cells.append(f"size = {each.size}")
     cells += ["hex = true"] if each.hex else []
+    cells += ["later = true"] if each.later else []
     cells += [f"{key} = {quoted(getattr(each, key))}"
               for key in ("enum", "flags", "each", "count", "bits_of", "counts") if getattr(each, key)]  # fmt: skip
     if each.is_integer:

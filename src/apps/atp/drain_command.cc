@@ -45,8 +45,9 @@ std::string text_of(const Json& state) {
         left == 0 ? "no job is left\n" : fmt::format("takes no new job; {} {} left\n", left, left == 1 ? "is" : "are");
     for (const Json& job : state.value("jobs", Json::array())) {
         const std::string tenant = job.value("tenant", "");
-        text += fmt::format("  job {}: {} {} joined{}\n", job.value("job", ""), job.value("members", 0U),
-                            job.value("members", 0U) == 1 ? "member has" : "members have",
+        const std::string name = job.value("name", "");
+        text += fmt::format("  job {}{}: {} {} joined{}\n", job.value("job", ""), name.empty() ? "" : " (" + name + ")",
+                            job.value("members", 0U), job.value("members", 0U) == 1 ? "member has" : "members have",
                             tenant.empty() ? "" : ", of tenant " + tenant);
     }
     return text;

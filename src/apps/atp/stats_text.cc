@@ -121,8 +121,9 @@ std::string jobs_text(const client::SwitchReport& report) {
     }
     for (const client::ShardReport& shard : report.shards) {
         for (const client::ChannelReport& channel : shard.channels) {
-            text += fmt::format("  job {} channel {}{}: level {}, {} of {} joined{}{}, results by {}{}\n",
-                                wire::job_to_string(channel.job), channel.channel,
+            text += fmt::format("  job {}{} channel {}{}: level {}, {} of {} joined{}{}, results by {}{}\n",
+                                wire::job_to_string(channel.job),
+                                channel.job_name.empty() ? "" : " (" + channel.job_name + ")", channel.channel,
                                 channel.tenant.empty() ? "" : " of tenant " + channel.tenant, channel.level,
                                 channel.present, channel.expected, channel.ready ? "" : ", waiting",
                                 channel.hosts ? ", server here" : "", channel.by_group ? "multicast" : "unicast",

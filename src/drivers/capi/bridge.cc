@@ -16,6 +16,7 @@
 #include "capi/raised_errors.h"
 #include "capi/store.h"
 #include "comm/option_table.h"
+#include "comm/rank_metrics.h"
 #include "control/tenants.h"
 #include "keys/key_file.h"
 #include "net/local_route.h"
@@ -119,6 +120,18 @@ int32_t atp_bridge_address_towards(const char* address, struct atp_bridge_text* 
         copy_text(parts->host, text->text);
         return {};
     });
+}
+
+size_t atp_bridge_metrics(int32_t open_metrics, char* buffer, size_t size) {
+    using atp::metrics::TextFormat;
+    try {
+        const std::string text =
+            atp::comm::metrics_of_process(open_metrics == 0 ? TextFormat::prometheus : TextFormat::openmetrics);
+        std::copy_n(text.data(), std::min(size, text.size()), buffer);
+        return text.size();
+    } catch (const std::exception&) {
+        return 0;
+    }
 }
 
 int32_t atp_bridge_take_log_line(struct atp_bridge_text* line) {

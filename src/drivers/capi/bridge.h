@@ -47,6 +47,10 @@ ATP_API int32_t atp_bridge_address_towards(const char* address, struct atp_bridg
 ATP_API int32_t atp_bridge_take_log_line(struct atp_bridge_text* line);
 ATP_API void atp_bridge_close_log_lines(void);
 
+// The metrics of all communicators of this process, as OpenMetrics or as the text of Prometheus. Returns the length of
+// the text, of which `buffer` gets as much as fits; 0: no memory.
+ATP_API size_t atp_bridge_metrics(int32_t open_metrics, char* buffer, size_t size);
+
 // The parts of an error.
 struct atp_bridge_failure {
     char reason[32];

@@ -50,6 +50,7 @@ void visit_options(const Visitor& visit) {
     visit("host_name", &C::host_name, &Own::host_name);
     visit("join_timeout", CTime{&C::join_timeout_ms, std::chrono::milliseconds(1)}, &Own::join_timeout);
     visit("timeout", CTime{&C::timeout_ms, std::chrono::milliseconds(1)}, &Own::timeout);
+    visit("job_name", &C::job_name, &Own::job_name);
     visit("name", &C::name, &Own::name);
     visit("generation", &C::generation, &Own::generation);
     visit("spin", CTime{&C::spin_us, std::chrono::microseconds(1)}, &Own::spin);

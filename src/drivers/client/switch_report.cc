@@ -273,6 +273,7 @@ void describe(Archive& archive, Of<Archive, ChannelReport> channel) {
     archive.value("hosts_server", channel.hosts);
     archive.choice("results", channel.by_group, "multicast", "unicast");
     archive.optional("slowest", channel.slowest);
+    archive.value_unless_empty("job_name", channel.job_name);
     archive.value_unless_empty("tenant", channel.tenant);
     if (!channel.hosts) return;
     archive.value("server_bytes", channel.server_bytes);

@@ -48,6 +48,7 @@ struct ChannelReport {
     bool by_group = false;                  // results go to the group, not to each child
     std::optional<SlowestChild> slowest{};  // nullopt: too few fragments, or none waited, in the last interval
     protocol::ServerCounters server{};      // all 0 unless `hosts`
+    std::string job_name{};                 // what people call the job; empty: it has no name
     std::string tenant{};                   // whose job it is; empty: the switch was open when it joined
     std::uint64_t server_bytes = 0;         // reserved for the server; 0 unless `hosts`
 };

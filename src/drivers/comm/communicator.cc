@@ -118,6 +118,7 @@ Communicator::Communicator(std::uint32_t rank, std::uint32_t world, const Option
 
 // Stop the channels first: their threads read members that the destructor frees, such as pushed values.
 Communicator::~Communicator() {
+    metrics_.reset();
     feed_->close();
     if (host_ != nullptr) host_->stop();
     if (!failed_) finish_order_barriers();

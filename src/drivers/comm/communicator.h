@@ -23,6 +23,7 @@
 #include "comm/operation_times.h"
 #include "comm/options.h"
 #include "comm/rank_counters.h"
+#include "comm/rank_metrics.h"
 #include "comm/work.h"
 #include "numeric/element_type.h"
 #include "numeric/fold.h"
@@ -199,6 +200,7 @@ class Communicator {
     void share_network(Meeting& meeting);
     void start_host(Meeting& meeting, std::optional<HostNetwork> network);
     [[nodiscard]] Result<void> open_trace();
+    void show_metrics();
     void log_ready();
     void end_service();
     // The number of the job, once it is known, and the rank; then `more`.
@@ -323,6 +325,7 @@ class Communicator {
     tensor::NumberFitter fitter_;             // `order_` guards it
     std::mutex keys_mutex_;
     std::map<std::uint64_t, Key> keys_;
+    std::unique_ptr<MetricsEntry> metrics_;  // last: it reads the others
 };
 
 }  // namespace atp::comm

@@ -6,9 +6,11 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/text.h"
 #include "comm/communicator.h"
 #include "comm/formation.h"
 #include "comm/host_formation.h"
+#include "comm/job_name.h"
 #include "comm/option_table.h"
 #include "control/formation_rounds.h"
 #include "control/layout.h"
@@ -68,6 +70,7 @@ Result<std::unique_ptr<Communicator>> Communicator::form(store::Store& store, st
     }
     communicator->options_.use_network = {};  // borrows from the caller
     communicator->log_ready();
+    communicator->show_metrics();
     return communicator;
 }
 
@@ -86,6 +89,17 @@ Result<void> Communicator::set_up(store::Rendezvous& rendezvous, Time deadline) 
     if (auto traced = open_trace(); !traced) return traced;
     if (auto ready = prepare_network(rendezvous, meeting->facts.front(), options_, deadline); !ready) return ready;
     return set_up_over_network(rendezvous, *meeting, deadline);
+}
+
+void Communicator::show_metrics() {
+    metrics_ = std::make_unique<MetricsEntry>(MeasuredRank{.job = formation_.job.value_or(0),
+                                                           .job_name = job_name_of(options_),
+                                                           .group = printable(options_.name),
+                                                           .rank = rank_,
+                                                           .world = world_,
+                                                           .layout = formation_.layout,
+                                                           .counters = [this] { return rank_counters(); },
+                                                           .has_failed = [this] { return failed_.load(); }});
 }
 
 Result<void> Communicator::open_trace() {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "client/switch_client.h"
+#include "comm/job_name.h"
 #include "comm/own_server.h"
 #include "comm/switch_reach.h"
 #include "control/formation_rounds.h"
@@ -246,6 +247,7 @@ class Forming {
         machine.terms = planned.terms;
         machine.unit = std::move(planned.unit);
         machine.level = planned.level;
+        machine.job_name = job_name_of(options_);
         machine.worker.channel = endpoint::channel_config(machine.terms, options_.indices.get());
         machine.worker.congestion = options_.congestion;
         machine.worker.congestion.most_packets = planned.window;

@@ -93,6 +93,9 @@ struct Options {
     Duration join_timeout = std::chrono::seconds(30);
     // Timeout of an operation that is called without a timeout (above 0). Own. [300s]
     Duration timeout = std::chrono::seconds(300);
+    // Name of the job, which switches show beside its number (any name, of which the first 63 bytes count). Own. [the
+    // name in ATP_JOB_NAME, otherwise torchrun's or Slurm's id of the job]
+    std::string job_name;
     // Name of the communicator; it separates communicators that share a store. [atp]
     std::string name = "atp";
     // Number of the attempt to form this communicator; increase it after a failure. [0]

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "base/hash.h"
 
@@ -54,22 +55,12 @@ std::uint64_t source_of_tenant(const std::string& name) {
 
 // The two below are the audit of a switch with tenants.
 void write_formed(Log& log, const control::TreeNotice& notice) {
-    if (notice.tenant.empty()) {
-        log.write(
-            LogEvent::job_formed,
-            {job_field(notice.job), {"channel", notice.channel}, {"level", notice.level}, {"address", notice.address}},
-            source_of(notice.address));
-    } else {
-        log.write(LogEvent::job_formed,
-                  {job_field(notice.job),
-                   {"channel", notice.channel},
-                   {"level", notice.level},
-                   {"address", notice.address},
-                   {"tenant", notice.tenant},
-                   {"key", notice.key},
-                   {"channels", notice.channels}},
-                  source_of_tenant(notice.tenant));
-    }
+    std::vector<LogField> fields{
+        job_field(notice.job), {"channel", notice.channel}, {"level", notice.level}, {"address", notice.address}};
+    if (!notice.job_name.empty()) fields.emplace_back("job_name", notice.job_name);
+    if (notice.tenant.empty()) return log.write(LogEvent::job_formed, fields, source_of(notice.address));
+    fields.insert(fields.end(), {{"tenant", notice.tenant}, {"key", notice.key}, {"channels", notice.channels}});
+    log.write(LogEvent::job_formed, fields, source_of_tenant(notice.tenant));
 }
 
 void write_refused(Log& log, const control::TreeNotice& notice) {

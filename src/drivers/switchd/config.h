@@ -57,7 +57,8 @@ struct SwitchNodeConfig {
     std::shared_ptr<const protocol::IndexRule> indices{};
     // Opens the transport of a shard with this number; empty: a UDP socket.
     std::function<Result<std::unique_ptr<net::Transport>>(const net::UdpConfig&, std::uint32_t)> open_transport{};
-    std::string report_parts;  // additions to the report of the node: one JSON object; empty: none
+    std::function<void()> enter_thread{};  // called first by each thread that has packets; empty: nothing is
+    std::string report_parts;              // additions to the report of the node: one JSON object; empty: none
 };
 
 // The transport of shard `number`. The first shard has the address of the switch, the others ports of their own.

@@ -73,6 +73,7 @@ Result<std::unique_ptr<SwitchNode>> SwitchNode::start(const SwitchNodeConfig& co
     for (std::size_t i = 0; i < node->loops_.size(); ++i) {
         node->threads_.emplace_back([&self, i] {
             pthread_setname_np(pthread_self(), ("atp-thread-" + std::to_string(i)).c_str());
+            if (self.config_.enter_thread) self.config_.enter_thread();
             const auto ran = self.loops_[i]->run();
             if (self.stopping_) return;
             {

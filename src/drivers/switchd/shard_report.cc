@@ -46,6 +46,7 @@ void ShardDriver::publish() {
                                .last_percent = pace.last_percent,
                                .waited_permille = pace.waited_permille};
         }
+        channel.job_name = branch.job_name;
         channel.tenant = branch.owner.tenant;
         if (branch.has_memory) channel.server_bytes = control::server_bytes_of(branch.terms);
         if (const protocol::Server* const server = machine_.server_of(branch)) channel.server = server->counters();

@@ -86,11 +86,10 @@ struct atp_xdp_credit {
     uint64_t unused[4];
 };
 
-/* A control message that passed. User space learns from it which jobs to admit. */
-/* The longest useful message, a JOIN of the 32 members of a unit with four edges and four statements, has 771 bytes,
-   and its code 89. Padding follows in a JOIN that is as long as the packets of its channel. The rest of a longer
-   message is cut off. */
-#define ATP_XDP_QUEUED_MESSAGE_BYTES 864u
+/* A control message that passed. User space learns from it which jobs to admit. The longest that is useful is a JOIN of
+   the 32 members of a unit with four edges, four statements, a name and a code; tests/xdp/kernel_table_test.cc checks
+   that it fits. Padding follows in a JOIN that is as long as the packets of its channel. The rest is cut off. */
+#define ATP_XDP_QUEUED_MESSAGE_BYTES 928u
 #define ATP_XDP_MESSAGE_QUEUE_BYTES (512u * 1024u)
 struct atp_xdp_queued_message {
     uint32_t bytes;

@@ -79,6 +79,7 @@ bool Branch::attach(const wire::Join& join, const wire::Address& from, Time now,
     child.key = key;
     child.detector.handle_received(now);
     failures.report_of_child(position.key(), reported);
+    if (job_name.empty()) job_name = join.job_name;
     begun = begun || join.begun;
     int32_path = int32_path || join.int32_path;
     if (level == ATP_LEVELS) units_below = join.units;

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -79,6 +80,7 @@ struct Branch {
     std::uint32_t receivers = 0;                    // joined children; each joined member of a rack counts
     std::array<std::uint8_t, max_ranks> child_of_rank{};
     Owner owner;               // whom its place, and the memory of its server, count for
+    std::string job_name;      // of the first JOIN that has one
     HostKey first_host;        // of the member that joined first
     std::uint64_t number = 0;  // of the tree's channels, in the order in which they opened
     bool spans_hosts = false;  // children of several hosts have joined

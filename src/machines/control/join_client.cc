@@ -375,7 +375,8 @@ wire::Join JoinClient::join() {
             .receives_group = receives_group_,
             .ticket = ticket_,
             .units = {config_.unit},
-            .statements = own_statement_.empty() ? std::vector<wire::Statement>() : std::vector{own_statement()}};
+            .statements = own_statement_.empty() ? std::vector<wire::Statement>() : std::vector{own_statement()},
+            .job_name = config_.job_name};
 }
 
 // Why this member failed, for the others. An operation that failed is no failure of an edge.

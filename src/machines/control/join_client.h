@@ -36,6 +36,7 @@ struct JoinClientConfig {
     bool has_group = false;          // a socket receives the multicast group of `terms`
     std::uint64_t nonce = 0;         // random: only who receives the JOINs of this member knows it
     std::uint32_t packet_bytes = 0;  // of the longest packet of the channel: JOINs try its path; 0: they do not
+    std::string job_name{};          // what people call the job; empty: it has no name
     bool has_key = false;            // only messages that a code proves come here, and RETRYs
 };
 

@@ -109,8 +109,11 @@ wire::Join JoinTree::join_upwards(Branch& branch) const {
     join.pace = branch.pace_below();
     if (const auto edge = branch.failures.first_own(); edge && !ATP_CONTROL_BREAK(cause_not_sent_up))
         join.edges = {*edge};
+    join.job_name = branch.job_name;
     join.statements = branch.stated_below;
-    while (!join.statements.empty() && bytes_of(join) > most_join_bytes_upwards(branch)) join.statements.pop_back();
+    const std::size_t most = most_join_bytes_upwards(branch);
+    while (!join.statements.empty() && bytes_of(join) > most) join.statements.pop_back();
+    if (bytes_of(join) > most) join.job_name.clear();
     return join;
 }
 

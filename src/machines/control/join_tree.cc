@@ -84,6 +84,7 @@ void JoinTree::handle_join(const wire::Join& join, const wire::Address& from, Ti
         branch->owner = Owner::of(proof.tenant, from);
         branch->first_host = HostKey::of(from);
         branch->number = ++last_branch_;
+        branch->job_name = join.job_name;
         report_formed(*branch, from, proof);
     }
     take_member(*branch, join, bytes, from, proof.key_id, now);

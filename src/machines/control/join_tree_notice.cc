@@ -65,7 +65,8 @@ void JoinTree::report_formed(const Branch& branch, const wire::Address& from, co
                       .job = branch.terms.job,
                       .channel = branch.terms.channel,
                       .level = branch.level,
-                      .address = from};
+                      .address = from,
+                      .job_name = branch.job_name};
     if (proof.tenant != nullptr) {
         notice.tenant = branch.owner.tenant;
         notice.key = proof.key_id;

@@ -72,7 +72,7 @@ void Branch::Child::persist(Archive& archive) {
 // The table of ranks follows from the children.
 template <protocol::Archive Archive>
 void Branch::persist(Archive& archive) {
-    persist_terms(terms, archive);
+    persist_terms(terms, archive), persist_text(job_name, archive);
     archive.value(level), archive.value(hosts), archive.value(mask), archive.value(present), archive.value(has_racks);
     for (std::uint32_t bits = mask; bits != 0; bits &= bits - 1) {
         const auto bit = static_cast<unsigned>(std::countr_zero(bits));

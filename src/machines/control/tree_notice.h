@@ -33,6 +33,7 @@ struct TreeNotice {
     std::optional<std::uint16_t> rank{};  // member_*: of the child; nullopt: the child is a switch
     std::uint32_t members = 0;            // job_ready: children of this switch
     std::string reason{};                 // job_failed, job_refused, member_lost, parent_lost
+    std::string job_name{};               // job_formed: what people call the job; may be empty
     std::string tenant{};        // job_formed, job_refused: whose job it is; empty: nobody's, as far as is known
     std::uint32_t key = 0;       // with a tenant: id of the sender's key
     std::uint32_t channels = 0;  // job_formed, with a tenant: that it has on this switch

@@ -46,6 +46,7 @@ control::JoinClientConfig client_config_of(const ChannelMachineConfig& config, s
             .has_group = config.has_group,
             .nonce = config.nonce,
             .packet_bytes = static_cast<std::uint32_t>(packet_bytes),
+            .job_name = config.job_name,
             .has_key = config.key != nullptr};
 }
 

@@ -36,6 +36,7 @@ struct ChannelMachineConfig {
     wire::ChannelTerms terms;
     wire::JoiningUnit unit;  // position of this rank in the tree, as its JOIN reports it
     std::uint8_t level = 0;  // of its switch, from 0
+    std::string job_name{};  // what people call the job; empty: it has no name
     protocol::WorkerConfig worker;
     wire::Address switch_address;
     // For errors: the ranks for which each worker stands, the one that speaks for them first. Empty: one each (H46,

@@ -87,6 +87,7 @@ class ByteWriter {
         field(static_cast<std::uint16_t>(value.size()));
         field(std::as_bytes(std::span(value)));
     }
+    void later(std::string_view value, std::size_t most) { field(value, most); }
     void field(std::span<const std::byte> value) {
         std::byte* const at = take(value.size());
         if (at != nullptr && !value.empty()) std::memcpy(at, value.data(), value.size());
@@ -148,6 +149,11 @@ class ByteReader {
         field(size, 0, most);
         const std::byte* const at = take(size);
         value = at == nullptr ? std::string() : printable({reinterpret_cast<const char*>(at), size});
+    }
+    // A text that may be missing at the end.
+    void later(std::string& value, std::size_t most) {
+        value.clear();
+        if (left() != 0) field(value, most);
     }
     void field(std::span<std::byte> value) {
         const std::byte* const at = take(value.size());

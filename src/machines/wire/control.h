@@ -79,6 +79,8 @@ inline constexpr std::size_t max_edges = 4;
 inline constexpr std::size_t max_statements = 4;
 // Longest text of a statement.
 inline constexpr std::size_t max_statement_bytes = 100;
+// Longest name of a job.
+inline constexpr std::size_t max_job_name_bytes = 63;
 // Whole share in percent.
 inline constexpr std::size_t whole_percent = 100;
 // Whole share in permille.
@@ -104,7 +106,7 @@ inline constexpr std::size_t max_key_name_bytes = 63;
 // Switches from a leaf to the root, both included.
 inline constexpr std::size_t max_path_switches = 4;
 // Longest control message without its padding.
-inline constexpr std::size_t longest_message_bytes = 3'065;
+inline constexpr std::size_t longest_message_bytes = 3'130;
 // End of the written part.
 
 // Type of a control message of this version; nullopt for packets, other versions and other bytes.

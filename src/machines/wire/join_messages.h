@@ -172,6 +172,8 @@ struct Join {
     std::vector<Edge> edges{};           // why the sender misses a member, or its parent
     // of the sender and the members below it, at most one for each text; none: nothing differed
     std::vector<Statement> statements{};
+    // what people call the job; empty, or missing in a JOIN of an earlier program: it has no name
+    std::string job_name{};
 };
 
 // JOINED: state of the tree; `ready` if it is complete up to the server. Sent by: switch. It has the job and channel of

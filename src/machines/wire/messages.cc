@@ -123,6 +123,7 @@ void fields(auto& codec, Of<decltype(codec), Join>& value) {
     for (auto& each : std::span(value.edges).first(edge_count)) fields(codec, each);
     const std::size_t statement_count = codec.count(std::uint8_t{}, value.statements, 0, max_statements);
     for (auto& each : std::span(value.statements).first(statement_count)) fields(codec, each);
+    codec.later(value.job_name, max_job_name_bytes);
     codec.rule(join_fits, value);
 }
 
@@ -307,6 +308,13 @@ void prefix(auto& codec, Type type) {
 constexpr std::size_t code_at_offset = 2;
 static_assert(code_at_offset + 2 == control_prefix_bytes);
 
+// The fields of a message end where its code begins.
+std::span<const std::byte> without_code(std::span<const std::byte> bytes) {
+    if (bytes.size() < control_prefix_bytes) return bytes;
+    const std::size_t at = load_u16(bytes.data() + code_at_offset);
+    return at < control_prefix_bytes || at > bytes.size() ? bytes : bytes.first(at);
+}
+
 }  // namespace
 
 template <class Message>
@@ -319,7 +327,7 @@ std::size_t encode(const Message& message, std::span<std::byte> bytes, std::size
 
 template <class Message>
 std::optional<Message> decode(std::span<const std::byte> bytes) {
-    ByteReader reader(bytes);
+    ByteReader reader(without_code(bytes));
     std::optional<Message> message(std::in_place);
     prefix(reader, type_of(*message));
     fields(reader, *message);

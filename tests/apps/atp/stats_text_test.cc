@@ -32,9 +32,10 @@ TEST(StatsText, ShowsSwitchKernelJobsAndChannels) {
     EXPECT_THAT(text, HasSubstr("  00000007        501        502        503        507     1021      516      534"));
     EXPECT_THAT(
         text,
-        HasSubstr("job 00000007 channel 1 of tenant vision: level 1, 3 of 3 joined, server here, results by multicast; "
-                  "waits 41.2 % of the time "
-                  "for rank 3 (99 % of all waiting; last in 97 % of the fragments)\n"));
+        HasSubstr(
+            "job 00000007 (resnet-50) channel 1 of tenant vision: level 1, 3 of 3 joined, server here, results by "
+            "multicast; waits 41.2 % of the time "
+            "for rank 3 (99 % of all waiting; last in 97 % of the fragments)\n"));
     EXPECT_THAT(
         text,
         HasSubstr("\nvision                       1 of 8        1 of 64         42 of 2147       300 of 30000\n"));
