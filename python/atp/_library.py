@@ -86,12 +86,14 @@ def load() -> ctypes.CDLL:
         "atp_bridge_address_towards": (c_char_p, text),
         "atp_bridge_take_log_line": (text,),
         "atp_bridge_close_log_lines": (),
+        "atp_bridge_metrics": (ctypes.c_int32, c_char_p, ctypes.c_size_t),
         "atp_bridge_failure_of": (c_char_p, POINTER(_Failure)),
         "atp_bridge_elements_of_cell": (),
     }
     for name, types in signatures.items():
         getattr(library, name).argtypes = types
     library.atp_bridge_elements_of_cell.restype = ctypes.c_uint64
+    library.atp_bridge_metrics.restype = ctypes.c_size_t
     return library
 
 
@@ -264,6 +266,17 @@ def take_log_line() -> tuple[int, str]:
 
 def close_log_lines() -> None:
     _lib.atp_bridge_close_log_lines()
+
+
+def metrics(open_metrics: bool) -> bytes:
+    """Returns the counters of all groups of this process, as text for Prometheus."""
+    size = 1 << 16
+    while True:
+        buffer = ctypes.create_string_buffer(size)
+        length = _lib.atp_bridge_metrics(int(open_metrics), buffer, size)
+        if length <= size:
+            return buffer.raw[:length]
+        size = 2 * length
 
 
 def failure_of(text: str) -> tuple[str, list[int], str, str] | None:

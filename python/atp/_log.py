@@ -14,6 +14,8 @@ logger = logging.getLogger("atp")
 
 # tools/write_events writes the levels and events from src/events.toml.
 _LEVELS = {"trace": 5, "debug": 10, "info": 20, "warn": 30, "error": 40, "off": 51}
+METRICS_SERVED = "metrics served"
+METRICS_UNAVAILABLE = "metrics unavailable"
 OPERATION_DELEGATED = "operation delegated"
 BACKEND_REPLACED = "backend replaced"
 LIBRARY_MISSING = "library missing"

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from . import _library, _log
+from . import _library, _log, _metrics
 from ._backends import LIBRARY, Group, backends, reason_without_library
 from .errors import error_from
 from .options import Options, Settings, misspelt, settle
@@ -73,6 +73,7 @@ def create_backend(given: Any, options: Options | None) -> Any:
         native = settings.native(network.offer)
         native["trace"] = _with_rank(native["trace"], _place(given).rank)
         _log.start()
+        _metrics.serve()
         for variable, meant in misspelt().items() if is_first else ():
             logger.warning("%s name=%s meant=%s", _log.VARIABLE_IGNORED, variable, meant)
         _warn_without_library()

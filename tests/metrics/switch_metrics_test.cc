@@ -57,7 +57,8 @@ TEST(SwitchMetrics, HaveStateAndIdentity) {
     EXPECT_THAT(text, HasSubstr("atp_switch_info{switch=\"leaf\",software=\"atp 1.2.3\",id=\"0000000000abcdef\","));
     EXPECT_THAT(text, HasSubstr("atp_switch_uptime_seconds{switch=\"leaf\"} 12.5\n"));
     EXPECT_THAT(text, HasSubstr("atp_switch_jobs{switch=\"leaf\"} 2\n"));
-    EXPECT_THAT(text, HasSubstr("atp_job_info{switch=\"leaf\",job=\"00000007\",tenant=\"vision\"} 1\n"));
+    EXPECT_THAT(text,
+                HasSubstr("atp_job_info{switch=\"leaf\",job=\"00000007\",name=\"resnet-50\",tenant=\"vision\"} 1\n"));
     EXPECT_THAT(text, HasSubstr("atp_tenant_jobs_limit{switch=\"leaf\",tenant=\"vision\"} 8\n"));
     EXPECT_THAT(text, HasSubstr("atp_channel_members{switch=\"leaf\",job=\"00000008\",channel=\"0\"} 1\n"));
     EXPECT_THAT(text, HasSubstr("atp_channel_slowest_waited_ratio{switch=\"leaf\",job=\"00000007\",channel=\"1\","

@@ -74,7 +74,7 @@ def event_rows(definition: Definition) -> str:
 
 # --------------------------------------------------------------------------------------------------------------- Counters
 
-# The namespaces of the tables that metrics show.
+# The namespaces of the tables that metrics of a switch show.
 SPACES = {
     "switch": "protocol",
     "shard": "client",
@@ -113,14 +113,14 @@ def plain(markdown: str) -> str:
     return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", markdown).replace("`", "").replace('"', "'")
 
 
-def helps(name: str) -> Callable[[Definition], str]:
-    """What each counter of a group counts, as metrics explain it, in the order of the group's table."""
+def helps(name: str, space: str = "") -> Callable[[Definition], str]:
+    """What each counter of a group counts, as metrics explain it, in the order of the group's table in this namespace."""
 
     def write(definition: Definition) -> str:
         group = definition.groups[name]
         lines = [
             "// clang-format off",
-            f"constexpr std::array<std::string_view, {SPACES[name]}::{group.table}.size()> {name}_help{{",
+            f"constexpr std::array<std::string_view, {space}{group.table}.size()> {name}_help{{",
         ]
         for counter in group.counter:
             if counter.only:

@@ -3,11 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <map>
 #include <string_view>
 
-#include "base/counters.h"
+#include "metrics/add_counters.h"
 #include "metrics/counter_help.h"
 #include "wire/job_text.h"
 #include "wire/packet.h"
@@ -20,17 +19,6 @@ double number(std::uint64_t value) { return static_cast<double>(value); }
 Labels with(Labels labels, std::string_view name, std::string value) {
     labels.emplace_back(name, std::move(value));
     return labels;
-}
-
-// A counter of each row of the table. `prefix`: of the names.
-template <class Counters, std::size_t count>
-void add_counters(std::string_view prefix, const CounterFields<Counters, count>& fields,
-                  const std::array<std::string_view, count>& helps, const Counters& counters, const Labels& labels,
-                  Exposition& to) {
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::string name = fmt::format("atp_{}_{}", prefix, fields[i].name);
-        to.add({name, Kind::counter, helps[i]}, labels, number(fields[i].value_of(counters)));
-    }
 }
 
 void add_gauge(std::string_view name, std::string_view help, const Labels& labels, double value, Exposition& to) {
@@ -135,15 +123,24 @@ void add_limits(const client::SwitchReport& report, const Labels& labels, Exposi
 
 // Of each job once: who runs it.
 void add_jobs(const client::SwitchReport& report, const Labels& labels, Exposition& to) {
-    std::map<std::uint32_t, std::string> tenants;
+    struct JobLabels {
+        std::string name;
+        std::string tenant;
+    };
+    std::map<std::uint32_t, JobLabels> jobs;
     for (const client::ShardReport& shard : report.shards) {
-        for (const client::JobReport& job : shard.jobs) tenants.try_emplace(job.job);
-        for (const client::ChannelReport& channel : shard.channels) tenants[channel.job] = channel.tenant;
+        for (const client::JobReport& job : shard.jobs) jobs.try_emplace(job.job);
+        for (const client::ChannelReport& channel : shard.channels) {
+            JobLabels& job = jobs[channel.job];
+            if (!channel.job_name.empty()) job.name = channel.job_name;
+            if (!channel.tenant.empty()) job.tenant = channel.tenant;
+        }
     }
-    add_gauge("atp_switch_jobs", "Jobs at this switch", labels, number(tenants.size()), to);
-    for (const auto& [job, tenant] : tenants) {
-        to.add({"atp_job", Kind::info, "A job at this switch, and whose it is"},
-               with(with(labels, "job", wire::job_to_string(job)), "tenant", tenant), 1);
+    add_gauge("atp_switch_jobs", "Jobs at this switch", labels, number(jobs.size()), to);
+    for (const auto& [job, known] : jobs) {
+        to.add({"atp_job", Kind::info, "A job at this switch, its name, and whose it is"},
+               with(with(with(labels, "job", wire::job_to_string(job)), "name", known.name), "tenant", known.tenant),
+               1);
     }
 }
 
