@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -15,9 +16,10 @@ DEADLINE_S = 20
 class Switch:
     """The process, at a port of its own, and the lines of its output and log."""
 
-    def __init__(self, atp: str, *flags: object, environment: dict[str, str] | None = None) -> None:
-        words = [atp, "switch", "--listen", "127.0.0.1:0", "--memory", "1MB", "--lanes", "64"]
-        words += ["--server-memory", "64MB"]
+    def __init__(self, atp: str, *flags: object, environment: dict[str, str] | None = None,
+                 listen: str = "127.0.0.1:0") -> None:  # fmt: skip
+        words = [atp, "switch", "--listen", listen, "--memory", "1MB", "--lanes", "64"]
+        words += ["--server-memory", "64MB", "--confine", "kill"]
         self.process = subprocess.Popen([*words, *map(str, flags)], text=True, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, env=environment)  # fmt: skip
         self._lines: list[str] = []
@@ -48,6 +50,11 @@ class Switch:
         found = re.search(r"127\.0\.0\.1:\d+", self.line("atp switch at"))
         assert found is not None
         return found[0]
+
+    def wait(self) -> int:
+        """Returns the status at once when the process ends; Popen.wait() looks only every 50 ms."""
+        os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
+        return self.process.wait()
 
     def stop(self) -> int:
         if self.process.poll() is None:

@@ -171,7 +171,8 @@ class NetworkTest(unittest.TestCase):
         return process
 
     def start_atp(self, node, *words):
-        return self.start(node, ATP, *words)
+        confined = ("--confine", "kill") if words[0] == "switch" else ()
+        return self.start(node, ATP, *words, *confined)
 
     def start_loss(self, node, share, seed):
         """Starts to drop `share` of the ATP packets that arrive at the ports of a bridge."""
@@ -234,14 +235,18 @@ class NetworkTest(unittest.TestCase):
             for rank, worker in enumerate(self.workers)
         ]
 
-    def finish(self, workers):
-        """Waits for the workers. Returns the number of resends in the report of rank 0."""
-        resent = 0
+    def reports(self, workers):
+        """Waits for the workers. Returns what rank 0 prints, one report for each size."""
+        lines = []
         for worker in workers:
             out, error = worker.communicate(timeout=PATIENCE_S)
             self.assertEqual(worker.returncode, 0, out + error)
-            resent += json.loads(out)["resent"] if out else 0  # only rank 0 prints the report
-        return resent
+            lines += out.splitlines()
+        return [json.loads(line) for line in lines]
+
+    def finish(self, workers):
+        """Waits for the workers. Returns the number of resends in the report of rank 0."""
+        return sum(report["resent"] for report in self.reports(workers))
 
 
 def beside_atp(tool):

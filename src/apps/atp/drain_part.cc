@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "apps/common/confinement.h"
 #include "client/switch_report.h"
 
 namespace atp::apps {
@@ -17,6 +18,7 @@ namespace {
 using JsonText = nlohmann::ordered_json;
 
 struct LeftJob {
+    std::string name;
     std::string tenant;
     std::uint32_t members = 0;
 };
@@ -26,7 +28,8 @@ std::map<std::uint32_t, LeftJob> jobs_of(const client::SwitchReport& report) {
     for (const client::ShardReport& shard : report.shards) {
         for (const client::ChannelReport& channel : shard.channels) {
             LeftJob& job = jobs[channel.job];
-            job.tenant = channel.tenant;
+            if (!channel.job_name.empty()) job.name = channel.job_name;
+            if (!channel.tenant.empty()) job.tenant = channel.tenant;
             job.members = std::max(job.members, channel.present);
         }
     }
@@ -36,7 +39,10 @@ std::map<std::uint32_t, LeftJob> jobs_of(const client::SwitchReport& report) {
 std::string state_of(const switchd::SwitchNode& node) {
     JsonText jobs = JsonText::array();
     for (const auto& [number, job] : jobs_of(node.snapshot())) {
-        jobs.push_back({{"job", fmt::format("{:08x}", number)}, {"tenant", job.tenant}, {"members", job.members}});
+        jobs.push_back({{"job", fmt::format("{:08x}", number)},
+                        {"name", job.name},
+                        {"tenant", job.tenant},
+                        {"members", job.members}});
     }
     const JsonText state{{"address", to_string(node.address())},
                          {"draining", node.drains()},
@@ -69,8 +75,9 @@ Result<std::unique_ptr<metrics::HttpServer>> serve_control(const std::string& pa
     const std::string_view given = folders == nullptr ? "" : folders;
     const std::string_view folder = given.substr(0, given.find(':'));
     if (path.empty() && !folder.starts_with('/')) return nullptr;
-    return metrics::HttpServer::start_at(path.empty() ? fmt::format("{}/control", folder) : path,
-                                         [&part](const auto& request) { return part.answer(request); });
+    return metrics::HttpServer::start_at(
+        path.empty() ? fmt::format("{}/control", folder) : path,
+        [&part](const auto& request) { return part.answer(request); }, keep_use_of_maps);
 }
 
 }  // namespace atp::apps

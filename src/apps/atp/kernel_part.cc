@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/common/confinement.h"
 #include "xdp/agent.h"
 #include "xdp/marker.h"
 
@@ -64,7 +65,8 @@ Result<std::unique_ptr<KernelPart>> start_kernel_part(const KernelPartConfig& co
                            .hold = node.hold,
                            .tenants = node.tenants,
                            .pins = config.pins,
-                           .link_rates = config.sets_marks() ? std::optional(link_rates_of(config)) : std::nullopt});
+                           .link_rates = config.sets_marks() ? std::optional(link_rates_of(config)) : std::nullopt,
+                           .enter_thread = keep_use_of_maps});
     if (!machine) return tl::unexpected(machine.error());
     return std::make_unique<XdpPart>(*std::move(machine));
 }

@@ -11,6 +11,7 @@
 
 #include "apps/atp/metrics_part.h"
 #include "apps/atp/switch_sources.h"
+#include "apps/common/confinement.h"
 #include "apps/common/flags.h"
 #include "apps/common/output.h"
 #include "apps/common/signals.h"
@@ -46,6 +47,10 @@ int run_metrics(const MetricsCommand& options) {
         fmt::print("metrics at http://{}/metrics, page at http://{}/\n", to_string((*part)->address()),
                    to_string((*part)->address()));
         if (!show_output()) return exit_failed;
+    }
+    keep_capabilities({});
+    if (auto confined = confine_system_calls(usual_confinement); !confined) {
+        fmt::print(stderr, "atp metrics: goes on without a filter of system calls: {}\n", to_string(confined.error()));
     }
     (void)signals.wait();
     return exit_passed;

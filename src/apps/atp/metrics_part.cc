@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "apps/common/confinement.h"
 #include "keys/secret_file.h"
 #include "net/resolve.h"
 
@@ -35,8 +36,8 @@ Result<std::unique_ptr<MetricsPart>> MetricsPart::start(const MetricsOptions& op
     auto key = operators_key_in(options.key_file);
     if (!key) return tl::unexpected(key.error());
     std::unique_ptr<MetricsPart> part(new MetricsPart(metrics::Exporter(std::move(sources), *std::move(key)), drain));
-    auto server = metrics::HttpServer::start(local->front(),
-                                             [&self = *part](const auto& request) { return self.answer(request); });
+    auto server = metrics::HttpServer::start(
+        local->front(), [&self = *part](const auto& request) { return self.answer(request); }, keep_use_of_maps);
     if (!server) return tl::unexpected(server.error());
     part->server_ = *std::move(server);
     return part;

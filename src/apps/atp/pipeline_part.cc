@@ -32,7 +32,8 @@ Result<std::unique_ptr<KernelPart>> start_pipeline_part(const KernelPartConfig& 
                                                 .jobs = node.jobs,
                                                 .level = config.level,
                                                 .port = node.udp.local.port(),
-                                                .hold = node.hold});
+                                                .hold = node.hold,
+                                                .enter_thread = node.enter_thread});
     if (!agent) return tl::unexpected(agent.error());
     return std::make_unique<PipelinePart>(*std::move(agent));
 }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <linux/capability.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -25,6 +27,7 @@
 #include "apps/atp/switch_text.h"
 #include "apps/atp/tenants_part.h"
 #include "apps/common/command_text.h"
+#include "apps/common/confinement.h"
 #include "apps/common/output.h"
 #include "apps/common/service_notice.h"
 #include "apps/common/signals.h"
@@ -204,7 +207,8 @@ void wait_for_stop(const StopSignals& signals, SwitchReload& reload, switchd::Sw
 
 Result<void> open_trace(SwitchOptions& options) {
     if (options.trace.empty()) return {};
-    auto trace = observe::TraceFile::open({.path = options.trace}, options.config.log);
+    auto trace = observe::TraceFile::open({.path = options.trace, .enter_thread = options.config.enter_thread},
+                                          options.config.log);
     if (!trace) return tl::unexpected(trace.error());
     options.config.trace = *std::move(trace);
     return {};
@@ -239,6 +243,13 @@ tl::expected<TenantsPart, int> prepare(Launch& launch) {
     return *std::move(tenants);
 }
 
+// Everything is open, and all threads run. At its end, this thread takes its programs from the interfaces.
+Result<void> confine(const SwitchOptions& options, bool marks) {
+    const bool in_kernel = !options.kernel.interfaces.empty() || marks;
+    in_kernel ? keep_capabilities({CAP_BPF, CAP_NET_ADMIN}) : keep_capabilities({});
+    return confine_system_calls(options.confinement);
+}
+
 // What runs beside the node and stops after it. Failures to print.
 std::vector<Error> stop(switchd::SwitchNode& node, KernelPart* kernel, const SwitchOptions& options,
                         observe::Log& log) {
@@ -267,6 +278,7 @@ int run_switch(Launch launch) {
     }
     SwitchReload reload(*std::move(tenants), launch.typed, launch.additions.add_flags);
     const StopSignals signals({SIGHUP});
+    options.config.enter_thread = keep_use_of_maps;  // reports read the maps of a switch in the kernel
     options.config.log = std::make_shared<observe::Log>(log_config(options));
     observe::Log& log = *options.config.log;
     if (auto opened = open_trace(options); !opened) return misused(opened.error());
@@ -287,6 +299,11 @@ int run_switch(Launch launch) {
     print_start(**node, launch, marks->get(), serving->get());
     if (!show_output()) return exit_failed;
     if (*kernel != nullptr) (*kernel)->commit();
+    if (auto confined = confine(options, marks->get() != nullptr); !confined) {
+        if (options.confinement == Confinement::kill) return misused(confined.error());
+        log.write(observe::LogEvent::feature_missing,
+                  {{"address", (*node)->address()}, {"name", "seccomp"}, {"reason", to_string(confined.error())}});
+    }
     log_start(log, **node, log_config(options), options.trace);
     const ServiceNotice manager;
     manager.ready(status_of(**node));

@@ -32,6 +32,9 @@ void add_file_flags(Command& command, SwitchOptions& options) {
         "--control", options.control, "PATH", "a path",
         "Local socket for `atp drain`, which only the user of the switch may use [`control` in the folder that a "
         "service manager gave, or none]");
+    flags.parsed("--confine", options.confinement, "MODE", confinement_of, confinement_forms,
+                 "What happens to system calls that a running switch does not need: they fail, they end the switch, or "
+                 "they work [refuse]");
 }
 
 // Where the switch is, and how much it holds.
@@ -134,7 +137,9 @@ void add_output_flags(Command& command, SwitchOptions& options) {
 
 observe::LogConfig log_config(const SwitchOptions& options) {
     const auto usual = options.quiet ? observe::Severity::error : observe::Severity::info;
-    return {.level = options.log_level.value_or(usual), .format = options.log_format};
+    return {.level = options.log_level.value_or(usual),
+            .format = options.log_format,
+            .enter_thread = options.config.enter_thread};
 }
 
 void add_switch_flags(Command& command, SwitchOptions& options) {

@@ -7,6 +7,7 @@
 
 #include "apps/atp/kernel_part.h"
 #include "apps/atp/metrics_part.h"
+#include "apps/common/confinement.h"
 #include "observe/events.h"
 #include "observe/log.h"
 #include "observe/log_text.h"
@@ -37,6 +38,7 @@ struct SwitchOptions {
     std::string config_file;
     std::string control;  // path of the local socket; empty: see drain_part.h
     bool check = false;   // of the flags only
+    Confinement confinement = usual_confinement;
     switchd::SwitchNodeConfig config;
 };
 

@@ -176,7 +176,8 @@ struct HttpServer::Library {
     }
 };
 
-HttpServer::HttpServer(Handler handler, const wire::Address& address, std::unique_ptr<Library> library)
+HttpServer::HttpServer(Handler handler, const wire::Address& address, std::unique_ptr<Library> library,
+                       const std::function<void()>& enter_thread)
     : handler_(std::move(handler)), address_(address), library_(std::move(library)) {
     evhttp* const http = library_->http.get();
     evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST | EVHTTP_REQ_DELETE);
@@ -184,11 +185,12 @@ HttpServer::HttpServer(Handler handler, const wire::Address& address, std::uniqu
     evhttp_set_max_body_size(http, most_body_bytes);
     evhttp_set_timeout(http, idle_seconds);
     evhttp_set_gencb(http, answer, &handler_);
-    thread_ = std::thread([this] {
+    thread_ = std::thread([this, enter_thread] {
         sigset_t all;  // signals are for other threads
         sigfillset(&all);
         pthread_sigmask(SIG_BLOCK, &all, nullptr);
         pthread_setname_np(pthread_self(), "atp-http");
+        if (enter_thread) enter_thread();
         event_base_dispatch(library_->base.get());
     });
 }
@@ -199,29 +201,31 @@ HttpServer::~HttpServer() {
     if (!path_.empty()) unlink(path_.c_str());
 }
 
-Result<std::unique_ptr<HttpServer>> HttpServer::start(const wire::Address& local, Handler handler) {
+Result<std::unique_ptr<HttpServer>> HttpServer::start(const wire::Address& local, Handler handler,
+                                                      const std::function<void()>& enter_thread) {
     auto socket = listening_socket(local);
     if (!socket) return tl::unexpected(socket.error());
-    return serve(*std::move(socket), to_string(local), std::move(handler));
+    return serve(*std::move(socket), to_string(local), std::move(handler), enter_thread);
 }
 
-Result<std::unique_ptr<HttpServer>> HttpServer::start_at(const std::string& path, Handler handler) {
+Result<std::unique_ptr<HttpServer>> HttpServer::start_at(const std::string& path, Handler handler,
+                                                         const std::function<void()>& enter_thread) {
     auto socket = listening_socket(path);
     if (!socket) return tl::unexpected(socket.error());
-    auto server = serve(*std::move(socket), path, std::move(handler));
+    auto server = serve(*std::move(socket), path, std::move(handler), enter_thread);
     if (server) (*server)->path_ = path;
     return server;
 }
 
-Result<std::unique_ptr<HttpServer>> HttpServer::serve(net::Descriptor socket, const std::string& place,
-                                                      Handler handler) {
+Result<std::unique_ptr<HttpServer>> HttpServer::serve(net::Descriptor socket, const std::string& place, Handler handler,
+                                                      const std::function<void()>& enter_thread) {
     auto library = std::make_unique<Library>();
     if (!library->prepare()) return fail(Operation::open, Reason::exhausted, place, "no memory for HTTP");
     const wire::Address address = address_of(socket);
     if (!library->listen_at(std::move(socket))) {
         return fail(Operation::open, Reason::exhausted, place, "no memory for HTTP");
     }
-    return std::unique_ptr<HttpServer>(new HttpServer(std::move(handler), address, std::move(library)));
+    return std::unique_ptr<HttpServer>(new HttpServer(std::move(handler), address, std::move(library), enter_thread));
 }
 
 }  // namespace atp::metrics

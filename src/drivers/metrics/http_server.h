@@ -39,10 +39,13 @@ class HttpServer {
   public:
     using Handler = std::function<HttpAnswer(const HttpRequest&)>;
 
-    [[nodiscard]] static Result<std::unique_ptr<HttpServer>> start(const wire::Address& local, Handler handler);
+    // `enter_thread`: called first by the thread; empty: nothing is.
+    [[nodiscard]] static Result<std::unique_ptr<HttpServer>> start(const wire::Address& local, Handler handler,
+                                                                   const std::function<void()>& enter_thread = {});
     // At a local socket, which only the user of this process may use. A socket that an ended process left behind is
     // replaced.
-    [[nodiscard]] static Result<std::unique_ptr<HttpServer>> start_at(const std::string& path, Handler handler);
+    [[nodiscard]] static Result<std::unique_ptr<HttpServer>> start_at(const std::string& path, Handler handler,
+                                                                      const std::function<void()>& enter_thread = {});
     ~HttpServer();
     HttpServer(const HttpServer&) = delete;
     HttpServer& operator=(const HttpServer&) = delete;
@@ -54,8 +57,10 @@ class HttpServer {
     struct Library;
 
     [[nodiscard]] static Result<std::unique_ptr<HttpServer>> serve(net::Descriptor socket, const std::string& place,
-                                                                   Handler handler);
-    HttpServer(Handler handler, const wire::Address& address, std::unique_ptr<Library> library);
+                                                                   Handler handler,
+                                                                   const std::function<void()>& enter_thread);
+    HttpServer(Handler handler, const wire::Address& address, std::unique_ptr<Library> library,
+               const std::function<void()>& enter_thread);
 
     Handler handler_;
     wire::Address address_;

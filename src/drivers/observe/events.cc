@@ -18,7 +18,7 @@ constexpr std::array table{
     EventRow{"switch stopped", Severity::info, {"uptime_ms received_packets sent_packets completed joins_refused members_left members_expired members_closed", ""}},
     EventRow{"switch failed", Severity::error, {"reason", ""}},
     EventRow{"feature missing", Severity::info, {"address name reason", "name reason"}},
-    EventRow{"job formed", Severity::info, {"job channel level address tenant? key? channels?", ""}},
+    EventRow{"job formed", Severity::info, {"job channel level address job_name? tenant? key? channels?", ""}},
     EventRow{"job ready", Severity::info, {"job channel members", "job rank world switch channels lanes window aggregators levels"}},
     EventRow{"job left", Severity::info, {"job channel", "job rank"}},
     EventRow{"job failed", Severity::warn, {"job channel address? reason", "job? rank reason"}},

@@ -32,11 +32,15 @@ void block_signals() {
 }  // namespace
 
 struct Log::Queue {
-    Queue(LogFormat format, std::size_t queued_lines)
-        : threads(std::make_shared<spdlog::details::thread_pool>(queued_lines, 1, block_signals)),
+    explicit Queue(const LogConfig& config)
+        : threads(std::make_shared<spdlog::details::thread_pool>(config.queued_lines, 1,
+                                                                 [enter = config.enter_thread] {
+                                                                     block_signals();
+                                                                     if (enter) enter();
+                                                                 })),
           logger(std::make_shared<spdlog::async_logger>("atp", sink, threads,
                                                         spdlog::async_overflow_policy::overrun_oldest)) {
-        const char* const pattern = format == LogFormat::json ? json_pattern : text_pattern;
+        const char* const pattern = config.format == LogFormat::json ? json_pattern : text_pattern;
         logger->set_formatter(
             std::make_unique<spdlog::pattern_formatter>(pattern, spdlog::pattern_time_type::utc, "\n"));
         logger->set_level(spdlog::level::trace);  // Log decides by its table
@@ -48,8 +52,7 @@ struct Log::Queue {
 };
 
 Log::Log(const LogConfig& config) : config_(config), level_(config.level), limit_(event_table().size(), config.limit) {
-    if (!config_.receiver && config_.level != Severity::off)
-        queue_ = std::make_unique<Queue>(config_.format, config_.queued_lines);
+    if (!config_.receiver && config_.level != Severity::off) queue_ = std::make_unique<Queue>(config_);
 }
 
 // Without memory, the last lines are lost.

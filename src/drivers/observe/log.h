@@ -23,6 +23,7 @@ struct LogConfig {
     std::size_t queued_lines = 8192;  // of the queue to standard error
     // Receives each line instead of standard error, without time and severity; called on the thread that writes.
     std::function<void(Severity, std::string_view line)> receiver{};
+    std::function<void()> enter_thread{};  // called first by the thread that writes; empty: nothing is
 };
 
 // The log of a process: one line for each event, on standard error or to a receiver.

@@ -113,7 +113,10 @@ TraceFile::TraceFile(const TraceFileConfig& config, net::Descriptor file, std::s
     : config_(config), file_(std::move(file)), log_(std::move(log)), datagram_(longest_datagram_bytes) {
     text_.reserve(2 * text_bytes);
     write_note("begins at " + wall_time());
-    thread_ = std::thread([this] { run(); });
+    thread_ = std::thread([this] {
+        if (config_.enter_thread) config_.enter_thread();
+        run();
+    });
 }
 
 // Without memory, the last line and the line in the log are lost.

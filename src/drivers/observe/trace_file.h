@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -22,6 +23,7 @@ namespace atp::observe {
 struct TraceFileConfig {
     std::string path;
     std::size_t queue_bytes = std::size_t{32} << 20U;  // of each thread that has packets
+    std::function<void()> enter_thread{};              // called first by the thread that writes; empty: nothing is
 };
 
 // Replaces %r by the rank, %p by the process id and %h by the host name, so that each process has a file of its own.

@@ -27,7 +27,10 @@ PipelineAgent::PipelineAgent(const PipelineAgentConfig& config, ControlPort cont
     : config_(config), control_port_(std::move(control_port)) {
     serve(std::move(plane));
     report();
-    thread_ = std::thread([this] { run(); });
+    thread_ = std::thread([this] {
+        if (config_.enter_thread) config_.enter_thread();
+        run();
+    });
 }
 
 void PipelineAgent::serve(std::unique_ptr<PipelinePlane> plane) {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -25,6 +26,7 @@ struct PipelineAgentConfig {
     std::uint8_t level = 0;      // 0: next to workers; 1: where racks meet
     std::uint16_t port = 4790;   // UDP port of either end
     Duration hold = control::timing.hold;
+    std::function<void()> enter_thread{};  // called first by the thread; empty: nothing is
 };
 
 // Agent beside a pipeline in the path: a thread that learns from copies of control messages which jobs the pipeline

@@ -180,6 +180,7 @@ void Agent::undo() {
 }
 
 void Agent::run() {
+    if (config_.enter_thread) config_.enter_thread();
     Time next{};
     const auto poll = [&](Time now) {
         jobs_.poll(now);

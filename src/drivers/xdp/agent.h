@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -32,6 +33,7 @@ struct AgentConfig {
     std::shared_ptr<const control::Tenants> tenants{};  // nullptr: all jobs share the table
     std::string pins = "/sys/fs/bpf/atp";               // folder on a bpffs; keeps the maps between starts
     std::optional<LinkRates> link_rates = LinkRates{};  // nullopt: no port marks packets
+    std::function<void()> enter_thread{};  // called first by the thread, which uses maps; empty: nothing is
 };
 
 // As many aggregators as a switch in user space has with the same memory. A packet carries an index into the table of
