@@ -44,6 +44,7 @@ wanted_packages=(
     iperf3 ethtool                                      # bench/cluster
     tshark                                              # tests/conformance: the dissector
     abigail-tools                                       # tools/check_abi
+    tmux                                                # tests/apps: atp top
 )
 
 fail() {

@@ -43,6 +43,8 @@ class Screen {
         tcgetattr(STDIN_FILENO, &before_);
         termios keys = before_;
         keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+        // A key that stops or aborts the process would leave the terminal as it is here.
+        for (const int signal_key : {VSUSP, VQUIT}) keys.c_cc[signal_key] = _POSIX_VDISABLE;
         tcsetattr(STDIN_FILENO, TCSANOW, &keys);
         fmt::print("\033[?1049h\033[?25l");  // the other screen, no cursor
     }
@@ -60,9 +62,11 @@ class Screen {
         return {window.ws_col, window.ws_row};
     }
     static bool show(const std::vector<std::string>& lines) {
+        // Clears a line before it is written: after one that fills the width, the cursor stands on its last letter.
         fmt::print("\033[H");
-        for (std::size_t i = 0; i < lines.size(); ++i) fmt::print("{}{}\033[K", i == 0 ? "" : "\r\n", lines[i]);
-        fmt::print("\033[J");
+        for (std::size_t i = 0; i < lines.size(); ++i) {
+            fmt::print("{}{}{}", i == 0 ? "" : "\r\n", i + 1 == lines.size() ? "\033[J" : "\033[K", lines[i]);
+        }
         return show_output();
     }
     // Whether q, or the end of the input, came by then.

@@ -54,6 +54,7 @@ Handled work_of(const client::SwitchReport& report) {
 
 struct JobAtSwitch {
     Handled work{};
+    std::string name{};
     std::string tenant{};
     std::uint32_t channels = 0;
     std::uint32_t present = 0;
@@ -67,7 +68,8 @@ std::map<std::uint32_t, JobAtSwitch> jobs_of(const client::SwitchReport& report)
         for (const client::JobReport& job : shard.jobs) add(job.counters, jobs[job.job].work);
         for (const client::ChannelReport& channel : shard.channels) {
             JobAtSwitch& job = jobs[channel.job];
-            job.tenant = channel.tenant;
+            if (!channel.job_name.empty()) job.name = channel.job_name;
+            if (!channel.tenant.empty()) job.tenant = channel.tenant;
             ++job.channels;
             job.present += channel.present;
             job.expected += channel.expected;
@@ -97,7 +99,12 @@ std::string brief(double value) {
     return fmt::format("{:.0f}", value);
 }
 
-std::string percent(double part, double whole) { return whole > 0 ? fmt::format("{:.1f}%", 100 * part / whole) : "-"; }
+// Of at most five characters.
+std::string percent(double part, double whole) {
+    if (whole <= 0) return "-";
+    const double value = 100 * part / whole;
+    return fmt::format("{:.{}f}%", value, value < 99.95 ? 1 : 0);
+}
 
 std::string slowest_of(const std::optional<client::SlowestChild>& slowest) {
     constexpr unsigned least_permille = 10;
@@ -107,19 +114,27 @@ std::string slowest_of(const std::optional<client::SlowestChild>& slowest) {
                        slowest->waited_permille / 10.0);
 }
 
+// With " no parent" behind them they fill 80 columns.
+constexpr std::string_view switch_columns = "{:>2} {:<21} {:>5} {:>5} {:>7} {:>6} {:>5} {:>6} {:>5}";
+
 std::string switch_line(std::size_t number, const std::string& name, const std::optional<client::SwitchReport>& report,
                         const client::SwitchReport* then, double seconds) {
     if (!report) return fmt::format("{:>2} {:<21} does not answer", number, name);
     const Handled now = work_of(*report);
     const Handled past = then == nullptr ? now : work_of(*then);
     const auto of = [&](std::uint64_t Handled::*count) { return rate(now.*count, past.*count, seconds); };
-    std::string line = fmt::format("{:>2} {:<21} {:>6} {:>6} {:>7} {:>7} {:>6} {:>6} {:>6}", number, name,
-                                   brief(8 * of(&Handled::received_bytes)), brief(8 * of(&Handled::sent_bytes)),
-                                   brief(of(&Handled::added)), brief(of(&Handled::passed)),
-                                   percent(of(&Handled::collided), of(&Handled::claimed)), brief(of(&Handled::resent)),
-                                   brief(static_cast<double>(now.dropped)));
+    std::string line = fmt::format(switch_columns, number, name, brief(8 * of(&Handled::received_bytes)),
+                                   brief(8 * of(&Handled::sent_bytes)), brief(of(&Handled::added)),
+                                   brief(of(&Handled::passed)), percent(of(&Handled::collided), of(&Handled::claimed)),
+                                   brief(of(&Handled::resent)), brief(static_cast<double>(now.dropped)));
     if (!report->parent.empty() && !report->parent_answers) line += " no parent";
     return line;
+}
+
+// Whose job it is, and what people call it.
+std::string known_as(const JobAtSwitch& job) {
+    if (job.tenant.empty()) return job.name.empty() ? "-" : job.name;
+    return job.name.empty() ? job.tenant : job.tenant + "/" + job.name;
 }
 
 struct JobLine {
@@ -138,13 +153,13 @@ std::vector<JobLine> job_lines(const Look& now, const Look& before, double secon
             const Handled& old = found == past.end() ? job.work : found->second.work;
             const auto of = [&](std::uint64_t Handled::*count) { return rate(job.work.*count, old.*count, seconds); };
             const std::uint32_t channels = std::max(job.channels, 1U);
-            lines.push_back({of(&Handled::added),
-                             fmt::format("{:<8} {:>6} {:<14.14} {:>7} {:>7} {:>7} {:>6} {:>6} {}",
-                                         wire::job_to_string(number), i + 1, job.tenant.empty() ? "-" : job.tenant,
-                                         fmt::format("{}/{}", job.present / channels, job.expected / channels),
-                                         brief(of(&Handled::added)), brief(of(&Handled::passed)),
-                                         percent(of(&Handled::collided), of(&Handled::claimed)),
-                                         brief(of(&Handled::resent)), slowest_of(job.slowest))});
+            lines.push_back(
+                {of(&Handled::added), fmt::format("{:<8} {:>6} {:<14.14} {:>7} {:>7} {:>7} {:>6} {:>6} {}",
+                                                  wire::job_to_string(number), i + 1, known_as(job),
+                                                  fmt::format("{}/{}", job.present / channels, job.expected / channels),
+                                                  brief(of(&Handled::added)), brief(of(&Handled::passed)),
+                                                  percent(of(&Handled::collided), of(&Handled::claimed)),
+                                                  brief(of(&Handled::resent)), slowest_of(job.slowest))});
         }
     }
     std::ranges::stable_sort(lines, std::greater{}, &JobLine::added);
@@ -157,11 +172,10 @@ std::vector<std::string> top_lines(const Look& now, const Look& before, double s
                                    std::size_t height) {
     const auto up = std::ranges::count_if(now.reports, [](const auto& report) { return report.has_value(); });
     const std::vector<JobLine> jobs = job_lines(now, before, seconds);
-    std::vector<std::string> lines{fmt::format("ATP: {} of {} switches up, {} at switches; q ends", up,
-                                               now.names.size(), counted(jobs.size(), "job")),
-                                   "",
-                                   fmt::format("{:>2} {:<21} {:>6} {:>6} {:>7} {:>7} {:>6} {:>6} {:>6}", "", "switch",
-                                               "in", "out", "added/s", "passed", "coll.", "resent", "drops")};
+    std::vector<std::string> lines{
+        fmt::format("ATP: {} of {} switches up, {} at switches; q ends", up, now.names.size(),
+                    counted(jobs.size(), "job")),
+        "", fmt::format(switch_columns, "", "switch", "in", "out", "added/s", "passed", "coll.", "resent", "drops")};
     // The switches leave half of the lines to the jobs.
     const std::size_t room = height > 8 ? height / 2 - 4 : 1;
     const std::size_t shown = std::min(now.names.size(), room);
@@ -170,7 +184,7 @@ std::vector<std::string> top_lines(const Look& now, const Look& before, double s
     }
     if (shown < now.names.size()) lines.push_back(fmt::format("and {} more", now.names.size() - shown));
     lines.emplace_back();
-    lines.push_back(fmt::format("{:<8} {:>6} {:<14} {:>7} {:>7} {:>7} {:>6} {:>6} {}", "job", "switch", "tenant",
+    lines.push_back(fmt::format("{:<8} {:>6} {:<14} {:>7} {:>7} {:>7} {:>6} {:>6} {}", "job", "switch", "tenant/name",
                                 "members", "added/s", "passed", "coll.", "resent", "waits"));
     for (const JobLine& job : jobs) lines.push_back(job.text);
     if (jobs.empty()) lines.emplace_back("no jobs");

@@ -36,7 +36,7 @@ struct Looks {
 TEST(Top, ShowsRatesOfSwitchesAndTheirJobs) {
     const std::vector<std::string> lines = Looks().lines();
     EXPECT_EQ(lines[0], "ATP: 1 of 2 switches up, 2 jobs at switches; q ends");
-    EXPECT_THAT(lines[3], StartsWith(" 1 10.0.0.1:4790           8.0M      0     300      30  10.0%      0"));
+    EXPECT_THAT(lines[3], StartsWith(" 1 10.0.0.1:4790          8.0M     0     300     30 10.0%      0"));
     EXPECT_EQ(lines[4], " 2 10.0.0.2:4790         does not answer");
     EXPECT_THAT(lines[7], StartsWith("00000007      1 vision"));
     EXPECT_THAT(lines[7], HasSubstr("3/3     300      30  10.0%      0 rank 3 41%"));
@@ -60,6 +60,14 @@ TEST(Top, LinesFitTheScreen) {
     EXPECT_THAT(looks.lines(40, 24), Each(testing::Property(&std::string::size, testing::Le(40U))));
     EXPECT_THAT(looks.lines(40, 24), testing::Contains(StartsWith("and ")));
     EXPECT_THAT(looks.lines(80, 24), testing::Contains(StartsWith("00000007"))) << "jobs keep half of the screen";
+}
+
+TEST(Top, ParentThatDoesNotAnswerIsNamedWithinEightyColumns) {
+    Looks looks;
+    looks.now.names[0] = "255.255.255.255:65535";
+    looks.now.reports[0]->parent_answers = false;
+    looks.now.reports[0]->shards[0].packets.events[ATP_EVENT_COLLIDED] += 540;
+    EXPECT_THAT(looks.lines()[3], testing::AllOf(HasSubstr(" 100%"), testing::EndsWith(" no parent")));
 }
 
 TEST(Top, NamesOfOthersControlNoTerminal) {
