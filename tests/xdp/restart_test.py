@@ -7,12 +7,14 @@ usage: restart_test.py ATP
 
 import glob
 import os
+import time
 
 import networks
 from networks import PATIENCE_S, wait_until
 
 RATE = "200mbit"
 TENSOR = "16MB"  # its sum takes more than 500 ms
+MOST_GAP_S = 5  # a machine of tests may be busy; what is meant is 1 s
 FRAGMENTS = 16_000_000 // (networks.LANES * 4)
 
 
@@ -149,6 +151,43 @@ class Restart(networks.NetworkTest):
         self.assertEqual(second.returncode, 2)
         self.assertIn("--memory", error)
         self.finish(self.workers_of_job)
+
+
+class Replacement(networks.NetworkTest):
+    """An upgrade under a running job. Each rank compares every sum with the right one, bit by bit."""
+
+    def setUp(self):
+        super().setUp()
+        self.network.limit_hosts(RATE)
+        self.pins = self.new_pins()
+        self.switch = self.start_switch(pins=self.pins)
+        self.ranks = self.start_workers("1MB", ["--audit"], rounds=120)  # they last some seconds
+        wait_until(lambda: self.completed() > 100, "the kernel aggregates")
+
+    def assert_progress(self, what, begin, completed):
+        """The new process is at work before the job ends, and the longest operation was not long."""
+        away = time.monotonic() - begin
+        wait_until(lambda: self.completed() > completed + 100, "the kernel aggregates again")
+        self.assertEqual([rank.poll() for rank in self.ranks], [None] * len(self.ranks), "the job ended too early")
+        [report] = self.reports(self.ranks)
+        gap = max(report["seconds"])
+        print(f"{what}: no process for {away:.3f} s, and no sum for {gap:.3f} s", flush=True)
+        self.assertTrue(report["verified"])
+        self.assertLess(gap, MOST_GAP_S)
+
+    def test_job_goes_on_while_a_kernel_switch_is_stopped_and_another_started(self):
+        begin = time.monotonic()
+        self.stop(self.switch)
+        self.assertEqual(self.network.with_xdp("bridge"), [])
+        self.switch = self.start_switch(pins=self.pins)
+        self.assert_progress("a kernel switch, stopped and started", begin, 0)
+
+    def test_job_goes_on_while_another_process_takes_over_the_kernel_switch(self):
+        begin = time.monotonic()
+        self.switch.kill()
+        self.switch.wait(PATIENCE_S)
+        self.switch = self.start_switch(pins=self.pins)
+        self.assert_progress("a kernel switch, killed and started", begin, self.completed())
 
 
 if __name__ == "__main__":
