@@ -10,7 +10,7 @@ usage: ./test.sh [--quick | --all] [--help]
 Installs missing packages, builds, and runs these steps. They are meant to end within 60 minutes on two cores:
   format     clang-format
   python     ruff and mypy
-  frameworks packages of tests/frameworks, into an environment of their own: build/frameworks
+  frameworks packages of tests/frameworks and tests/packaging, into environments of their own below build
   release    build/release and its tests, without those labelled `long`
   wheel      tools/build_wheel for two releases of torch, and the wheel in an empty environment
   check      the model checker over its default configurations, each up to 2 million states
@@ -118,6 +118,8 @@ run_ctest() {
             grep -vxF -f <(printf 'no test\n' && printf '%s\n' "${result_lines[@]:1}"))
 }
 
+install_environments() { tests/packaging/install && tests/frameworks/install "$@"; }
+
 # For the release that the other tests use and another, or for every release.
 build_and_try_wheel() {
     rm -rf build/wheel/out
@@ -175,7 +177,7 @@ step python tools/lint.sh python
 next frameworks
 framework_options=()
 [[ $extent == all ]] && framework_options=(--all)
-step frameworks tests/frameworks/install "${framework_options[@]}"
+step frameworks install_environments "${framework_options[@]}"
 # Tests that use the real kernel, real sockets and several processes share the machine with others. One that fails runs
 # once more; the summary names it.
 next release
