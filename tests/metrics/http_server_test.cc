@@ -103,6 +103,26 @@ TEST(HttpServer, OnlyASocketThatWasLeftBehindIsReplaced) {
     unlink(file.c_str());
 }
 
+TEST(HttpClient, WaitsForASilentServerNoLongerThanItsTimeout) {
+    const std::string path = testing::TempDir() + "/atp-silent-" + std::to_string(getpid());
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    ASSERT_LT(path.size(), sizeof address.sun_path);
+    path.copy(address.sun_path, path.size());
+    const net::Descriptor silent(::socket(AF_UNIX, SOCK_STREAM, 0));
+    ASSERT_EQ(bind(silent.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    ASSERT_EQ(listen(silent.number(), 0), 0);
+    const HttpCall question{.target = path, .method = "GET", .path = "/", .timeout = std::chrono::milliseconds(20)};
+    // Nobody accepts: the first question waits for an answer, and the next one to be connected, since the queue is
+    // full.
+    for (const Operation operation : {Operation::receive, Operation::connect}) {
+        const auto reply = call(question);
+        ASSERT_FALSE(reply);
+        EXPECT_EQ(reply.error().operation, operation);
+        EXPECT_EQ(reply.error().code, ETIMEDOUT);
+    }
+    unlink(path.c_str());
+}
+
 TEST(HttpServer, ExceptionOfTheHandlerIsAnAnswer) {
     const auto server = HttpServer::start(anywhere(), [](const HttpRequest&) -> HttpAnswer { throw std::bad_alloc(); });
     ASSERT_TRUE(server);

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <string_view>
 
 #include "base/units.h"
@@ -21,7 +23,16 @@ namespace {
 
 constexpr std::size_t most_bytes = std::size_t{1} << 24U;
 
-Result<net::Descriptor> connected(const std::string& target) {
+// Lets the next calls of the kind of `option` (SO_RCVTIMEO or SO_SNDTIMEO) wait until `end`, a millisecond at least.
+void wait_until(Time end, int option, const net::Descriptor& socket) {
+    constexpr std::int64_t in_a_second = 1'000'000;
+    const std::int64_t left =
+        std::max<std::int64_t>(1'000, std::chrono::ceil<std::chrono::microseconds>(end - net::now()).count());
+    const timeval longest{.tv_sec = left / in_a_second, .tv_usec = left % in_a_second};
+    setsockopt(socket.number(), SOL_SOCKET, option, &longest, sizeof longest);
+}
+
+Result<net::Descriptor> connected(const std::string& target, Time end) {
     sockaddr_storage to{};
     socklen_t size = 0;
     if (target.find('/') != std::string::npos) {
@@ -38,24 +49,22 @@ Result<net::Descriptor> connected(const std::string& target) {
     }
     net::Descriptor socket(::socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!socket.valid()) return fail_with_errno(Operation::open, errno, target);
-    // A call that may wait for the kernel waits a second at most; exchange() counts the whole time.
-    constexpr timeval longest{.tv_sec = 1, .tv_usec = 0};
-    setsockopt(socket.number(), SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest);
-    setsockopt(socket.number(), SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);
+    wait_until(end, SO_SNDTIMEO, socket);
     if (connect(socket.number(), reinterpret_cast<const sockaddr*>(&to), size) != 0) {
-        return fail_with_errno(Operation::connect, errno, target);
+        const bool late = errno == EINPROGRESS || errno == EAGAIN;
+        return fail_with_errno(Operation::connect, late ? ETIMEDOUT : errno, target);
     }
     return socket;
 }
 
 // What arrives until the server closes the connection.
-Result<std::string> exchange(const net::Descriptor& socket, std::string_view request, const HttpCall& call) {
-    const Time end = net::now() + call.timeout;
+Result<std::string> exchange(const net::Descriptor& socket, std::string_view request, const HttpCall& call, Time end) {
     const ssize_t sent = send(socket.number(), request.data(), request.size(), MSG_NOSIGNAL);
     if (sent != static_cast<ssize_t>(request.size())) return fail_with_errno(Operation::send, errno, call.target);
     std::string text;
     std::array<char, 4096> part{};
     while (true) {
+        wait_until(end, SO_RCVTIMEO, socket);
         const ssize_t size = recv(socket.number(), part.data(), part.size(), 0);
         if (size == 0) return text;
         if (size < 0 && errno != EAGAIN && errno != EINTR)
@@ -72,14 +81,15 @@ Result<std::string> exchange(const net::Descriptor& socket, std::string_view req
 }  // namespace
 
 Result<HttpReply> call(const HttpCall& call) {
-    const auto socket = connected(call.target);
+    const Time end = net::now() + call.timeout;
+    const auto socket = connected(call.target, end);
     if (!socket) return tl::unexpected(socket.error());
     const std::string key = call.key.empty() ? "" : fmt::format("Authorization: Bearer {}\r\n", call.key);
     const auto text =
         exchange(*socket,
                  fmt::format("{} {} HTTP/1.1\r\nHost: atp\r\n{}Content-Length: 0\r\nConnection: close\r\n\r\n",
                              call.method, call.path, key),
-                 call);
+                 call, end);
     if (!text) return tl::unexpected(text.error());
     // "HTTP/1.1 200 OK", headers, an empty line, the body.
     constexpr std::string_view begin = "HTTP/1.";
