@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draw the pictures of docs/concepts/how-it-works.md and README.md, from the tables at the top of this file.
+"""Draw the diagrams of docs/ and README.md, from the tables at the top of this file.
 
 --check draws nothing and reports pictures that differ. The pictures ask for no font and no other file, and follow the
 reader's light or dark scheme.
@@ -73,6 +73,12 @@ DETOURS = (
             ("parameter server", "workers", "result", "result"),
         ),
     ),
+)
+
+# A cluster under a scheduler: the switch of each rack, its address, and the nodes with the ranks that run there.
+SCHEDULED = (
+    ("leaf1", "10.0.1.1:4790", (("node a", "rank 0"), ("node b", "rank 1"))),
+    ("leaf2", "10.0.2.1:4790", (("node c", "rank 2"), ("node d", "rank 3"))),
 )
 
 # -------------------------------------------------------------------------------------------------------------- Drawing
@@ -236,7 +242,32 @@ def detours() -> Picture:
     return picture
 
 
-PICTURES = {"mechanism.svg": mechanism, "fragment.svg": fragment, "detours.svg": detours}
+def schedulers() -> Picture:
+    """The scheduler at the left, nodes of two racks, their switches, and the root at the right."""
+    picture = Picture("A scheduler places ranks, and each node names the switch of its rack", 920, 356)
+    node_height, rack_height, middle = 56, 152, 164
+    picture.box(24, middle - 25, 124, 50, "empty", "scheduler", "places ranks")
+    picture.box(776, middle - 25, 120, 50, "switch", "root switch")
+    for rack, (switch, address, nodes) in enumerate(SCHEDULED):
+        top = 22 + rack * rack_height
+        rack_middle = top + node_height + 6
+        for row, (node, rank) in enumerate(nodes):
+            y = top + row * (node_height + 12)
+            picture.arrow(148, middle + (2 * rack + row - 1.5) * 10, 236, y + node_height / 2)
+            picture.box(238, y, 236, node_height, "worker", f"{node}: {rank}", f"ATP_SWITCH={address}")
+            picture.arrow(474, y + node_height / 2, 556, rack_middle + (row - 0.5) * 20)
+        picture.box(558, rack_middle - 25, 132, 50, "switch", switch, address)
+        picture.arrow(690, rack_middle, 774, middle + (rack - 0.5) * 20)
+    picture.text(460, 338, "The job names no switch: the node's prolog, or its pod, does.", "soft")
+    return picture
+
+
+PICTURES = {
+    "mechanism.svg": mechanism,
+    "fragment.svg": fragment,
+    "detours.svg": detours,
+    "schedulers.svg": schedulers,
+}
 
 
 def main(arguments) -> list[str]:

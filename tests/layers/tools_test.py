@@ -293,7 +293,7 @@ class DrawMechanism(ToolTest):
 
     def test_an_edited_or_missing_picture_is_reported_and_drawn_again(self) -> None:
         self.write(self.picture, "<svg/>")
-        self.expect(1, f"{self.picture}: differs from its data", "3 violations", arguments=("--check",))
+        self.expect(1, f"{self.picture}: differs from its data", "4 violations", arguments=("--check",))
         self.expect(0)
         self.expect(0, "no violations", arguments=("--check",))
         self.assertEqual((self.root / self.picture).read_text(), (TOOLS.parent / self.picture).read_text())
