@@ -38,6 +38,7 @@ class WriteEvents(Written, ToolTest):
         "src/drivers/client/switch_report.h": ('("damaged")', '("wrong")'),
         "src/apps/atp/bench_rank.h": ("// PROBEs sent", "// questions"),
         "src/drivers/comm/rank_counters.h": ("// bytes copied", "// bytes moved"),
+        "src/drivers/comm/rank_help.h": ("Datagrams sent", "Packets sent"),
         "include/atp/atp.h": ("uint64_t copied_bytes; ", "uint32_t copied_bytes; "),
         "src/drivers/capi/counters.cc": ("known.resent = counted.resent", "known.resent = counted.fragments"),
         "python/atp/_counters.py": ("    copied_bytes: int", "    copied_bytes: str"),

@@ -94,13 +94,15 @@ TEST(Control, TooSmallBufferIsNotWritten) {
     }
 }
 
-TEST(Control, EveryTruncationIsRefused) {
+TEST(Control, EveryTruncationIsRefusedThatNoEarlierProgramSends) {
     for (const Bytes& whole : one_of_each()) {
         const ControlType type = *control_type(whole);
         ASSERT_TRUE(decodes(whole, type));
         for (std::size_t size = 0; size < whole.size(); ++size) {
             const Bytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
-            EXPECT_FALSE(decodes(cut, type)) << to_string(type) << " of " << size << " bytes";
+            // A JOIN of an earlier program ends in front of the name of the job, here of the length of an empty one.
+            const bool earlier = type == ControlType::join && size == whole.size() - sizeof(std::uint16_t);
+            EXPECT_EQ(decodes(cut, type), earlier) << to_string(type) << " of " << size << " bytes";
         }
     }
 }

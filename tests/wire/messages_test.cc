@@ -147,7 +147,9 @@ TEST(JoinMessages, LongTextIsTruncated) {
 TEST(JoinMessages, EveryTruncationOfSeveralUnitsIsRefused) {
     const Bytes whole = encoded(join_of_server());
     ASSERT_TRUE(decode<Join>(whole).has_value());
+    const std::size_t of_an_earlier_program = whole.size() - sizeof(std::uint16_t);
     for (std::size_t size = 0; size < whole.size(); ++size) {
+        if (size == of_an_earlier_program) continue;
         EXPECT_FALSE(decode<Join>(std::span(whole).first(size)).has_value()) << size << " bytes";
     }
 }
