@@ -40,12 +40,14 @@ def count_sums(rank, size):
         time.sleep(0.01)
     assert after.operations - before.operations == 4
     assert after.gloo == {"all_to_all_single": 2, "gather": 1}
-    assert after.waiting_us > 0 and after.in_flight_us > 0
+    assert after.in_flight_us > 0
     return after
 
 
 def test_ranks_in_memory_count_operations_and_copies():
-    for counted in values_of(run_ranks(count_sums, 2, IN_MEMORY)):
+    ranks = values_of(run_ranks(count_sums, 2, IN_MEMORY))
+    assert any(counted.waiting_us > 0 for counted in ranks)  # the last rank to arrive may wait for nobody
+    for counted in ranks:
         assert counted.copied_bytes >= 3 * 2 * 4 * ELEMENTS
         assert counted.sent_datagrams == counted.received_bytes == counted.fragments == 0
 

@@ -49,6 +49,7 @@ TEST(OptionFlags, EachOptionPassesToAChildUnchanged) {
         {"--rack", "row 7"},
         {"--host-name", "node7"},
         {"--listen", "10.0.0.1:5000-5009"},
+        {"--job-name", "resnet-50"},
         {"--link-rate", "25000000000"},
         {"--uplink", "rack 7"},
         {"--uplink-rate", "100000000000"},
