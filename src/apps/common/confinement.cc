@@ -42,14 +42,15 @@ constexpr std::array network_calls{
 #endif
 };
 
-// Files that SIGHUP reads again, the trace, and what a switch removes at its end.
+// Files that SIGHUP reads again, the trace, and what a switch removes at its end (libbpf first asks for the file
+// system).
 constexpr std::array file_calls{
-    __NR_close,      __NR_dup,       __NR_dup3,  __NR_fcntl,     __NR_fstat,  __NR_getdents64, __NR_lseek,
-    __NR_openat,     __NR_pread64,   __NR_read,  __NR_readv,     __NR_statx,  __NR_unlinkat,   __NR_write,
-    __NR_writev,     __NR_pwrite64,  __NR_fsync, __NR_ftruncate, __NR_fchmod, __NR_flock,      __NR_readlinkat,
-    __NR_newfstatat, __NR_faccessat,
+    __NR_close,      __NR_dup,       __NR_dup3,   __NR_fcntl,     __NR_fstat,  __NR_getdents64, __NR_lseek,
+    __NR_openat,     __NR_pread64,   __NR_read,   __NR_readv,     __NR_statx,  __NR_unlinkat,   __NR_write,
+    __NR_writev,     __NR_pwrite64,  __NR_fsync,  __NR_ftruncate, __NR_fchmod, __NR_flock,      __NR_readlinkat,
+    __NR_newfstatat, __NR_faccessat, __NR_statfs,
 #ifdef __NR_open
-    __NR_open,       __NR_stat,      __NR_lstat, __NR_unlink,    __NR_access, __NR_readlink,   __NR_rmdir,
+    __NR_open,       __NR_stat,      __NR_lstat,  __NR_unlink,    __NR_access, __NR_readlink,   __NR_rmdir,
 #endif
 };
 
