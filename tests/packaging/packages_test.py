@@ -59,6 +59,7 @@ class Packages(unittest.TestCase):
         self.assertEqual(sorted(registered), sorted({unit.stem for unit in units}))
         for unit in units:
             self.assertEqual(links()[str(unit.relative_to(sources))], f"atp.{unit.name}")
+            self.assertIn(f" {unit.name} ", (sources / DEBIAN / "atp.prerm").read_text())
 
     def test_units_let_the_program_confine_itself(self):
         for unit in sorted((sources / SHARE / "systemd").glob("*.service")):
