@@ -125,6 +125,22 @@ class Service(unittest.TestCase):
         self.assertFalse((self.folder / "state").exists())
         self.assertIn("/nonexistent", self.refused('tenants = "/nonexistent"\n', "--check-config"))
         self.assertIn("memory", self.refused('memory = "1kB"\nlanes = 1024\n', "--check-config"))
+        self.assertIn("70000", self.refused('http = "127.0.0.1:70000"\n', "--check-config"))
+        for key in ("trace", "state"):
+            self.assertIn("/nonexistent/file", self.refused(f'{key} = "/nonexistent/file"\n', "--check-config"))
+
+    def test_metrics_of_tenants_need_a_key(self) -> None:
+        tenants, key = self.folder / "tenants.toml", self.folder / "operator.key"
+        tenants.write_text("")
+        key.write_text("correct horse battery\n")
+        tenants.chmod(0o600)
+        settings = f'tenants = "{tenants}"\nhttp = "127.0.0.1:0"\n'
+        self.assertIn("--http-key", self.refused(settings))
+        settings += f'http-key = "{key}"\n'
+        key.chmod(0o644)
+        self.assertIn("the key file of the operator has mode 644, so other users may read it: "
+                      f"run chmod 600 {key}, and write a new key if one may have",
+                      self.refused(settings, "--check-config"))  # fmt: skip
 
     # -------------------------------------------------------------------------------------------------- SIGHUP
 

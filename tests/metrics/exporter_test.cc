@@ -36,6 +36,12 @@ TEST(Exporter, ServesMetricsInTheFormatOfTheScraper) {
     EXPECT_THAT(std::string(open.type), HasSubstr("openmetrics"));
 }
 
+TEST(Exporter, MetricsForSomebodyTrustedNeedNoKey) {
+    Exporter exporter({answering("a", client::sample_report())}, "correct horse battery");
+    EXPECT_EQ(exporter.answer({.path = "/metrics"}).status, 401);
+    EXPECT_THAT(exporter.metrics(TextFormat::prometheus), HasSubstr("atp_switch_up{switch=\"a\"} 1\n"));
+}
+
 TEST(Exporter, ReportsAreThoseOfStats) {
     Exporter exporter({answering("a", open_report()), answering("b", std::nullopt)});
     const Json answer = Json::parse(exporter.answer({.path = "/reports"}).body);

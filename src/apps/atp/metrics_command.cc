@@ -36,8 +36,7 @@ int run_metrics(const MetricsCommand& options) {
     auto sources = sources_of(options.switches, options.timeout);
     if (!sources) return misused(sources.error());
     if (options.once) {
-        metrics::Exporter exporter(*std::move(sources));
-        fmt::print("{}", exporter.answer({.path = "/metrics"}).body);
+        fmt::print("{}", metrics::Exporter(*std::move(sources)).metrics(metrics::TextFormat::prometheus));
         return show_output() ? exit_passed : exit_failed;
     }
     const StopSignals signals;

@@ -2,7 +2,10 @@
 #include "apps/atp/metrics_part.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <array>
+#include <climits>
 #include <utility>
 
 #include "apps/common/confinement.h"
@@ -19,7 +22,8 @@ constexpr std::size_t least_key_bytes = 16;
 
 Result<std::string> operators_key_in(const std::string& path) {
     if (path.empty()) return std::string();
-    const auto secret = keys::read_secret_file(path, most_key_bytes, "an operator's key", "write a new one");
+    const auto secret = keys::read_secret_file(path, most_key_bytes, "key file of the operator",
+                                               ", and write a new key if one may have");
     if (!secret) return tl::unexpected(secret.error());
     const std::string_view text = (*secret)->text();
     std::string key(text.substr(0, text.find_first_of("\r\n")));
@@ -27,6 +31,20 @@ Result<std::string> operators_key_in(const std::string& path) {
     return fail(Operation::open, Reason::malformed, path,
                 // errors.md, starts, malformed: write a longer key into the file
                 fmt::format("an operator's key has at least {} characters", least_key_bytes));
+}
+
+Result<void> check_metrics(const MetricsOptions& options) {
+    if (!options.http.empty()) {
+        if (const auto local = net::resolve(options.http); !local) return tl::unexpected(local.error());
+    }
+    if (const auto key = operators_key_in(options.key_file); !key) return tl::unexpected(key.error());
+    return {};
+}
+
+std::string name_of_switch(const wire::Address& address) {
+    std::array<char, HOST_NAME_MAX + 1> host{};
+    if (!address.is_any() || gethostname(host.data(), host.size() - 1) != 0) return to_string(address);
+    return fmt::format("{}:{}", host.data(), address.port());
 }
 
 Result<std::unique_ptr<MetricsPart>> MetricsPart::start(const MetricsOptions& options,

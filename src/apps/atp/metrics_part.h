@@ -20,6 +20,13 @@ struct MetricsOptions {
 // The first line of the file; empty if `path` is. Failure: others may read it, or the key is too short.
 [[nodiscard]] Result<std::string> operators_key_in(const std::string& path);
 
+// What start() would refuse, without opening a socket.
+[[nodiscard]] Result<void> check_metrics(const MetricsOptions& options);
+
+// By which its own metrics name a switch. One that listens at every address has the name of its host, since the metrics
+// of several switches meet in one place.
+[[nodiscard]] std::string name_of_switch(const wire::Address& address);
+
 // What `atp metrics` and `atp switch --http` serve.
 //
 // Ownership: owns the server and its sources, borrows `drain`, which whoever has the operator's key may use; nullptr:

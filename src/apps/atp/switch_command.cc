@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 
 #include <linux/capability.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -159,7 +162,7 @@ Result<std::unique_ptr<MetricsPart>> start_metrics(const MetricsOptions& options
                                                    DrainPart& drain) {
     if (options.http.empty()) return nullptr;
     return MetricsPart::start(
-        options, {{to_string(node.address()), [&node] { return std::optional(node.snapshot()); }}}, &drain);
+        options, {{name_of_switch(node.address()), [&node] { return std::optional(node.snapshot()); }}}, &drain);
 }
 
 // What a command line asks for.
@@ -214,6 +217,13 @@ Result<void> open_trace(SwitchOptions& options) {
     return {};
 }
 
+// Of a file that the start would write.
+std::optional<Error> problem_of_new_file(const std::string& path) {
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    if (path.empty() || access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) return std::nullopt;
+    return fail_with_errno(Operation::open, errno, path).value();
+}
+
 // What can be said without starting anything: the flags and the files that they name. The status to end with, or the
 // file of the tenants.
 tl::expected<TenantsPart, int> prepare(Launch& launch) {
@@ -235,11 +245,20 @@ tl::expected<TenantsPart, int> prepare(Launch& launch) {
         if (status) return tl::unexpected(*status);
     }
     if (const auto problem = problem_of_memory(options)) return tl::unexpected(misused(*problem));
+    if (auto good = check_metrics(options.metrics); !good) return tl::unexpected(not_started(good.error()));
+    if (!options.metrics.http.empty() && !options.tenants.empty() && options.metrics.key_file.empty()) {
+        // errors.md, starts
+        return tl::unexpected(misused("--http: the page shows all --tenants, so it needs --http-key"));
+    }
     auto tenants = TenantsPart::open(options.tenants);
     if (!tenants) return tl::unexpected(misused(tenants.error()));
     options.config.tenants = tenants->tenants();
     if (auto read = read_parent_key(options); !read) return tl::unexpected(misused(read.error()));
-    if (auto key = operators_key_in(options.metrics.key_file); !key) return tl::unexpected(misused(key.error()));
+    if (options.check) {
+        for (const std::string& path : {options.trace, options.state}) {
+            if (const auto problem = problem_of_new_file(path)) return tl::unexpected(misused(*problem));
+        }
+    }
     return *std::move(tenants);
 }
 

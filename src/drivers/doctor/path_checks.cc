@@ -233,7 +233,9 @@ Finding check_lanes(const PathFacts& facts) {
     const std::uint32_t aggregate = lanes_added(facts);
     Finding finding{.name = named(CheckName::lanes, facts),
                     .found = fmt::format("the path carries packets of {} lanes, aggregators hold {}", pass, aggregate)};
-    if (control::usual_lanes(aggregate) < pass) {
+    if (facts.stays_on_this_host) {
+        finding.found += "; other hosts may carry fewer, so run this on a worker";
+    } else if (control::usual_lanes(aggregate) < pass) {
         finding.status = Status::warn;
         finding.found +=
             ": workers send at most the lanes of an aggregator; longer packets (--lanes) would be forwarded "

@@ -84,7 +84,10 @@ HttpAnswer Exporter::answer(const HttpRequest& request) {
     if (request.method != "GET") return {.status = 405, .body = "only GET\n", .headers = {{"Allow", "GET, HEAD"}}};
     if (request.path == "/healthz") return health();
     if (auto refused = refusal(request)) return *std::move(refused);
-    if (request.path == "/metrics") return metrics(request);
+    if (request.path == "/metrics") {
+        const TextFormat format = format_for(request.accept);
+        return {.type = content_type(format), .body = metrics(format)};
+    }
     if (request.path == "/reports") return listed();
     if (request.path == "/") {
         return {.type = html, .body = std::string(page), .headers = {policy, uncached}};
@@ -122,12 +125,11 @@ std::optional<HttpAnswer> Exporter::refusal_to_change(const HttpRequest& request
                       .headers = {{"WWW-Authenticate", "Bearer realm=\"ATP\""}}};
 }
 
-HttpAnswer Exporter::metrics(const HttpRequest& request) {
+std::string Exporter::metrics(TextFormat format) {
     const Reports& found = reports();
     Exposition exposition;
     for (std::size_t i = 0; i < sources_.size(); ++i) add_switch(sources_[i].name, found[i], exposition);
-    const TextFormat format = format_for(request.accept);
-    return {.type = content_type(format), .body = exposition.text(format)};
+    return exposition.text(format);
 }
 
 // For supervisors, which restart what is not healthy: one switch that answers is enough.

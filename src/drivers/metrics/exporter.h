@@ -8,6 +8,7 @@
 
 #include "base/time.h"
 #include "client/switch_report.h"
+#include "metrics/exposition.h"
 #include "metrics/http_server.h"
 
 namespace atp::metrics {
@@ -35,6 +36,8 @@ class Exporter {
     explicit Exporter(std::vector<SwitchSource> sources, std::string key = {});
 
     [[nodiscard]] HttpAnswer answer(const HttpRequest& request);
+    // The metrics of all switches, for somebody who may see them.
+    [[nodiscard]] std::string metrics(TextFormat format);
     // nullopt: the request may change something. It needs the key as a bearer's, which a browser never sends by itself,
     // so no other page can make it do so.
     [[nodiscard]] std::optional<HttpAnswer> refusal_to_change(const HttpRequest& request) const;
@@ -43,7 +46,6 @@ class Exporter {
     const Reports& reports();
     // nullopt: the request may see all.
     [[nodiscard]] std::optional<HttpAnswer> refusal(const HttpRequest& request);
-    HttpAnswer metrics(const HttpRequest& request);
     HttpAnswer health();
     HttpAnswer listed();
 
