@@ -60,7 +60,7 @@ class Prose(Tree):
         for number in range(50):
             self.write(f"docs/{number}.md", "word " * 1500)
         self.write("docs/results/a.md", "# A\n\nWritten by `a`.\n" + "word " * 5000)
-        self.expect("README.md", "word\n", "docs: 75000 hand-written words, more than 60900: shorten")
+        self.expect("README.md", "word\n", "docs: 75000 hand-written words, more than 61300: shorten")
 
     def test_reports_a_cell_that_refers_to_another(self) -> None:
         text = "| a | the same |\n| `the same` | that of a |\n\nThe same, in prose.\n"
