@@ -31,7 +31,7 @@ from serving import Serving, get, wait_until  # noqa: E402
 
 ALERTS = Path(__file__).parents[2] / "share/monitoring/alerts.yml"
 SKIPPED = 77
-BYTES, LANES, ROUNDS, WARMUP, RANKS = 1_000_000, 256, 100, 3, 3
+BYTES, LANES, ROUNDS, WARMUP, RANKS = 1_000_000, 256, 400, 3, 3
 ALLOWED = 0.02  # of the sums that the job asked for
 
 
