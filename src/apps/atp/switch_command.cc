@@ -318,7 +318,7 @@ int run_switch(Launch launch) {
     print_start(**node, launch, marks->get(), serving->get());
     if (!show_output()) return exit_failed;
     if (*kernel != nullptr) (*kernel)->commit();
-    if (auto confined = confine(options, marks->get() != nullptr); !confined) {
+    if (auto confined = confine(options, *marks != nullptr); !confined) {
         if (options.confinement == Confinement::kill) return misused(confined.error());
         log.write(observe::LogEvent::feature_missing,
                   {{"address", (*node)->address()}, {"name", "seccomp"}, {"reason", to_string(confined.error())}});
