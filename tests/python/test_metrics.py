@@ -11,6 +11,7 @@ import urllib.request
 import pytest
 import torch
 import torch.distributed as dist
+from log_lines import Lines
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from ranks import init_group, run_ranks, values_of
 
@@ -18,18 +19,6 @@ from atp import _metrics
 
 RANKS = 2
 OPEN = {"Accept": "application/openmetrics-text; version=1.0.0"}
-
-
-class Lines(logging.Handler):
-    def __init__(self):
-        super().__init__()
-        self.all = []
-
-    def emit(self, record):
-        self.all.append(f"{record.levelname} {record.getMessage()}")
-
-    def with_begin(self, begin):
-        return [line for line in self.all if line.startswith(begin)]
 
 
 def started(rank, size, store_file):

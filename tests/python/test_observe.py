@@ -10,30 +10,13 @@ import time
 import pytest
 import torch
 import torch.distributed as dist
+from log_lines import Lines
 from ranks import init_group, run_ranks, values_of
 from releases import needs_notice
 
 import atp.backend
 
 RANKS = 2
-
-
-class Lines(logging.Handler):
-    def __init__(self):
-        super().__init__()
-        self.all = []
-
-    def emit(self, record):
-        self.all.append(f"{record.levelname} {record.getMessage()}")
-
-    def wait_for(self, begin):
-        """Returns the first line that begins so. A thread hands over the lines."""
-        for _ in range(1000):
-            found = [line for line in self.all if line.startswith(begin)]
-            if found:
-                return found[0]
-            time.sleep(0.01)
-        raise AssertionError(f"no line begins with {begin}: {self.all}")
 
 
 def logged_job(rank, size, store_file):

@@ -217,10 +217,11 @@ Result<void> open_trace(SwitchOptions& options) {
     return {};
 }
 
-// Of a file that the start would write.
+// Why the start could not make this file, if it does not exist.
 std::optional<Error> problem_of_new_file(const std::string& path) {
+    if (path.empty() || access(path.c_str(), F_OK) == 0) return std::nullopt;
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-    if (path.empty() || access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) return std::nullopt;
+    if (access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) return std::nullopt;
     return fail_with_errno(Operation::open, errno, path).value();
 }
 

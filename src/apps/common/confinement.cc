@@ -241,7 +241,7 @@ void keep_use_of_maps() {
 }
 
 Result<void> confine_system_calls(Confinement confinement) {
-    // A build with sanitizers makes calls of its own, whatever it is asked for.
+    // Sanitizers make calls of their own, so their builds have no filter, not even with `kill`.
     if (confinement == Confinement::off || usual_confinement == Confinement::off || architecture == 0) return {};
     std::vector<sock_filter> code = filter_of(confinement);
     const sock_fprog program{.len = static_cast<unsigned short>(code.size()), .filter = code.data()};

@@ -35,7 +35,7 @@ inline constexpr std::string_view confinement_forms = "refuse, kill or off";
 [[nodiscard]] std::optional<Confinement> confinement_of(std::string_view word);
 
 // Keeps no capability of this thread except these (CAP_NET_ADMIN, ...), as far as it has them. Threads that it starts
-// later have no more. A system that refuses the call leaves all of them.
+// later have no more. If the system refuses the call, the thread keeps all of them.
 void keep_capabilities(std::initializer_list<unsigned> kept);
 
 // As keep_capabilities({}), but for a thread that goes on using open maps of BPF. Keeps CAP_BPF on kernels before Linux
