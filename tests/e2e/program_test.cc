@@ -2,6 +2,7 @@
 // `atp bench` as processes that are stopped, are killed, or wait for a rank that never comes.
 #include "program.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -359,7 +360,7 @@ TEST(Trace, FullDiskFailsTheProgramThatLosesIt) {
     server.signal(SIGTERM);
     for (Program* program : {&server, &rank}) {
         EXPECT_EQ(program->status(), 1);
-        EXPECT_NE(program->output().find("cannot be written: No space left"), std::string::npos) << program->output();
+        EXPECT_THAT(program->output(), testing::HasSubstr("No space left on device): the trace cannot be written"));
     }
 }
 

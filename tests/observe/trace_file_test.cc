@@ -176,7 +176,7 @@ TEST_F(TraceFiles, EventsBeyondTheQueueAreCountedInFileAndLog) {
 
 TEST_F(TraceFiles, FileThatCannotBeCreatedIsNamed) {
     const auto file = TraceFile::open({.path = "/no/folder/a"}, nullptr);
-    EXPECT_TRUE(fails(file, {.peer = "/no/folder/a", .text = HasSubstr("No such file")}));
+    EXPECT_TRUE(fails(file, {.peer = "/no/folder/a", .text = HasSubstr("cannot be written")}));
 }
 
 TEST_F(TraceFiles, FileOfAnotherWriterIsRefusedWithTheRemedy) {

@@ -33,19 +33,21 @@ Reason reason_of_resolver(int status) {
         case EAI_NONAME:
         case EAI_NODATA:
         case EAI_ADDRFAMILY: return Reason::unknown_name;
-        case EAI_AGAIN: return Reason::timed_out;
+        case EAI_AGAIN: return Reason::unreachable;
         case EAI_MEMORY: return Reason::exhausted;
         default: return Reason::failed;
     }
 }
 
 Failure failed(std::string_view text, int status, int code, Duration elapsed) {
+    // errors.md, forms, unreachable: the name is not in `/etc/hosts`, and this host reaches no name server
+    constexpr std::string_view no_server = "no name server answers: give an address, or a name of /etc/hosts";
     return Failure(Error{.operation = Operation::resolve,
                          .reason = reason_of_resolver(status),
                          .code = status == EAI_SYSTEM ? code : 0,
                          .peer = std::string(text),
                          .elapsed = elapsed,
-                         .text = gai_strerror(status)});
+                         .text = std::string(status == EAI_AGAIN ? no_server : gai_strerror(status))});
 }
 
 Result<std::vector<wire::Address>> ask_resolver(std::string_view text, const wire::HostPort& requested,

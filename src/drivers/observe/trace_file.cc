@@ -38,8 +38,8 @@ std::string host_name() {
     return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "host";
 }
 
-Failure cannot_write(const std::string& path, const std::string& why) {
-    return atp::fail(Operation::open, Reason::refused, path, "the trace cannot be written: " + why);
+Failure cannot_write(const std::string& path, int code) {
+    return fail_with_errno(Operation::open, code, path, "the trace cannot be written");
 }
 
 // The thread takes no signals, and gives way to threads that have packets.
@@ -80,19 +80,18 @@ Result<std::shared_ptr<TraceFile>> TraceFile::open(const TraceFileConfig& config
     constexpr mode_t only_owner = S_IRUSR | S_IWUSR;
     constexpr int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
     net::Descriptor file(::open(config.path.c_str(), flags, only_owner));
-    if (file.number() < 0) return cannot_write(config.path, std::strerror(errno));
+    if (file.number() < 0) return cannot_write(config.path, errno);
     struct stat state {};
     // A device has no lines to mix, and any number of processes may write to it.
     const bool is_file = fstat(file.number(), &state) == 0 && S_ISREG(state.st_mode);
     if (is_file && flock(file.number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-        // errors.md, calls, refused: [traces](traces.md#record-and-read) explains %r and %p
-        return cannot_write(config.path, "another process writes it: give each process its own file, as with %r or %p");
+        // errors.md, calls, in use: [traces](traces.md#record-and-read) explains %r and %p
+        return atp::fail(Operation::open, Reason::in_use, config.path,
+                         "another process writes this trace: give each process its own file, as with %r or %p");
     }
     // The file may have been there, and belong to another user.
-    if (is_file && fchmod(file.number(), only_owner) != 0) return cannot_write(config.path, std::strerror(errno));
-    if (is_file && !append && ftruncate(file.number(), 0) != 0) {
-        return cannot_write(config.path, std::strerror(errno));
-    }
+    if (is_file && fchmod(file.number(), only_owner) != 0) return cannot_write(config.path, errno);
+    if (is_file && !append && ftruncate(file.number(), 0) != 0) return cannot_write(config.path, errno);
     return std::shared_ptr<TraceFile>(new TraceFile(config, std::move(file), std::move(log)));
 }
 
@@ -256,7 +255,7 @@ void TraceFile::cut(std::size_t bytes) const {
 
 void TraceFile::fail(int code) {
     const char* const why = std::strerror(code);
-    failure_ = cannot_write(config_.path, why).value();
+    failure_ = cannot_write(config_.path, code).value();
     if (log_ != nullptr) {
         log_->write(LogEvent::trace_failed, {{"file", config_.path}, {"reason", why}});
     } else {
