@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -143,6 +144,26 @@ class Service(unittest.TestCase):
                       self.refused(settings, "--check-config"))  # fmt: skip
 
     # -------------------------------------------------------------------------------------------------- SIGHUP
+
+    def test_each_setting_of_the_examples_is_accepted(self) -> None:
+        share = Path(__file__).parents[2] / "share" / "atp"
+        settings = {name: re.sub(r"^# ([\w-]+ = )", r"\1", (share / name).read_text(), flags=re.MULTILINE)
+                    for name in ("switch.toml", "tenants.toml")}  # fmt: skip
+        for name, least in (("switch.toml", 8), ("tenants.toml", 14)):
+            self.assertGreaterEqual(len(re.findall(r"^[\w-]+ = ", settings[name], flags=re.MULTILINE)), least)
+        for team in ("vision", "speech"):
+            key = self.folder / f"{team}-leaf-1.key"
+            self.atp("key", "new", self.folder / team, "--tenant", team)
+            self.atp("key", "for", "leaf-1", key, "--from", self.folder / team)
+        operator = self.folder / "operator.key"
+        operator.write_text("secret of the operator\n")
+        operator.chmod(0o600)
+        tenants = self.folder / "tenants.toml"
+        tenants.write_text(settings["tenants.toml"])
+        tenants.chmod(0o600)
+        self.file.write_text(settings["switch.toml"].replace("/etc/atp", str(self.folder)))
+        done = self.atp("switch", "--config", self.file, "--check-config")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_sighup_during_a_job_fails_no_operation(self) -> None:
         self.file.write_text('log-level = "info"\njobs = 8\n')
