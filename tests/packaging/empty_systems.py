@@ -8,12 +8,14 @@ cache. What starts in a copy ends with its lines, because they have a space of p
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +26,32 @@ SHARED = "/machine"  # folders of this machine in an empty system
 ORIGINS = ("Debian", "Ubuntu")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 NOTHING_STARTS = r"export DEBIAN_FRONTEND=noninteractive; printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d && chmod 755 /usr/sbin/policy-rc.d"
+CGROUPS = Path("/sys/fs/cgroup")
+LINES_OF_A_TEST = """
+[Unit]
+Wants=multi-user.target
+After=multi-user.target
+SuccessAction=exit
+FailureAction=exit
+
+[Service]
+Type=oneshot
+ExecStart=/bin/bash -ex /lines
+StandardOutput=append:/printed
+StandardError=append:/printed
+"""
+
+
+def remove_groups(group: Path) -> None:
+    """What the processes of a system left, once they have ended."""
+    end = time.monotonic() + 10
+    while group.exists() and time.monotonic() < end:
+        for path in sorted(group.rglob("*/"), reverse=True):
+            with contextlib.suppress(OSError):
+                path.rmdir()
+        with contextlib.suppress(OSError):
+            group.rmdir()
+        time.sleep(0.1)
 
 
 def skip(reason: str) -> None:
@@ -141,24 +169,28 @@ class EmptySystems:
         subprocess.run(copy, cwd=SOURCES, input=tracked, check=True)
         return root
 
+    def _mounts(self, root: Path, also: dict[str, str], apart: bool) -> list[str]:
+        # The devices are those that mmdebstrap made: their rights do not depend on this machine's.
+        mounts = [f"mount -t proc proc {root}/proc", f"mount -t tmpfs -o mode=1777 tmpfs {root}/dev/shm",
+                  f"mount -t devpts -o newinstance,ptmxmode=666 devpts {root}/dev/pts"]  # fmt: skip
+        for here, there in [*self._machine.shared.items(), *also.items()]:
+            at = root / there.lstrip("/")
+            at.parent.mkdir(parents=True, exist_ok=True)
+            at.mkdir(exist_ok=True) if os.path.isdir(here) else at.touch()
+            mounts.append(f"mount --bind {here} {at}")
+        mounts += [f"mount -o remount,ro,bind {root}{there}" for there in also.values()]
+        if apart:
+            mounts += ["ip link set lo up", "ip link add name node type veth peer name nowhere", "ip link set nowhere up",
+                       "ip address add 10.77.0.1/24 dev node", "ip link set node up"]  # fmt: skip
+            mounts += [f"mount -t sysfs -o ro sysfs {root}/sys", "hostname node1"]
+        return mounts
+
     def run(self, root: Path, lines: str, home: str = "/", also: dict[str, str] | None = None, apart: bool = False,
             limit_s: int | None = None) -> None:  # fmt: skip
         """Runs the lines in the system, in the folder `home`. Raises CalledProcessError if one fails, and TimeoutExpired
         after the limit. `also`: further paths of this machine to read, with their paths there. `apart`: with a network
         and a name of its own: the loopback, and an interface to nowhere, without which names do not resolve."""
-        # The devices are those that mmdebstrap made: their rights do not depend on this machine's.
-        mounts = [f"mount -t proc proc {root}/proc", f"mount -t tmpfs -o mode=1777 tmpfs {root}/dev/shm",
-                  f"mount -t devpts -o newinstance,ptmxmode=666 devpts {root}/dev/pts"]  # fmt: skip
-        for here, there in [*self._machine.shared.items(), *(also or {}).items()]:
-            at = root / there.lstrip("/")
-            at.parent.mkdir(parents=True, exist_ok=True)
-            at.mkdir(exist_ok=True) if os.path.isdir(here) else at.touch()
-            mounts.append(f"mount --bind {here} {at}")
-        mounts += [f"mount -o remount,ro,bind {root}{there}" for there in (also or {}).values()]
-        if apart:
-            mounts += ["ip link set lo up", "ip link add name node type veth peer name nowhere", "ip link set nowhere up",
-                       "ip address add 10.77.0.1/24 dev node", "ip link set node up"]  # fmt: skip
-            mounts += [f"mount -t sysfs -o ro sysfs {root}/sys", "hostname node1"]
+        mounts = self._mounts(root, also or {}, apart)
         settings = [f"{variable}={value}" for variable, value in self._machine.environment.items()]
         # The mounts end with the namespace, before the folder is removed.
         spaces = ["--mount", "--pid", *(["--net", "--uts"] if apart else [])]
@@ -168,6 +200,36 @@ class EmptySystems:
         paste = ["bash", "-exc", f"cd {home}\n{lines}"]
         subprocess.run([*inside, script, "paste", *settings, *paste], check=True, stdin=subprocess.DEVNULL,
                        timeout=limit_s)  # fmt: skip
+
+    def boot(self, root: Path, lines: str, also: dict[str, str], limit_s: int) -> None:
+        """Starts the system's systemd as its first process, apart, and runs the lines as a service. It ends with them,
+        and what they printed follows. Raises as run() does."""
+        (root / "etc/systemd/system/lines.service").write_text(LINES_OF_A_TEST)
+        (root / "lines").write_text(lines)
+        printed = root / "printed"
+        kind, cgroups = ("cgroup2", CGROUPS) if (CGROUPS / "cgroup.procs").exists() else ("cgroup", CGROUPS / "systemd")
+        if not (cgroups / "cgroup.procs").exists():
+            skip("this machine has no control groups for systemd")
+        there = root / cgroups.relative_to("/")
+        # Units mount below the root, so it is a mount too, and moves to the place of this machine's.
+        mounts = [f"mount --bind {root} {root}", *self._mounts(root, also, True)]
+        # Settings of the kernel are those of this machine.
+        mounts += [f"mount --bind {root}/proc/sys {root}/proc/sys", f"mount -o remount,ro,bind {root}/proc/sys",
+                   f"mount -t tmpfs -o mode=755 tmpfs {root}/run", f"mount -t bpf bpf {root}/sys/fs/bpf"]  # fmt: skip
+        mounts += [f"mount -t tmpfs tmpfs {root}/sys/fs/cgroup", f"mkdir {there}"] if kind == "cgroup" else []
+        mounts += [f"mount -t {kind} {'-o none,name=systemd' if kind == 'cgroup' else ''} cgroup {there}"]
+        mounts += [f"cd {root}", "mount --move . /"]
+        system = f"chroot . env --ignore-environment container=test PATH={PATH} /lib/systemd/systemd"
+        script = "\n".join([*mounts, f"exec {system} --unit=lines.service --show-status=false --log-target=journal"])
+        group = Path(tempfile.mkdtemp(prefix="atp-", dir=cgroups))
+        spaces = "--mount --pid --net --uts --ipc --cgroup --fork --kill-child"
+        enter = f'echo $$ >{group}/cgroup.procs && exec setpriv --pdeathsig KILL unshare {spaces} bash -ec "$1"'
+        command = ["bash", "-ec", enter, "boot", script]
+        try:
+            subprocess.run(command, check=True, stdin=subprocess.DEVNULL, timeout=limit_s)
+        finally:
+            print(printed.read_text() if printed.exists() else "it has printed nothing", flush=True)
+            remove_groups(group)
 
     def paste(self, name: str, lines: str) -> None:
         """Runs the lines in a fresh system, in the folder of the sources."""
