@@ -10,15 +10,20 @@
 
 namespace atp::apps {
 
-// One line that is overwritten, if standard error is a terminal; otherwise nothing.
+// What long work does at the moment, on standard error: on a terminal one line that is overwritten, elsewhere a line a
+// minute.
 class Progress {
   public:
     void show(std::string_view text) {
         const auto now = std::chrono::steady_clock::now();
-        if (!terminal_ || now < next_) return;
-        next_ = now + std::chrono::milliseconds(200);
-        fmt::print(stderr, "\r{}\033[K", text);
-        shown_ = true;
+        if (now < next_) return;
+        next_ = now + (terminal_ ? std::chrono::milliseconds(200) : a_minute);
+        if (terminal_) {
+            fmt::print(stderr, "\r{}\033[K", text);
+        } else {
+            fmt::print(stderr, "{}\n", text);
+        }
+        shown_ = terminal_;
     }
     void clear() {
         if (shown_) fmt::print(stderr, "\r\033[K");
@@ -26,10 +31,13 @@ class Progress {
     }
 
   private:
+    static constexpr std::chrono::milliseconds a_minute = std::chrono::minutes(1);
+
     bool terminal_ = isatty(STDERR_FILENO) != 0;
     bool shown_ = false;
-    // Runs of less than 1 s show nothing.
-    std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    // Short runs show nothing.
+    std::chrono::steady_clock::time_point next_ =
+        std::chrono::steady_clock::now() + (terminal_ ? std::chrono::seconds(1) : a_minute);
 };
 
 }  // namespace atp::apps
