@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads and writes the committed vectors with tests/support/wire_format.py."""
+"""Reads and writes the committed vectors with tests/support/wire_format.py, and counts them for their page."""
 
+import re
 import unittest
 
-from vector_rows import bytes_of, lanes_of, message_of, rows_of, wire_format
+from vector_rows import FOLDER, bytes_of, lanes_of, message_of, rows_of, wire_format
 
 
 class Packets(unittest.TestCase):
@@ -45,6 +46,13 @@ class Messages(unittest.TestCase):
                 length = len(wire_format.write_message(kind, **fields))
                 with self.subTest(row["description"]), self.assertRaises(ValueError):
                     wire_format.read_message(bytes_of(row)[: length - 1])
+
+
+class Page(unittest.TestCase):
+    def test_it_counts_the_rows_of_each_file(self) -> None:
+        page = (FOLDER.parents[1] / "docs" / "spec" / "vectors.md").read_text()
+        said = {name: int(rows) for name, rows in re.findall(r"^\| \[(\w+\.json)\]\S* \| (\d+) \|", page, re.MULTILINE)}
+        self.assertEqual(said, {path.name: len(rows_of(path.name)) for path in FOLDER.glob("*.json")})
 
 
 if __name__ == "__main__":
