@@ -8,9 +8,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <fstream>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "metrics/http_client.h"
 
@@ -146,6 +149,57 @@ TEST(HttpServer, WhatIsNoRequestDisturbsNoOther) {
     EXPECT_THAT(answer_to(**server, "\x01\x02 nonsense\r\n\r\n"), Not(HasSubstr("200")));
     EXPECT_THAT(answer_to(**server, closing("GET /" + std::string(20'000, 'x') + " HTTP/1.1")), Not(HasSubstr("200")));
     EXPECT_THAT(answer_to(**server, closing("GET / HTTP/1.1")), StartsWith("HTTP/1.1 200"));
+}
+
+net::Descriptor connection_to(const HttpServer& server, const std::string& beginning) {
+    net::Descriptor socket(::socket(AF_INET, SOCK_STREAM, 0));
+    const timeval longest{.tv_sec = 10, .tv_usec = 0};
+    setsockopt(socket.number(), SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest);
+    EXPECT_EQ(connect(socket.number(), server.address().data(), server.address().size()), 0);
+    EXPECT_EQ(send(socket.number(), beginning.data(), beginning.size(), MSG_NOSIGNAL), std::ssize(beginning));
+    return socket;
+}
+
+TEST(HttpServer, ClientsThatAskNothingKeepNoOtherOut) {
+    const auto server = HttpServer::start(anywhere(), echo);
+    ASSERT_TRUE(server);
+    const net::Descriptor scraper = connection_to(**server, "GET /1 HTTP/1.1\r\nHost: a\r\n\r\n");
+    std::array<char, 4096> answer{};
+    ASSERT_GT(recv(scraper.number(), answer.data(), answer.size(), 0), 0);
+    constexpr std::size_t more_than_served = 200;
+    std::vector<net::Descriptor> idle;
+    while (idle.size() < more_than_served) {
+        idle.push_back(connection_to(**server, "GET / HTTP/1.1\r\n"));
+        // As a scraper does now and then.
+        if (idle.size() % 50 != 0) continue;
+        ASSERT_EQ(send(scraper.number(), "GET /2 HTTP/1.1\r\nHost: a\r\n\r\n", 28, MSG_NOSIGNAL), 28);
+        ASSERT_GT(recv(scraper.number(), answer.data(), answer.size(), 0), 0) << "its connection stays";
+    }
+    EXPECT_THAT(answer_to(**server, closing("GET / HTTP/1.1")), StartsWith("HTTP/1.1 200"));
+    EXPECT_EQ(recv(idle.front().number(), answer.data(), answer.size(), 0), 0) << "the oldest one is broken";
+    EXPECT_EQ(recv(idle.back().number(), answer.data(), answer.size(), MSG_DONTWAIT), -1) << "the newest is not";
+}
+
+TEST(HttpServer, ChangeOfAClientThatHasGoneIsNotCarriedOut) {
+    std::atomic<int> changes = 0;
+    std::atomic<bool> waits = true;
+    const auto server = HttpServer::start(anywhere(), [&](const HttpRequest& request) {
+        if (request.path == "/wait") waits.wait(true);
+        if (request.method == "POST") ++changes;
+        return HttpAnswer{};
+    });
+    ASSERT_TRUE(server);
+    const net::Descriptor first = connection_to(**server, closing("GET /wait HTTP/1.1"));
+    const std::string change = "POST /change HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n";
+    connection_to(**server, change) = net::Descriptor();  // it loses patience
+    waits = false;
+    waits.notify_all();
+    EXPECT_THAT(answer_to(**server, closing("GET / HTTP/1.1")), StartsWith("HTTP/1.1 200"));
+    EXPECT_EQ(changes, 0);
+    const net::Descriptor patient = connection_to(**server, change);
+    std::array<char, 4096> answer{};
+    EXPECT_GT(recv(patient.number(), answer.data(), answer.size(), 0), 0);
+    EXPECT_EQ(changes, 1);
 }
 
 TEST(HttpServer, AddressInUseIsAnError) {

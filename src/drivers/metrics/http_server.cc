@@ -2,6 +2,7 @@
 #include "metrics/http_server.h"
 
 #include <event2/buffer.h>
+#include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/listener.h>
@@ -19,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <list>
 
 // The library draws from these, which glibc has from 2.36 on only: with them, a wheel also runs on older systems.
 extern "C" void arc4random_buf(void* to, std::size_t size) noexcept {
@@ -41,6 +43,7 @@ namespace {
 
 constexpr int waiting_connections = 64;
 constexpr int idle_seconds = 60;
+constexpr std::size_t most_connections = 128;
 constexpr ev_ssize_t most_header_bytes = 8192;
 constexpr ev_ssize_t most_body_bytes = 0;
 
@@ -70,6 +73,10 @@ Result<net::Descriptor> listening_socket(const std::string& path) {
     if (!socket.valid()) return fail_with_errno(Operation::open, errno, path);
     struct stat status {};
     if (lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode) && is_left_behind(address)) unlink(path.c_str());
+    if (access(path.c_str(), F_OK) == 0 && !S_ISSOCK(status.st_mode)) {
+        // errors.md, starts, malformed: `--control` names a file or a folder
+        return fail(Operation::bind, Reason::malformed, path, "this is no socket: name a path where nothing is");
+    }
     const mode_t usual = umask(0177);
     const int bound = bind(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
     const int error = errno;
@@ -108,14 +115,14 @@ HttpAnswer answer_of(const HttpServer::Handler& handler, const HttpRequest& requ
     }
 }
 
-void answer(evhttp_request* request, void* handler) {
-    const evhttp_uri* const uri = evhttp_request_get_evhttp_uri(request);
-    const char* const path = uri == nullptr ? nullptr : evhttp_uri_get_path(uri);
-    const HttpAnswer answer =
-        answer_of(*static_cast<HttpServer::Handler*>(handler), {.path = path == nullptr || *path == '\0' ? "/" : path,
-                                                                .accept = header_of(request, "Accept"),
-                                                                .authorization = header_of(request, "Authorization"),
-                                                                .method = method_of(request)});
+// It has closed the connection, perhaps because it waited too long. It then believes that nothing has changed.
+bool has_left(bufferevent* client) {
+    char next = 0;
+    const ssize_t size = recv(bufferevent_getfd(client), &next, 1, MSG_PEEK | MSG_DONTWAIT);
+    return size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+void send(evhttp_request* request, const HttpAnswer& answer) {
     evkeyvalq* const headers = evhttp_request_get_output_headers(request);
     const auto add = [&](std::string_view name, std::string_view value) {
         evhttp_add_header(headers, std::string(name).c_str(), std::string(value).c_str());
@@ -142,11 +149,80 @@ struct HttpServer::Library {
         }
     };
 
+    // Open connections, the one first that has asked nothing for the longest time. Beyond `most_connections`, it ends:
+    // clients that send a request slowly or never cannot take the descriptors of this process from others.
+    class Connections {
+      public:
+        Connections() = default;
+        ~Connections() {
+            for (bufferevent* each : open_) bufferevent_decref(each);
+        }
+        Connections(const Connections&) = delete;
+        Connections& operator=(const Connections&) = delete;
+
+        // The library asks for it when it has accepted a connection, and gives it the socket afterwards.
+        static bufferevent* accept(event_base* base, void* self) {
+            bufferevent* const added = bufferevent_socket_new(base, -1, 0);
+            if (added != nullptr) static_cast<Connections*>(self)->add(added);
+            return added;
+        }
+        void has_asked(bufferevent* connection) {
+            const auto found = std::ranges::find(open_, connection);
+            if (found != open_.end()) open_.splice(open_.end(), open_, found);
+        }
+
+      private:
+        void add(bufferevent* connection) {
+            open_.remove_if([](bufferevent* each) {
+                const bool freed = was_freed(each);
+                if (freed) bufferevent_decref(each);
+                return freed;
+            });
+            if (open_.size() >= most_connections) {
+                shutdown(bufferevent_getfd(open_.front()), SHUT_RDWR);  // so the library closes it
+                bufferevent_decref(open_.front());
+                open_.pop_front();
+            }
+            bufferevent_incref(connection);
+            open_.push_back(connection);
+        }
+        // The library has closed the socket, whose number may be that of another one. It then asks for no news.
+        static bool was_freed(bufferevent* connection) {
+            bufferevent_data_cb read = nullptr;
+            bufferevent_data_cb write = nullptr;
+            bufferevent_event_cb event = nullptr;
+            bufferevent_getcb(connection, &read, &write, &event, nullptr);
+            return read == nullptr && write == nullptr && event == nullptr;
+        }
+
+        std::list<bufferevent*> open_;
+    };
+
+    explicit Library(Handler answers) : handler(std::move(answers)) {}
+
+    Handler handler;
     std::unique_ptr<event_base, Released<event_base_free>> base{event_base_new()};
+    Connections connections{};
     std::unique_ptr<evhttp, Released<evhttp_free>> http{base ? evhttp_new(base.get()) : nullptr};
     net::Descriptor bell{eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
     std::unique_ptr<event, Released<event_free>> end{};  // when the bell rings
 
+    static void answer(evhttp_request* request, void* self) {
+        Library& library = *static_cast<Library*>(self);
+        bufferevent* const client = evhttp_connection_get_bufferevent(evhttp_request_get_connection(request));
+        library.connections.has_asked(client);
+        const std::string_view method = method_of(request);
+        if (method != "GET" && has_left(client)) {
+            evhttp_send_error(request, HTTP_BADREQUEST, nullptr);
+            return;
+        }
+        const evhttp_uri* const uri = evhttp_request_get_evhttp_uri(request);
+        const char* const path = uri == nullptr ? nullptr : evhttp_uri_get_path(uri);
+        send(request, answer_of(library.handler, {.path = path == nullptr || *path == '\0' ? "/" : path,
+                                                  .accept = header_of(request, "Accept"),
+                                                  .authorization = header_of(request, "Authorization"),
+                                                  .method = method}));
+    }
     static void stop(evutil_socket_t, short, void* base) { event_base_loopbreak(static_cast<event_base*>(base)); }
 
     // Without a free descriptor, the connection stays in the queue. Asking again at once would only fill a core.
@@ -176,15 +252,16 @@ struct HttpServer::Library {
     }
 };
 
-HttpServer::HttpServer(Handler handler, const wire::Address& address, std::unique_ptr<Library> library,
+HttpServer::HttpServer(const wire::Address& address, std::unique_ptr<Library> library,
                        const std::function<void()>& enter_thread)
-    : handler_(std::move(handler)), address_(address), library_(std::move(library)) {
+    : address_(address), library_(std::move(library)) {
     evhttp* const http = library_->http.get();
     evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST | EVHTTP_REQ_DELETE);
     evhttp_set_max_headers_size(http, most_header_bytes);
     evhttp_set_max_body_size(http, most_body_bytes);
     evhttp_set_timeout(http, idle_seconds);
-    evhttp_set_gencb(http, answer, &handler_);
+    evhttp_set_bevcb(http, Library::Connections::accept, &library_->connections);
+    evhttp_set_gencb(http, Library::answer, library_.get());
     thread_ = std::thread([this, enter_thread] {
         sigset_t all;  // signals are for other threads
         sigfillset(&all);
@@ -219,13 +296,13 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start_at(const std::string& path
 
 Result<std::unique_ptr<HttpServer>> HttpServer::serve(net::Descriptor socket, const std::string& place, Handler handler,
                                                       const std::function<void()>& enter_thread) {
-    auto library = std::make_unique<Library>();
+    auto library = std::make_unique<Library>(std::move(handler));
     if (!library->prepare()) return fail(Operation::open, Reason::exhausted, place, "no memory for HTTP");
     const wire::Address address = address_of(socket);
     if (!library->listen_at(std::move(socket))) {
         return fail(Operation::open, Reason::exhausted, place, "no memory for HTTP");
     }
-    return std::unique_ptr<HttpServer>(new HttpServer(std::move(handler), address, std::move(library), enter_thread));
+    return std::unique_ptr<HttpServer>(new HttpServer(address, std::move(library), enter_thread));
 }
 
 }  // namespace atp::metrics

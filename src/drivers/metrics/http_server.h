@@ -34,7 +34,8 @@ struct HttpAnswer {
 // Ownership: owns a listening socket and a thread, which calls the handler for one request after the other.
 // Calling order: start(); the destructor ends the thread, and breaks connections.
 // Failure: start() returns why the address cannot be used. A client that sends too much or nothing for a minute is
-//   disconnected; other clients are not affected, unless the handler waits.
+//   disconnected, and of more than 128 connections the one that has asked nothing for the longest time. Other clients
+//   are not affected, unless the handler waits. POST and DELETE of a client that no longer waits are not carried out.
 class HttpServer {
   public:
     using Handler = std::function<HttpAnswer(const HttpRequest&)>;
@@ -59,10 +60,9 @@ class HttpServer {
     [[nodiscard]] static Result<std::unique_ptr<HttpServer>> serve(net::Descriptor socket, const std::string& place,
                                                                    Handler handler,
                                                                    const std::function<void()>& enter_thread);
-    HttpServer(Handler handler, const wire::Address& address, std::unique_ptr<Library> library,
+    HttpServer(const wire::Address& address, std::unique_ptr<Library> library,
                const std::function<void()>& enter_thread);
 
-    Handler handler_;
     wire::Address address_;
     std::unique_ptr<Library> library_;
     std::string path_;  // of a local socket; empty: none
