@@ -36,10 +36,20 @@ TEST(Printable, TextOfAnyLanguageIsUnchanged) {
     }
 }
 
+TEST(FirstColumns, CutsNoCharacterAndCountsWideOnesTwice) {
+    EXPECT_EQ(first_columns("abc", 2), "ab");
+    EXPECT_EQ(first_columns("abc", 9), "abc");
+    EXPECT_EQ(first_columns("\u00E4\u00F6\u00FC", 2), "\u00E4\u00F6");
+    EXPECT_EQ(first_columns("\u65E5\u672C\u8A9E", 5), "\u65E5\u672C");
+    EXPECT_EQ(first_columns("\u65E5", 1), "");
+    EXPECT_EQ(first_columns("", 1), "");
+}
+
 TEST(Printable, ControlCharactersBecomeQuestionMarks) {
     EXPECT_EQ(printable("\x1b]52;c;QQ\a\r\n\t"), "?]52;c;QQ????");
     EXPECT_EQ(printable(std::string("a\0b\x7f", 4)), "a?b?");
     EXPECT_EQ(printable("\u0080\u009b31m\u009f"), "????31m??") << "one for each byte of C1";
+    EXPECT_EQ(printable("a\u200bb\u202ec\u2028d\u2066\uFEFF"), "a???b???c???d??????") << "unseen, or reordering";
 }
 
 TEST(Printable, BytesThatAreNoUtf8BecomeQuestionMarks) {

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import codecs
 import enum
+import re
 import struct
 import sys
 from pathlib import Path
@@ -70,11 +71,14 @@ class Cut(ValueError):
     """Raised if a message ends before its last field."""
 
 
+CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff]")
+
+
 def printable(data: bytes) -> str:
     """Returns the text with a `?` for each byte of a control character, and for each byte that is no UTF-8."""
     codecs.register_error("atp", lambda error: ("?" * (error.end - error.start), error.end))
     text = data.decode(errors="atp")
-    return "".join("?" * len(c.encode()) if c < " " or "\x7f" <= c < "\xa0" else c for c in text)
+    return CONTROL.sub(lambda found: "?" * len(found[0].encode()), text)
 
 
 class Reader:

@@ -189,7 +189,7 @@ std::vector<std::string> top_lines(const Look& now, const Look& before, double s
     for (const JobLine& job : jobs) lines.push_back(job.text);
     if (jobs.empty()) lines.emplace_back("no jobs");
     if (lines.size() > height) lines.resize(height);
-    for (std::string& line : lines) line = printable(line).substr(0, width);
+    for (std::string& line : lines) line = first_columns(printable(line), width);
     return lines;
 }
 

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "apps/common/command_text.h"
+#include "base/text.h"
 #include "base/units.h"
+#include "wire/address.h"
 
 namespace atp::apps {
 
@@ -114,14 +116,22 @@ class Flags {
         return parsed(flag, target, placeholder, parse, accepted_values, help);
     }
 
+    // An address that a resolver can find; port 0 leaves the choice to the kernel.
+    CLI::Option* address(const std::string& flag, std::string& target, const std::string& help) {
+        const auto parse = [](std::string_view text) {
+            return wire::split_host_port(text) ? std::optional<std::string>(text) : std::nullopt;
+        };
+        return parsed(flag, target, "ADDRESS", parse, address_forms, help);
+    }
+
     // Replaces what the help says, which otherwise follows from the accepted values.
     void describe(const CLI::Option* option, FlagText text) { command_.describe(option, std::move(text)); }
 
   private:
     [[noreturn]] static void refuse(const std::string& flag, const std::string& text, const std::string& accepted) {
         if (text.empty()) throw CLI::ValidationError(fmt::format("{}: empty value; expected {}", flag, accepted));
-        throw CLI::ValidationError(
-            fmt::format("{}: '{}' is {}; use {}", flag, text, is_too_large(text) ? "too large" : "invalid", accepted));
+        throw CLI::ValidationError(fmt::format("{}: '{}' is {}; use {}", flag, printable(text),
+                                               is_too_large(text) ? "too large" : "invalid", accepted));
     }
     CLI::Option* described(CLI::Option* option, std::string_view help, std::string_view accepted) {
         command_.describe(option, flag_text(help, accepted));

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/text.h"
+
 namespace atp {
 
 bool Error::recoverable() const {
@@ -92,7 +94,7 @@ std::string to_string(const Error& error) {
         line += seconds < 1 ? fmt::format(" after {:.3f} ms", seconds * 1e3) : fmt::format(" after {:.1f} s", seconds);
     }
     if (!error.text.empty()) line += ": " + error.text;
-    return line;
+    return printable(line);  // it may quote what somebody typed
 }
 
 Reason reason_of(int code) {
