@@ -14,6 +14,7 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -184,6 +185,19 @@ class Top(unittest.TestCase):
         names = ("in", "out", "added/s", "passed", "coll.", "resent", "drops")
         cells = [f"{name:>{columns}}" for name, columns in zip(names, (5, 5, 7, 6, 5, 6, 5), strict=True)]
         return " ".join(["  ", f"{'switch':<21}", *cells])[:width].rstrip()
+
+    def test_ends_beside_a_switch_that_answers_later_than_the_next_look(self) -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+            silent.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{silent.getsockname()[1]}"
+            self.terminal.run(f"atp top {self.root} {address} --interval 100ms --timeout 300ms; echo ended=$?")
+            wait_until(lambda: "1 of 2 switches up" in "".join(self.terminal.lines()[:1]), "the other switch")
+            self.terminal.press("q")
+            self.assert_restored()
+
+    def test_needs_a_terminal_that_moves_its_cursor(self) -> None:
+        self.terminal.run(f"TERM=dumb atp top {self.root}; echo ended=$?")
+        wait_until(lambda: "ended=2" in self.terminal.lines(), "it ends")
 
     def test_restores_the_terminal_after_an_interruption(self) -> None:
         self.show()

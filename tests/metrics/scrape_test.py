@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -84,6 +85,21 @@ class Scrape(unittest.TestCase):
             time.sleep(0.1)
             self.assertEqual(values(exporter.get("/metrics")[1], "atp_switch_up"), [0])
             self.assertEqual(exporter.get("/healthz")[0], 503)
+
+    def test_it_ends_while_it_asks_a_silent_switch(self):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+            silent.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{silent.getsockname()[1]}"
+            with Serving(ATP, "metrics", address, "--http", "127.0.0.1:0", "--timeout", "300s") as exporter:
+                host, port = exporter.http.split(":")
+                with socket.create_connection((host, int(port))) as client:
+                    client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+                    self.assertTrue(silent.recv(2048))  # it asks; Serving waits less long for its end than it would
+
+    def test_a_switch_that_is_named_twice_is_refused(self):
+        done = subprocess.run([ATP, "metrics", *["127.0.0.1:4790"] * 2, "--once"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("named twice", done.stderr)
 
     def test_text_for_a_file_collector(self):
         with switch() as one:

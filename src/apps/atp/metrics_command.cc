@@ -36,11 +36,11 @@ int run_metrics(const MetricsCommand& options) {
     auto sources = sources_of(options.switches, options.timeout);
     if (!sources) return misused(sources.error());
     if (options.once) {
-        fmt::print("{}", metrics::Exporter(*std::move(sources)).metrics(metrics::TextFormat::prometheus));
+        fmt::print("{}", metrics::Exporter(std::move(sources->sources)).metrics(metrics::TextFormat::prometheus));
         return show_output() ? exit_passed : exit_failed;
     }
     const StopSignals signals;
-    const auto part = MetricsPart::start(options.serving, *std::move(sources));
+    const auto part = MetricsPart::start(options.serving, std::move(sources->sources));
     if (!part) return misused(part.error());
     if (!options.quiet) {
         fmt::print("metrics at http://{}/metrics, page at http://{}/\n", to_string((*part)->address()),
@@ -52,6 +52,7 @@ int run_metrics(const MetricsCommand& options) {
         fmt::print(stderr, "atp metrics: goes on without a filter of system calls: {}\n", to_string(confined.error()));
     }
     (void)signals.wait();
+    sources->close();
     return exit_passed;
 }
 
@@ -63,8 +64,7 @@ std::function<int()> register_metrics(CLI::App& program) {
         Command::add(program, "metrics", "Serve the counters of switches to Prometheus, and a live page");
     command.add_option("SWITCH", options->switches, "Addresses of switches")->type_name("ADDRESS")->required();
     Flags flags(command, "Serving");
-    flags.text("--http", options->serving.http, "ADDRESS", address_forms,
-               "Local address for HTTP; port 0: any free one [127.0.0.1:9790]");
+    flags.address("--http", options->serving.http, "Local address for HTTP; port 0: any free one [127.0.0.1:9790]");
     flags.text("--http-key", options->serving.key_file, "FILE", "a path",
                "File with the operator's key, which scrapers and browsers must send; needed if a switch has tenants "
                "[none]");

@@ -10,9 +10,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/atp/switch_sources.h"
@@ -69,17 +71,19 @@ class Screen {
         }
         return show_output();
     }
-    // Whether q, or the end of the input, came by then.
+    // Whether q, or the end of the input, came by then, or had come before.
     static bool ends_by(Time until, const Interruption& interruption) {
         constexpr Duration look_interval = std::chrono::milliseconds(50);
         while (!interruption.came()) {
-            const Duration left = until - net::now();
-            if (left <= Duration::zero()) return false;
+            const Duration left = std::max(until - net::now(), Duration::zero());
             pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
             const auto wait = std::chrono::ceil<std::chrono::milliseconds>(std::min(left, look_interval));
-            if (poll(&input, 1, static_cast<int>(wait.count())) <= 0) continue;
             char key = 0;
-            if (read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q') return true;
+            if (poll(&input, 1, static_cast<int>(wait.count())) > 0) {
+                if (read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q') return true;
+            } else if (left == Duration::zero()) {
+                return false;
+            }
         }
         return true;
     }
@@ -93,6 +97,11 @@ int run_top(const TopOptions& options) {
         fmt::print(stderr, "atp top: needs a terminal; for a program, use atp stats --json\n");
         return exit_misused;
     }
+    const char* const terminal = std::getenv("TERM");
+    if (terminal == nullptr || *terminal == '\0' || std::string_view(terminal) == "dumb") {
+        fmt::print(stderr, "atp top: needs a terminal that moves its cursor (TERM); or use atp stats --watch\n");
+        return exit_misused;
+    }
     Interruption interruption;
     const auto sources = sources_of(options.switches, options.timeout);
     if (!sources) {
@@ -104,7 +113,7 @@ int run_top(const TopOptions& options) {
     Time seen{};
     while (true) {
         const Time begin = net::now();
-        Look now{options.switches, metrics::ask(*sources)};
+        Look now{options.switches, metrics::ask(sources->sources)};
         const Time at = net::now();
         const Size size = Screen::size();
         const double seconds = std::chrono::duration<double>(at - seen).count();
