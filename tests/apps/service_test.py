@@ -103,6 +103,8 @@ class Service(unittest.TestCase):
                          "atp switch: FILE: 'memroy' is unknown: did you mean 'memory'? (line 1)")  # fmt: skip
         self.assertEqual(self.refused("\njobs = 0\n"),
                          "atp switch: FILE: jobs: '0' is invalid; use a whole number from 1 to 65536 (line 2)")  # fmt: skip
+        self.assertEqual(self.refused('\n\nlisten = "4\\n790"\n'),
+                         "atp switch: FILE: listen: '4?790' is invalid; use host:port or [host]:port (line 3)")  # fmt: skip
         self.assertEqual(self.refused("pin = 3\n"), "atp switch: FILE: pin = 3: use true or false (line 1)")
         self.assertIn("invalid TOML", self.refused("jobs =\n"))
         self.assertIn("unknown", self.refused('config = "other.toml"\n'))
@@ -127,8 +129,21 @@ class Service(unittest.TestCase):
         self.assertIn("/nonexistent", self.refused('tenants = "/nonexistent"\n', "--check-config"))
         self.assertIn("memory", self.refused('memory = "1kB"\nlanes = 1024\n', "--check-config"))
         self.assertIn("70000", self.refused('http = "127.0.0.1:70000"\n', "--check-config"))
-        for key in ("trace", "state"):
+        for key in ("trace", "state", "control"):
             self.assertIn("/nonexistent/file", self.refused(f'{key} = "/nonexistent/file"\n', "--check-config"))
+        self.assertIn("ENAMETOOLONG", self.refused(f'control = "{"x" * 200}"\n', "--check-config"))
+        self.assertIn("this is no file", self.refused(f'state = "{self.folder}"\n', "--check-config"))
+        self.assertIn("its own parent", self.refused('listen = "127.0.0.1:4790"\nparent = "127.0.0.1:4790"\n'))
+
+    def test_what_is_no_file_or_socket_is_refused_at_once(self) -> None:
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        reasons = {"state": "this is no file", "trace": "cannot be written", "control": "this is no socket"}
+        for key, why in reasons.items():
+            self.assertIn(why, self.refused(f'listen = "127.0.0.1:0"\n{key} = "{pipe}"\n'))
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        self.assertIn("this is no file", self.refused(f'listen = "127.0.0.1:0"\ntrace = "{pipe}"\n'))
 
     def test_metrics_of_tenants_need_a_key(self) -> None:
         tenants, key = self.folder / "tenants.toml", self.folder / "operator.key"
@@ -252,7 +267,13 @@ class Service(unittest.TestCase):
         switch = self.start("--http", "127.0.0.1:0", "--http-key", key, "--control", self.control)
         address = switch.address()
         page = switch.line("http://").split("http://")[1].split("/")[0]
-        self.assertEqual(self.atp("drain", page, "--no-wait").returncode, 1)
+        self.assertIn("the operator's key is required", self.atp("drain", page, "--no-wait").stderr)
+        wrong = self.folder / "wrong.key"
+        wrong.write_text("another key that is as long\n")
+        wrong.chmod(0o600)
+        done = self.atp("drain", page, "--no-wait", "--http-key", wrong)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("this is not the operator's key", done.stderr)
         ranks = self.job(address, 1_000_000)
         self.wait_for_job(address)
         self.assertEqual(self.atp("drain", page, "--no-wait", "--http-key", key).returncode, 0)
@@ -263,6 +284,30 @@ class Service(unittest.TestCase):
         self.assert_correct(self.job(address, 10))
         for rank in ranks:
             self.assertIsNone(rank.poll())
+
+    def test_drain_names_its_target(self) -> None:
+        (self.folder / "left").touch()
+        for target, status, why in (("nowhere", 1, "no switch serves it"), ("127.0.0.1:x", 2, "'x' is not a port"),
+                                    (str(self.folder / "left"), 1, "no switch serves it")):  # fmt: skip
+            done = self.atp("drain", target)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn(why, done.stderr)
+        switch = self.start("--control", self.control)
+        switch.address()
+        done = subprocess.run([ATP, "drain", "control"], cwd=self.folder, text=True, capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(switch.wait(), 0)
+
+    def test_drain_that_failed_has_no_effect_later(self) -> None:
+        switch = self.start("--control", self.control)
+        address = switch.address()
+        switch.process.send_signal(signal.SIGSTOP)
+        done = self.atp("drain", self.control, "--no-wait", "--timeout", "300ms")
+        switch.process.send_signal(signal.SIGCONT)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("timed out", done.stderr)
+        self.assertFalse(json.loads(self.atp("drain", self.control, "--undo", "--json").stdout)["draining"])
+        self.assert_correct(self.job(address, 10))
 
 
 if __name__ == "__main__":

@@ -69,7 +69,13 @@ State ask(const DrainCommand& options, const std::string& key, const char* metho
     // An answer that breaks off is one of a switch that just ended.
     const bool broke_off = !reply && (has_ended(reply.error()) || reply.error().reason == Reason::malformed);
     if (broke_off && may_have_ended) return std::nullopt;
-    if (!reply) return tl::unexpected(reply.error());
+    if (!reply) {
+        Error error = reply.error();
+        const bool nobody = error.operation == Operation::connect && has_ended(error);
+        // errors.md, none: it says what to do
+        if (nobody) error.text = "no switch serves it: name the socket of --control, or the address of --http";
+        return tl::unexpected(std::move(error));
+    }
     const std::string_view body = std::string_view(reply->body).substr(0, reply->body.find_last_not_of('\n') + 1);
     Json state = Json::parse(body, nullptr, false);
     if (reply->status == 200 && state.is_object()) return state;
@@ -86,6 +92,9 @@ bool show(const DrainCommand& options, const Json& state, std::string& shown) {
     return show_output();
 }
 
+// A text that is no address does not become one later.
+int status_of(const Error& error) { return error.operation == Operation::parse ? exit_misused : exit_failed; }
+
 int run_drain(const DrainCommand& options) {
     const auto key = operators_key_in(options.key_file);
     if (!key) return failed(to_string(key.error()), exit_misused);
@@ -93,7 +102,7 @@ int run_drain(const DrainCommand& options) {
     std::string shown;
     auto state = ask(options, *key, options.undo ? "DELETE" : "POST", false);
     while (true) {
-        if (!state) return failed(to_string(state.error()), exit_failed);
+        if (!state) return failed(to_string(state.error()), status_of(state.error()));
         if (!*state) {
             if (!options.json) fmt::print("the switch has ended\n");
             return show_output() ? exit_passed : exit_failed;

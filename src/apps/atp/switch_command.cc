@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <linux/capability.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -103,6 +104,11 @@ Result<void> complete(SwitchOptions& options, const Given& given) {
         const auto parent = net::resolve(options.parent, config.udp.local.family());
         if (!parent) return tl::unexpected(parent.error());
         config.parent = parent->front();
+        if (config.parent == config.udp.local) {
+            return fail(Operation::parse, Reason::malformed, options.parent,
+                        // errors.md, starts, malformed
+                        "a switch is not its own parent: name the switch above it, or leave out --parent");
+        }
     }
     if (options.lanes != 0) {
         config.lanes = static_cast<std::uint16_t>(options.lanes);
@@ -112,7 +118,8 @@ Result<void> complete(SwitchOptions& options, const Given& given) {
         const std::uint32_t payload = control::payload_of_mtu(*mtu, config.udp.local.family());
         config.lanes = static_cast<std::uint16_t>(control::usual_lanes(control::lanes_of_payload(payload)));
     }
-    if (!options.state.empty() && !options.check) {  // the call writes a missing file
+    // The call writes a missing file, which a check must not.
+    if (!options.state.empty() && (!options.check || access(options.state.c_str(), F_OK) == 0)) {
         const auto key = switchd::ticket_key_in(options.state);
         if (!key) return tl::unexpected(key.error());
         config.ticket_key = *key;
@@ -256,7 +263,11 @@ tl::expected<TenantsPart, int> prepare(Launch& launch) {
     options.config.tenants = tenants->tenants();
     if (auto read = read_parent_key(options); !read) return tl::unexpected(misused(read.error()));
     if (options.check) {
-        for (const std::string& path : {options.trace, options.state}) {
+        if (options.control.size() >= sizeof(sockaddr_un::sun_path)) {
+            const auto too_long = fail_with_errno(Operation::bind, ENAMETOOLONG, options.control);
+            return tl::unexpected(misused(too_long.value()));
+        }
+        for (const std::string& path : {options.trace, options.state, options.control}) {
             if (const auto problem = problem_of_new_file(path)) return tl::unexpected(misused(*problem));
         }
     }

@@ -41,9 +41,8 @@ void add_file_flags(Command& command, SwitchOptions& options) {
 void add_place_flags(Command& command, SwitchOptions& options) {
     Flags flags(command, "Switch");
     switchd::SwitchNodeConfig& config = options.config;
-    flags.text("--listen", options.listen, "ADDRESS", address_forms,
-               "Local address; --xdp uses the same port [0.0.0.0:4790]");
-    flags.text("--parent", options.parent, "ADDRESS", address_forms, "Address of the switch above this one [none]");
+    flags.address("--listen", options.listen, "Local address; --xdp uses the same port [0.0.0.0:4790]");
+    flags.address("--parent", options.parent, "Address of the switch above this one [none]");
     flags.parsed("--memory", config.memory_bytes, "SIZE", parse_size, size_forms,
                  "Memory of all aggregators; 0: only host parameter servers [64MB]");
     flags.number("--lanes", options.lanes, 8, ATP_MAX_LANES,
@@ -125,8 +124,8 @@ void add_output_flags(Command& command, SwitchOptions& options) {
                  "Format of these lines; json: one object per line [text]");
     flags.text("--trace", options.trace, "FILE", "a path",
                "Write a line for each packet sent and received to this file, which only its owner can read [none]");
-    flags.text("--http", options.metrics.http, "ADDRESS", address_forms,
-               "Serve metrics and a live page at this local address, in a thread of its own [none]");
+    flags.address("--http", options.metrics.http,
+                  "Serve metrics and a live page at this local address, in a thread of its own [none]");
     flags.text("--http-key", options.metrics.key_file, "FILE", "a path",
                "File with the operator's key, which scrapers and browsers must send; needed with --tenants [none]");
     flags.flag("--quiet", options.quiet, "Print errors only");

@@ -66,6 +66,10 @@ bool has_key(std::string_view authorization, std::string_view key) {
     return colon != std::string::npos && equal(std::string_view(user).substr(colon + 1), key);
 }
 
+std::string_view missing_key(const HttpRequest& request) {
+    return request.authorization.empty() ? "the operator's key is required\n" : "this is not the operator's key\n";
+}
+
 }  // namespace
 
 Reports ask(const std::vector<SwitchSource>& sources) {
@@ -112,7 +116,7 @@ std::optional<HttpAnswer> Exporter::refusal(const HttpRequest& request) {
     }
     if (has_key(request.authorization, key_)) return std::nullopt;
     return HttpAnswer{.status = 401,
-                      .body = "the operator's key is required\n",
+                      .body = std::string(missing_key(request)),
                       .headers = {{"WWW-Authenticate", "Basic realm=\"ATP\""}}};
 }
 
@@ -121,7 +125,7 @@ std::optional<HttpAnswer> Exporter::refusal_to_change(const HttpRequest& request
     const auto bearer = credentials(request.authorization, "Bearer");
     if (bearer && equal(*bearer, key_)) return std::nullopt;
     return HttpAnswer{.status = 401,
-                      .body = "the operator's key is required\n",
+                      .body = std::string(missing_key(request)),
                       .headers = {{"WWW-Authenticate", "Bearer realm=\"ATP\""}}};
 }
 

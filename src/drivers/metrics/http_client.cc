@@ -35,7 +35,7 @@ void wait_until(Time end, int option, const net::Descriptor& socket) {
 Result<net::Descriptor> connected(const std::string& target, Time end) {
     sockaddr_storage to{};
     socklen_t size = 0;
-    if (target.find('/') != std::string::npos) {
+    if (target.find('/') != std::string::npos || target.find(':') == std::string::npos) {
         sockaddr_un local{.sun_family = AF_UNIX, .sun_path = {}};
         if (target.size() >= sizeof local.sun_path) return fail_with_errno(Operation::connect, ENAMETOOLONG, target);
         std::ranges::copy(target, local.sun_path);

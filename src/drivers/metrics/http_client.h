@@ -9,7 +9,7 @@
 namespace atp::metrics {
 
 struct HttpCall {
-    std::string target;  // host:port, or a path with a slash of a local socket
+    std::string target;  // host:port, or the path of a local socket, with a slash or without a colon
     std::string method;  // GET, POST or DELETE
     std::string path;    // of the request
     std::string key{};   // sent as a bearer's; empty: none

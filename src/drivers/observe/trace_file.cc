@@ -78,12 +78,19 @@ Result<std::shared_ptr<TraceFile>> TraceFile::open(const TraceFileConfig& config
                                                    bool append) {
     // A trace has tokens. A link that another user left in a folder that all may write must not lead it elsewhere.
     constexpr mode_t only_owner = S_IRUSR | S_IWUSR;
-    constexpr int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
+    // O_NONBLOCK: a pipe without a reader would wait for ever.
+    constexpr int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     net::Descriptor file(::open(config.path.c_str(), flags, only_owner));
     if (file.number() < 0) return cannot_write(config.path, errno);
     struct stat state {};
-    // A device has no lines to mix, and any number of processes may write to it.
-    const bool is_file = fstat(file.number(), &state) == 0 && S_ISREG(state.st_mode);
+    if (fstat(file.number(), &state) != 0) return cannot_write(config.path, errno);
+    const bool is_file = S_ISREG(state.st_mode);
+    // A device has no lines to mix, and any number of processes may write to it. Who reads a pipe could stop them.
+    if (!is_file && !S_ISCHR(state.st_mode)) {
+        // errors.md, calls, malformed: the path names a pipe
+        return atp::fail(Operation::open, Reason::malformed, config.path, "this is no file: a trace needs one");
+    }
+    fcntl(file.number(), F_SETFL, O_APPEND);  // without O_NONBLOCK
     if (is_file && flock(file.number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         // errors.md, calls, in use: [traces](traces.md#record-and-read) explains %r and %p
         return atp::fail(Operation::open, Reason::in_use, config.path,

@@ -60,10 +60,13 @@ Result<Secret> create(const std::string& path) {
 }  // namespace
 
 Result<Secret> ticket_key_in(const std::string& path) {
-    const net::Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    // O_NONBLOCK: a pipe without a writer would wait for ever.
+    const net::Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
     if (file.number() < 0) return errno == ENOENT ? create(path) : failed(path);
     struct stat found {};
     if (::fstat(file.number(), &found) != 0) return failed(path);
+    // errors.md, forms, malformed: the path names a folder, a pipe or a device
+    if (!S_ISREG(found.st_mode)) return malformed(path, "this is no file: name another");
     if ((found.st_mode & 077U) != 0) {
         // errors.md, forms, malformed: others can read the switch's key
         return malformed(path, "others may read or write this file: chmod 600 it");

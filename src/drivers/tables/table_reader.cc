@@ -121,7 +121,9 @@ std::optional<std::string> TableReader::words(std::string_view key) {
     if (!found.empty() && found.size() == (list == nullptr ? 1 : list->size())) {
         return fmt::format("{}", fmt::join(found, ","));
     }
-    refuse(key, "a text, a whole number, true, false, or a list of them");
+    const bool empty = list != nullptr ? list->empty() : node->value_or(std::string_view("-")).empty();
+    refuse(key, empty ? "at least one value, or leave the key out"
+                      : "a text, a whole number, true, false, or a list of them");
     return std::nullopt;
 }
 
