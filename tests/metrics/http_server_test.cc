@@ -10,9 +10,13 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <new>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "metrics/http_client.h"
@@ -180,7 +184,26 @@ TEST(HttpServer, ClientsThatAskNothingKeepNoOtherOut) {
     EXPECT_EQ(recv(idle.back().number(), answer.data(), answer.size(), MSG_DONTWAIT), -1) << "the newest is not";
 }
 
-TEST(HttpServer, ChangeOfAClientThatHasGoneIsNotCarriedOut) {
+std::ptrdiff_t open_descriptors() {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+}
+
+TEST(HttpServer, ConnectionsThatEndedLeaveNoDescriptor) {
+    const auto server = HttpServer::start(anywhere(), echo);
+    ASSERT_TRUE(server);
+    const std::ptrdiff_t before = open_descriptors();
+    for (int i = 0; i < 50; ++i) {
+        answer_to(**server, closing("GET / HTTP/1.1"));
+        connection_to(**server, "GET / HT") = net::Descriptor();
+        const net::Descriptor half = connection_to(**server, "GET / HTTP/1.0\r\n\r\n");
+        shutdown(half.number(), SHUT_WR);
+    }
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (open_descriptors() > before && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST(HttpServer, ChangeOfAClientThatHasLeftIsNotCarriedOut) {
     std::atomic<int> changes = 0;
     std::atomic<bool> waits = true;
     const auto server = HttpServer::start(anywhere(), [&](const HttpRequest& request) {

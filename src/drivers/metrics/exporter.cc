@@ -124,9 +124,11 @@ std::optional<HttpAnswer> Exporter::refusal_to_change(const HttpRequest& request
     if (key_.empty()) return HttpAnswer{.status = 403, .body = "this needs a server with --http-key\n"};
     const auto bearer = credentials(request.authorization, "Bearer");
     if (bearer && equal(*bearer, key_)) return std::nullopt;
-    return HttpAnswer{.status = 401,
-                      .body = std::string(missing_key(request)),
-                      .headers = {{"WWW-Authenticate", "Bearer realm=\"ATP\""}}};
+    const bool other_scheme = !bearer && !request.authorization.empty();
+    return HttpAnswer{
+        .status = 401,
+        .body = std::string(other_scheme ? "send the operator's key as a bearer's\n" : missing_key(request)),
+        .headers = {{"WWW-Authenticate", "Bearer realm=\"ATP\""}}};
 }
 
 std::string Exporter::metrics(TextFormat format) {

@@ -66,17 +66,13 @@ bool is_left_behind(const sockaddr_un& address) {
 }
 
 Result<net::Descriptor> listening_socket(const std::string& path) {
+    if (auto good = HttpServer::check(path); !good) return tl::unexpected(good.error());
     sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-    if (path.size() >= sizeof address.sun_path) return fail_with_errno(Operation::bind, ENAMETOOLONG, path);
     std::ranges::copy(path, address.sun_path);
     net::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!socket.valid()) return fail_with_errno(Operation::open, errno, path);
     struct stat status {};
     if (lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode) && is_left_behind(address)) unlink(path.c_str());
-    if (access(path.c_str(), F_OK) == 0 && !S_ISSOCK(status.st_mode)) {
-        // errors.md, starts, malformed: `--control` names a file or a folder
-        return fail(Operation::bind, Reason::malformed, path, "this is no socket: name a path where nothing is");
-    }
     const mode_t usual = umask(0177);
     const int bound = bind(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
     const int error = errno;
@@ -162,9 +158,17 @@ struct HttpServer::Library {
 
         // The library asks for it when it has accepted a connection, and gives it the socket afterwards.
         static bufferevent* accept(event_base* base, void* self) {
-            bufferevent* const added = bufferevent_socket_new(base, -1, 0);
+            bufferevent* const added = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
             if (added != nullptr) static_cast<Connections*>(self)->add(added);
             return added;
+        }
+        // The library no longer uses some. Until then they wait for events of their sockets, which are open as long.
+        void release_freed() {
+            open_.remove_if([](bufferevent* each) {
+                const bool freed = was_freed(each);
+                if (freed) bufferevent_decref(each);
+                return freed;
+            });
         }
         void has_asked(bufferevent* connection) {
             const auto found = std::ranges::find(open_, connection);
@@ -173,20 +177,16 @@ struct HttpServer::Library {
 
       private:
         void add(bufferevent* connection) {
-            open_.remove_if([](bufferevent* each) {
-                const bool freed = was_freed(each);
-                if (freed) bufferevent_decref(each);
-                return freed;
-            });
+            release_freed();
             if (open_.size() >= most_connections) {
-                shutdown(bufferevent_getfd(open_.front()), SHUT_RDWR);  // so the library closes it
+                shutdown(bufferevent_getfd(open_.front()), SHUT_RDWR);  // so the library frees it
                 bufferevent_decref(open_.front());
                 open_.pop_front();
             }
             bufferevent_incref(connection);
             open_.push_back(connection);
         }
-        // The library has closed the socket, whose number may be that of another one. It then asks for no news.
+        // The library then asks for no news.
         static bool was_freed(bufferevent* connection) {
             bufferevent_data_cb read = nullptr;
             bufferevent_data_cb write = nullptr;
@@ -268,7 +268,10 @@ HttpServer::HttpServer(const wire::Address& address, std::unique_ptr<Library> li
         pthread_sigmask(SIG_BLOCK, &all, nullptr);
         pthread_setname_np(pthread_self(), "atp-http");
         if (enter_thread) enter_thread();
-        event_base_dispatch(library_->base.get());
+        event_base* const base = library_->base.get();
+        while (event_base_loop(base, EVLOOP_ONCE) == 0 && event_base_got_break(base) == 0) {
+            library_->connections.release_freed();
+        }
     });
 }
 
@@ -292,6 +295,16 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start_at(const std::string& path
     auto server = serve(*std::move(socket), path, std::move(handler), enter_thread);
     if (server) (*server)->path_ = path;
     return server;
+}
+
+Result<void> HttpServer::check(const std::string& path) {
+    if (path.size() >= sizeof(sockaddr_un::sun_path)) return fail_with_errno(Operation::bind, ENAMETOOLONG, path);
+    struct stat status {};
+    if (lstat(path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode)) {
+        // errors.md, starts, malformed: `--control` names a file or a folder
+        return fail(Operation::bind, Reason::malformed, path, "this is no socket: name a path where nothing is");
+    }
+    return {};
 }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::serve(net::Descriptor socket, const std::string& place, Handler handler,

@@ -47,6 +47,8 @@ class HttpServer {
     // replaced.
     [[nodiscard]] static Result<std::unique_ptr<HttpServer>> start_at(const std::string& path, Handler handler,
                                                                       const std::function<void()>& enter_thread = {});
+    // Whether this path, where nothing may be, can be that of a local socket.
+    [[nodiscard]] static Result<void> check(const std::string& path);
     ~HttpServer();
     HttpServer(const HttpServer&) = delete;
     HttpServer& operator=(const HttpServer&) = delete;
