@@ -195,6 +195,14 @@ class Top(unittest.TestCase):
             self.terminal.press("q")
             self.assert_restored()
 
+    def test_an_interruption_ends_a_question(self) -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+            silent.bind(("127.0.0.1", 0))
+            self.terminal.run(f"atp top 127.0.0.1:{silent.getsockname()[1]} --timeout 60s; echo ended=$?")
+            self.assertTrue(silent.recv(2048))  # it asks
+            self.terminal.press("C-c")
+            self.assert_restored()
+
     def test_needs_a_terminal_that_moves_its_cursor(self) -> None:
         self.terminal.run(f"TERM=dumb atp top {self.root}; echo ended=$?")
         wait_until(lambda: "ended=2" in self.terminal.lines(), "it ends")

@@ -108,6 +108,7 @@ int run_top(const TopOptions& options) {
         fmt::print(stderr, "atp top: {}\n", to_string(sources.error()));
         return exit_misused;
     }
+    const auto reach = interruption.ends(sources->close);
     const Screen screen;
     Look before;
     Time seen{};
