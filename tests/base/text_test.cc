@@ -49,7 +49,8 @@ TEST(Printable, ControlCharactersBecomeQuestionMarks) {
     EXPECT_EQ(printable("\x1b]52;c;QQ\a\r\n\t"), "?]52;c;QQ????");
     EXPECT_EQ(printable(std::string("a\0b\x7f", 4)), "a?b?");
     EXPECT_EQ(printable("\u0080\u009b31m\u009f"), "????31m??") << "one for each byte of C1";
-    EXPECT_EQ(printable("a\u200bb\u202ec\u2028d\u2066\uFEFF"), "a???b???c???d??????") << "unseen, or reordering";
+    EXPECT_EQ(printable("a\u200bb\u202ec\u2028d\u2066\uFEFF\u061C"), "a???b???c???d????????")
+        << "unseen, or reordering";
 }
 
 TEST(Printable, BytesThatAreNoUtf8BecomeQuestionMarks) {

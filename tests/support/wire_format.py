@@ -71,7 +71,7 @@ class Cut(ValueError):
     """Raised if a message ends before its last field."""
 
 
-CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff]")
+CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff]")
 
 
 def printable(data: bytes) -> str:

@@ -15,19 +15,19 @@ struct Character {
     std::size_t bytes = 0;  // 0: no UTF-8
     std::uint32_t value = 0;
 
-    // Also those that nobody sees, or that reorder the line.
+    // Also some that nobody sees, or that reorder the line.
     [[nodiscard]] bool is_control() const {
         const auto is_in = [this](std::uint32_t first, std::uint32_t last) { return value >= first && value <= last; };
-        return is_in(0, 0x1F) || is_in(0x7F, 0x9F) || is_in(0x200B, 0x200F) || is_in(0x2028, 0x202E) ||
-               is_in(0x2060, 0x206F) || value == 0xFEFF;
+        return is_in(0, 0x1F) || is_in(0x7F, 0x9F) || value == 0x061C || is_in(0x200B, 0x200F) ||
+               is_in(0x2028, 0x202E) || is_in(0x2060, 0x206F) || value == 0xFEFF;
     }
     // A terminal shows letters of Chinese, Japanese and Korean, and pictures, twice as wide.
     [[nodiscard]] std::size_t columns() const {
         const auto is_in = [this](std::uint32_t first, std::uint32_t last) { return value >= first && value <= last; };
         const bool wide = is_in(0x1100, 0x115F) || is_in(0x2E80, 0xA4CF) || is_in(0xAC00, 0xD7A3) ||
                           is_in(0xF900, 0xFAFF) || is_in(0xFE30, 0xFE6F) || is_in(0xFF00, 0xFF60) ||
-                          is_in(0xFFE0, 0xFFE6) || is_in(0x1F300, 0x1F64F) || is_in(0x1F900, 0x1F9FF) ||
-                          is_in(0x20000, 0x3FFFD);
+                          is_in(0xFFE0, 0xFFE6) || is_in(0x1F300, 0x1F64F) || is_in(0x1F680, 0x1F6FF) ||
+                          is_in(0x1F900, 0x1F9FF) || is_in(0x20000, 0x3FFFD);
         return wide ? 2 : 1;
     }
 };

@@ -15,9 +15,9 @@ namespace atp {
 // "1 worker", "2 workers".
 [[nodiscard]] std::string counted(std::uint64_t count, std::string_view noun);
 
-// `text` with a `?` in place of each byte of a control character (C0, C1, DEL, and those that are not seen or reorder a
-// line), and of each byte that is no UTF-8. So no text of another host can start a line of a log, control a terminal or
-// look like another one, and it never gets longer.
+// `text` with a `?` in place of each byte of a control character (C0, C1, DEL, and some that are not seen or reorder
+// a line), and of each byte that is no UTF-8. So no text of another host can start a line of a log or control a
+// terminal, and it never gets longer.
 [[nodiscard]] std::string printable(std::string_view text);
 
 // The beginning of a printable text that fits so many columns of a terminal.
