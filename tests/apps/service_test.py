@@ -141,6 +141,7 @@ class Service(unittest.TestCase):
         reasons = {"state": "this is no file", "trace": "cannot be written", "control": "this is no socket"}
         for key, why in reasons.items():
             self.assertIn(why, self.refused(f'listen = "127.0.0.1:0"\n{key} = "{pipe}"\n'))
+            self.assertIn("this is no ", self.refused(f'{key} = "{pipe}"\n', "--check-config"))
         reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
         self.addCleanup(os.close, reader)
         self.assertIn("this is no file", self.refused(f'listen = "127.0.0.1:0"\ntrace = "{pipe}"\n'))

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <linux/capability.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -37,10 +36,12 @@
 #include "apps/common/signals.h"
 #include "control/path_mtu_search.h"
 #include "keys/key_file.h"
+#include "metrics/http_server.h"
 #include "net/affinity.h"
 #include "net/interface_mtu.h"
 #include "net/resolve.h"
 #include "net/udp_options.h"
+#include "observe/trace_file.h"
 #include "protocol/switch.h"
 #include "switchd/node.h"
 #include "switchd/state_file.h"
@@ -263,13 +264,12 @@ tl::expected<TenantsPart, int> prepare(Launch& launch) {
     options.config.tenants = tenants->tenants();
     if (auto read = read_parent_key(options); !read) return tl::unexpected(misused(read.error()));
     if (options.check) {
-        if (options.control.size() >= sizeof(sockaddr_un::sun_path)) {
-            const auto too_long = fail_with_errno(Operation::bind, ENAMETOOLONG, options.control);
-            return tl::unexpected(misused(too_long.value()));
-        }
         for (const std::string& path : {options.trace, options.state, options.control}) {
             if (const auto problem = problem_of_new_file(path)) return tl::unexpected(misused(*problem));
         }
+        if (auto good = metrics::HttpServer::check(options.control); !good)
+            return tl::unexpected(misused(good.error()));
+        if (auto good = observe::TraceFile::check(options.trace); !good) return tl::unexpected(misused(good.error()));
     }
     return *std::move(tenants);
 }

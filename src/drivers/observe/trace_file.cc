@@ -42,6 +42,13 @@ Failure cannot_write(const std::string& path, int code) {
     return fail_with_errno(Operation::open, code, path, "the trace cannot be written");
 }
 
+// A device has no lines to mix, and any number of processes may write to it. Who reads a pipe could stop them.
+Result<void> check_kind(const std::string& path, mode_t mode) {
+    if (S_ISREG(mode) || S_ISCHR(mode)) return {};
+    // errors.md, calls, malformed: the path names a folder or a pipe
+    return atp::fail(Operation::open, Reason::malformed, path, "this is no file: a trace needs one");
+}
+
 // The thread takes no signals, and gives way to threads that have packets.
 void become_background() {
     sigset_t all;
@@ -85,11 +92,7 @@ Result<std::shared_ptr<TraceFile>> TraceFile::open(const TraceFileConfig& config
     struct stat state {};
     if (fstat(file.number(), &state) != 0) return cannot_write(config.path, errno);
     const bool is_file = S_ISREG(state.st_mode);
-    // A device has no lines to mix, and any number of processes may write to it. Who reads a pipe could stop them.
-    if (!is_file && !S_ISCHR(state.st_mode)) {
-        // errors.md, calls, malformed: the path names a pipe
-        return atp::fail(Operation::open, Reason::malformed, config.path, "this is no file: a trace needs one");
-    }
+    if (auto good = check_kind(config.path, state.st_mode); !good) return tl::unexpected(good.error());
     fcntl(file.number(), F_SETFL, O_APPEND);  // without O_NONBLOCK
     if (is_file && flock(file.number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         // errors.md, calls, in use: [traces](traces.md#record-and-read) explains %r and %p
@@ -100,6 +103,11 @@ Result<std::shared_ptr<TraceFile>> TraceFile::open(const TraceFileConfig& config
     if (is_file && fchmod(file.number(), only_owner) != 0) return cannot_write(config.path, errno);
     if (is_file && !append && ftruncate(file.number(), 0) != 0) return cannot_write(config.path, errno);
     return std::shared_ptr<TraceFile>(new TraceFile(config, std::move(file), std::move(log)));
+}
+
+Result<void> TraceFile::check(const std::string& path) {
+    struct stat state {};
+    return lstat(path.c_str(), &state) == 0 ? check_kind(path, state.st_mode) : Result<void>();
 }
 
 Result<std::shared_ptr<TraceFile>> TraceFile::shared(const TraceFileConfig& config, std::shared_ptr<Log> log) {

@@ -46,6 +46,8 @@ class TraceFile {
     // nullptr: standard error gets the reason of a failure.
     [[nodiscard]] static Result<std::shared_ptr<TraceFile>> open(const TraceFileConfig& config,
                                                                  std::shared_ptr<Log> log);
+    // Whether what is at this path, where nothing may be, can be a trace.
+    [[nodiscard]] static Result<void> check(const std::string& path);
     // As open(), but all users of one path in this process share one file, and a later user appends to it.
     [[nodiscard]] static Result<std::shared_ptr<TraceFile>> shared(const TraceFileConfig& config,
                                                                    std::shared_ptr<Log> log);
