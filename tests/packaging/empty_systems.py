@@ -213,7 +213,7 @@ class EmptySystems:
         there = root / cgroups.relative_to("/")
         # Units mount below the root, so it is a mount too, and moves to the place of this machine's.
         mounts = [f"mount --bind {root} {root}", *self._mounts(root, also, True)]
-        # Settings of the kernel are those of this machine.
+        # The kernel's settings are this machine's too, so nothing there may write them.
         mounts += [f"mount --bind {root}/proc/sys {root}/proc/sys", f"mount -o remount,ro,bind {root}/proc/sys",
                    f"mount -t tmpfs -o mode=755 tmpfs {root}/run", f"mount -t bpf bpf {root}/sys/fs/bpf"]  # fmt: skip
         mounts += [f"mount -t tmpfs tmpfs {root}/sys/fs/cgroup", f"mkdir {there}"] if kind == "cgroup" else []
@@ -238,3 +238,15 @@ class EmptySystems:
             self.run(root, lines, HOME)
         finally:
             shutil.rmtree(root)
+
+
+def status_of(test: Callable[[EmptySystems], None], name: str) -> int:
+    """The exit status of a test in empty systems, whose folder gets this name. What fails is printed."""
+    require_machine()
+    with tempfile.TemporaryDirectory(prefix=f"atp-{name}-") as folder:
+        try:
+            test(EmptySystems(Machine(), Path(folder)))
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as failed:
+            print(f"failed: {failed if isinstance(failed, subprocess.TimeoutExpired) else failed.returncode}")
+            return 1
+    return 0

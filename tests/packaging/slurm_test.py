@@ -14,12 +14,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-from empty_systems import HOME, NOTHING_STARTS, EmptySystems, Machine, require_machine
+from empty_systems import HOME, NOTHING_STARTS, EmptySystems, status_of
 
 BACKEND = "/srv/backend"
 LIMIT_S = 900
@@ -95,24 +93,16 @@ def python_there(also: dict[str, str]) -> str:
     return f"export PYTHON={home}/bin/python PYTHONPATH={BACKEND}:{HOME}/tests/python"
 
 
-def main() -> int:
-    require_machine()
+def run(systems: EmptySystems) -> None:
     packages, backend = (Path(argument).resolve() for argument in sys.argv[1:])
     also = {str(packages): "/packages"}
-    with tempfile.TemporaryDirectory(prefix="atp-slurm-") as name:
-        systems = EmptySystems(Machine(), Path(name))
-        root = systems.copy_with_sources("cluster")
-        shutil.copytree(backend, root / BACKEND.lstrip("/"))  # in place of its links
-        python = python_there(also)
-        try:
-            systems.run(root, INSTALL, also=also)
-            lines = "\n".join((CONFIGURE, START, python, TRAIN.format(home=HOME)))
-            systems.run(root, lines, also=also, apart=True, limit_s=LIMIT_S)
-        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as failed:
-            print(f"failed: {failed if isinstance(failed, subprocess.TimeoutExpired) else failed.returncode}")
-            return 1
-    return 0
+    root = systems.copy_with_sources("cluster")
+    shutil.copytree(backend, root / BACKEND.lstrip("/"))  # in place of its links
+    python = python_there(also)
+    systems.run(root, INSTALL, also=also)
+    lines = "\n".join((CONFIGURE, START, python, TRAIN.format(home=HOME)))
+    systems.run(root, lines, also=also, apart=True, limit_s=LIMIT_S)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(status_of(run, "slurm"))

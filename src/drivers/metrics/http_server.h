@@ -47,7 +47,7 @@ class HttpServer {
     // replaced.
     [[nodiscard]] static Result<std::unique_ptr<HttpServer>> start_at(const std::string& path, Handler handler,
                                                                       const std::function<void()>& enter_thread = {});
-    // Whether this path, where nothing may be, can be that of a local socket.
+    // Whether start_at() can use this path: nothing is there, or a socket. The folder is not looked at.
     [[nodiscard]] static Result<void> check(const std::string& path);
     ~HttpServer();
     HttpServer(const HttpServer&) = delete;

@@ -42,7 +42,7 @@ Failure cannot_write(const std::string& path, int code) {
     return fail_with_errno(Operation::open, code, path, "the trace cannot be written");
 }
 
-// A device has no lines to mix, and any number of processes may write to it. Who reads a pipe could stop them.
+// A device has no lines to mix, and any number of processes may write to it. A reader of a pipe could stop them.
 Result<void> check_kind(const std::string& path, mode_t mode) {
     if (S_ISREG(mode) || S_ISCHR(mode)) return {};
     // errors.md, calls, malformed: the path names a folder or a pipe

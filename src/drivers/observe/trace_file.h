@@ -46,7 +46,7 @@ class TraceFile {
     // nullptr: standard error gets the reason of a failure.
     [[nodiscard]] static Result<std::shared_ptr<TraceFile>> open(const TraceFileConfig& config,
                                                                  std::shared_ptr<Log> log);
-    // Whether what is at this path, where nothing may be, can be a trace.
+    // Whether open() can use this path: nothing is there, or a file or a device. The folder is not looked at.
     [[nodiscard]] static Result<void> check(const std::string& path);
     // As open(), but all users of one path in this process share one file, and a later user appends to it.
     [[nodiscard]] static Result<std::shared_ptr<TraceFile>> shared(const TraceFileConfig& config,

@@ -94,7 +94,7 @@ std::string to_string(const Error& error) {
         line += seconds < 1 ? fmt::format(" after {:.3f} ms", seconds * 1e3) : fmt::format(" after {:.1f} s", seconds);
     }
     if (!error.text.empty()) line += ": " + error.text;
-    return printable(line);  // it may quote what somebody typed
+    return printable(line);  // it may quote what a user typed
 }
 
 Reason reason_of(int code) {

@@ -20,7 +20,7 @@ namespace atp {
 // terminal, and it never gets longer.
 [[nodiscard]] std::string printable(std::string_view text);
 
-// The beginning of a printable text that fits so many columns of a terminal.
+// What of a printable text fits this many columns of a terminal, from its beginning.
 [[nodiscard]] std::string_view first_columns(std::string_view text, std::size_t columns);
 
 }  // namespace atp
